@@ -47,6 +47,9 @@ void print_info(const std::filesystem::path& folder) {
   fmt::print("{:<14} {} of {} there ({:.1f} %), {} a side, {}\n", "tiles", there, grid.count(),
              100.0 * static_cast<double>(there) / static_cast<double>(grid.count()), grid.side(),
              numerics::memory_text(stored.bytes_there()));
+  for (const std::string& array : stored.arrays())
+    if (const Index of_array = stored.tiles_there(array); of_array != there)
+      fmt::print("  {:<12} {} of {} files there\n", array, of_array, grid.count());
   print_batch("rows", facts.at("rows"));
   if (!grid.is_symmetric()) print_batch("columns", facts.at("columns"));
   fmt::print("{:<14} widelimit {}, vectors {}, BLAS {}\n", "made by",
@@ -81,16 +84,61 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
   auto gram_store =
       x2 ? store::GramStore<Scalar>(arguments.folder, network, x.inputs(), x2->inputs(), options)
          : store::GramStore<Scalar>(arguments.folder, network, x.inputs(), options);
-  const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed);
+  Index compared = 0;
+  const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed, &compared);
   if (!mismatches.empty()) {
     const store::StoreMismatch& first = mismatches.front();
     throw DataError(
-        fmt::format("{}: {} numbers are not what is computed for them, the first the {} of pair ({}, {}): "
-                    "{} is stored, {} computed",
-                    arguments.folder.string(), mismatches.size(), first.array, first.row, first.column,
-                    first.stored, first.computed));
+        fmt::format("{}: of {} pairs, {} numbers are not what is computed for them, the first the {} of pair "
+                    "({}, {}): {} is stored, {} computed",
+                    arguments.folder.string(), compared, mismatches.size(), first.array, first.row,
+                    first.column, first.stored, first.computed));
   }
-  fmt::print("{} pairs computed again: the same bits\n", arguments.recompute);
+  fmt::print("{} pairs{} computed again: the same bits\n", compared,
+             compared == stored.grid().pairs() ? ", which are all," : "");
+}
+
+/// What makes a store whole again, as a shell reads it.
+std::string mending_command(const StoredGram& stored, const store::StoreCheck& check,
+                            const std::filesystem::path& folder) {
+  std::string command;
+  if (!check.obstacles.empty()) {
+    command = "rm -r";
+    for (const std::string& path : check.obstacles) command += " " + shell_quoted(path);
+    command += " && ";
+  }
+  const auto& facts = stored.facts();
+  if (facts.contains("command")) {
+    command += facts.at("command").get<std::string>();
+  } else {
+    const Kernels kernels = stored.kernels();
+    command += fmt::format("widelimit gram NETWORK --x FILE{} --kernel {} --precision {} --store {}",
+                           stored.grid().is_symmetric() ? "" : " --x2 FILE",
+                           kernels == Kernels::both   ? "both"
+                           : kernels == Kernels::nngp ? "nngp"
+                                                      : "ntk",
+                           facts.at("precision").get<std::string>(), shell_quoted(folder.string()));
+  }
+  if (check.tile_side > 0) command += fmt::format(" --tile {}", check.tile_side);
+  return command;
+}
+
+void print_check(const store::StoreCheck& check) {
+  fmt::print("{} of {} tiles whole\n", check.whole, check.tiles);
+  if (check.without_place > 0)
+    fmt::print(
+        "{} of them have no record of their place, as in stores of version 0.1: whether they were mixed up "
+        "cannot "
+        "be told\n",
+        check.without_place);
+  for (const store::TileIndex& tile : check.missing)
+    fmt::print("missing: tile ({}, {})\n", tile.row, tile.column);
+  for (std::size_t d = 0; d < check.damaged.size(); ++d)
+    fmt::print("damaged: {}{}\n", check.damaged[d],
+               check.reasons[d] == store::wrong_checksum ? "" : ": " + check.reasons[d]);
+  for (const std::string& path : check.obstacles)
+    fmt::print("in the way: {}: no file or folder of a store is like this\n", path);
+  for (const std::string& message : check.unreadable) fmt::print("unreadable: {}\n", message);
 }
 
 void verify(const VerifyArguments& arguments, const RunContext& context) {
@@ -100,11 +148,9 @@ void verify(const VerifyArguments& arguments, const RunContext& context) {
     return stored.check([&bar](Index done, Index tiles) { bar.show(done, tiles); },
                         context.interrupt.token());
   }();
-  fmt::print("{} of {} tiles whole\n", check.whole, check.tiles);
-  for (const store::TileIndex& tile : check.missing)
-    fmt::print("missing: tile ({}, {})\n", tile.row, tile.column);
-  for (const std::string& file : check.damaged) fmt::print("damaged: {}\n", file);
-  if (arguments.recompute > 0 && check.damaged.empty()) {
+  print_check(check);
+  if (arguments.recompute > 0 && check.damaged.empty() && check.unreadable.empty() &&
+      check.obstacles.empty()) {
     if (stored.is_float())
       recompute<float>(arguments, stored, context);
     else
@@ -112,9 +158,11 @@ void verify(const VerifyArguments& arguments, const RunContext& context) {
   }
   if (!check.is_complete())
     throw DataError(
-        fmt::format("{}: {} tiles are missing, {} files damaged; run widelimit gram --store again to have "
-                    "them computed",
-                    arguments.folder.string(), check.missing.size(), check.damaged.size()));
+        fmt::format("{}: {} tiles are missing, {} files damaged{}{}; what mends it: {}",
+                    arguments.folder.string(), check.missing.size(), check.damaged.size(),
+                    check.obstacles.empty() ? "" : fmt::format(", {} in the way", check.obstacles.size()),
+                    check.unreadable.empty() ? "" : fmt::format(", {} unreadable", check.unreadable.size()),
+                    mending_command(stored, check, arguments.folder)));
 }
 
 struct ExportArguments {

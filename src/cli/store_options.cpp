@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -65,11 +66,27 @@ store::StoreOptions store_options_of(const StoreArguments& arguments, const Kern
   return options;
 }
 
+std::string command_of_all_parts(const std::string& command_line) {
+  std::string command = command_line;
+  const auto remove = [&command](const std::string& option, bool has_value) {
+    for (auto place = command.find(" " + option); place != command.npos; place = command.find(" " + option)) {
+      auto end = place + 1 + option.size();
+      if (has_value && end < command.size() && command[end] == ' ') ++end;
+      end = std::min(command.find(' ', end), command.size());
+      command.erase(place, end - place);
+    }
+  };
+  remove("--part", true);
+  remove("--grow", false);
+  return command;
+}
+
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
                                 const RunContext& context) {
   ProgressBar bar("store", InLogs::line_a_minute);
   store::StoreOptions options = store_options_of(arguments, task.kernel, context);
+  options.command = command_of_all_parts(context.command_line);
   options.progress = [&bar](const store::StoreProgress& progress) {
     bar.show({progress.pairs_done + progress.pairs_computed, progress.pairs, progress.pairs_per_second,
               progress.seconds_left});

@@ -56,6 +56,9 @@ store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDe
 [[nodiscard]] store::StoreOptions store_options_of(const StoreArguments& arguments,
                                                    const KernelOptions& kernel, const RunContext& context);
 
+/// A command line without --part and --grow: what computes whatever a store lacks.
+[[nodiscard]] std::string command_of_all_parts(const std::string& command_line);
+
 /// "55 tiles: 50 computed, 5 found, 12.3 s".
 [[nodiscard]] std::string to_string(const store::StoreRunReport& report);
 

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
-#include <ctime>
 #include <system_error>
 #include <utility>
 
+#include "files/file_size_signal.hpp"
+#include "files/process_identity.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::files {
@@ -27,58 +29,48 @@ fs::path resolved(const fs::path& path) {
   return error ? path : target;
 }
 
-/// Process and number in the name: two writers of one file must not share a temporary one.
-fs::path temporary_name(fs::path target) {
-  static std::atomic<unsigned> counter{0};
-  target += fmt::format(".{}-{}.part", getpid(), counter++);
-  return target;
-}
-
 struct TemporaryName {
   std::string target;
-  pid_t writer;
+  std::optional<ProcessIdentity> writer;
+  pid_t number_of_writer = 0;  ///< As version 0.1 named it, which knew no other machines.
 };
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 /// What temporary_name() made of a file's name.
 std::optional<TemporaryName> temporary_name_in(const std::string& name) {
   constexpr std::string_view ending = ".part";
   if (!name.ends_with(ending)) return {};
-  const std::size_t dash = name.rfind('-'), dot = dash == 0 ? name.npos : name.rfind('.', dash - 1);
-  if (dash == name.npos || dot == name.npos || dot == 0) return {};
-  const auto number = [](std::string_view digits) {
-    int value = -1;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, value);
-    return error == std::errc{} && stop == end ? value : -1;
-  };
-  const std::string_view text = name;
-  const int writer = number(text.substr(dot + 1, dash - dot - 1));
-  if (writer <= 0 || number(text.substr(dash + 1, text.size() - ending.size() - dash - 1)) < 0) return {};
-  return TemporaryName{name.substr(0, dot), writer};
+  const std::string stem = name.substr(0, name.size() - ending.size());
+  const std::size_t dot = stem.rfind('.'), dash = stem.rfind('-');
+  if (dot == stem.npos || dot == 0 || dash == stem.npos || dash < dot || !is_number(stem.substr(dash + 1)))
+    return {};
+  const std::string writer = stem.substr(dot + 1, dash - dot - 1);
+  TemporaryName parts{stem.substr(0, dot), ProcessIdentity::parse(writer)};
+  if (parts.writer) return parts;
+  const auto [stop, error] =
+      std::from_chars(writer.data(), writer.data() + writer.size(), parts.number_of_writer);
+  const bool is_old = is_number(writer) && error == std::errc{} && parts.number_of_writer > 0;
+  return is_old ? std::optional(parts) : std::nullopt;
 }
 
-/// While an object lives, this thread takes no SIGXFSZ: writing beyond a limit fails instead.
-class FileSizeSignalBlock {
- public:
-  FileSizeSignalBlock() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~FileSizeSignalBlock() {
-    // One that came meanwhile would end the program as soon as it may.
-    constexpr timespec at_once{0, 0};
-    while (sigismember(&before_, SIGXFSZ) == 0 && sigtimedwait(&signal_, nullptr, &at_once) > 0) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  FileSizeSignalBlock(const FileSizeSignalBlock&) = delete;
-  FileSizeSignalBlock& operator=(const FileSizeSignalBlock&) = delete;
+/// Whether the writer is known to run no more.
+bool has_ended(const TemporaryName& name) {
+  if (name.writer) return files::has_ended(*name.writer);
+  return kill(name.number_of_writer, 0) != 0 && errno != EPERM;
+}
 
- private:
-  sigset_t signal_{};
-  sigset_t before_{};
-};
+bool runs_here(const TemporaryName& name) {
+  return !has_ended(name) && (!name.writer || name.writer->space == this_process().space);
+}
+
+bool was_untouched_for_an_hour(const fs::path& file) {
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  return !error && fs::file_time_type::clock::now() - written > std::chrono::hours(1);
+}
 
 }  // namespace
 
@@ -92,7 +84,11 @@ ReplacingFile::ReplacingFile(const fs::path& target)
                     target_.string()));
   constexpr int permissions = 0666;  // less what the user's mask takes away
   descriptor_ = open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
-  if (descriptor_ < 0) fail("create", errno);
+  if (descriptor_ >= 0) return;
+  const int code = errno;
+  // What stands there is somebody else's.
+  temporary_.keep();
+  fail("create", code);
 }
 
 ReplacingFile::~ReplacingFile() {
@@ -148,6 +144,12 @@ void ReplacingFile::fail(std::string_view action, int code) const {
 
 void check_replaceable(const fs::path& target) { const ReplacingFile file(target); }
 
+fs::path temporary_name(fs::path target) {
+  static std::atomic<unsigned> counter{0};
+  target += fmt::format(".{}-{}.part", this_process().text(), counter++);
+  return target;
+}
+
 std::optional<std::string> target_of_writer(const std::string& name) {
   const auto parts = temporary_name_in(name);
   return parts ? std::optional(parts->target) : std::nullopt;
@@ -155,9 +157,22 @@ std::optional<std::string> target_of_writer(const std::string& name) {
 
 std::optional<std::string> target_of_dead_writer(const std::string& name) {
   const auto parts = temporary_name_in(name);
-  if (!parts) return {};
-  const bool lives = kill(parts->writer, 0) == 0 || errno == EPERM;
-  return lives ? std::nullopt : std::optional(parts->target);
+  return parts && has_ended(*parts) ? std::optional(parts->target) : std::nullopt;
+}
+
+void remove_leftovers(const fs::path& folder,
+                      const std::function<bool(const std::string& target)>& is_target) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const auto parts = temporary_name_in(entry->path().filename().string());
+    if (!parts || !is_target(parts->target)) continue;
+    // Where the name has no machine, it may be another one's.
+    const bool is_known_to_be_dead = parts->writer && has_ended(*parts);
+    std::error_code ignored;
+    if (is_known_to_be_dead || (!runs_here(*parts) && was_untouched_for_an_hour(entry->path())))
+      fs::remove(entry->path(), ignored);
+  }
 }
 
 void replace_file(const fs::path& target, std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace widelimit::files {
 /// A file that takes the place of `target` when it is committed, and vanishes otherwise: no reader ever sees
 /// half a file, and after an error an existing file is as it was.
 ///
-/// The bytes go to a temporary file beside the target, TARGET.PROCESS-NUMBER.part. Writing through a symbolic
+/// The bytes go to a temporary file beside the target, see temporary_name(). Writing through a symbolic
 /// link replaces what it points to. All errors are DataErrors that name the target.
 class ReplacingFile {
  public:
@@ -55,12 +56,21 @@ void sync_folder(const std::filesystem::path& folder);
 /// cannot be written to. Leaves nothing behind.
 void check_replaceable(const std::filesystem::path& target);
 
-/// If a file's name is that of a temporary one: the target's name.
+/// TARGET.HOST-SPACE-PROCESS-RANDOM-NUMBER.part, with the parts of ProcessIdentity and a number that this process gives
+/// once: no two writers of any machines or containers share one.
+[[nodiscard]] std::filesystem::path temporary_name(std::filesystem::path target);
+
+/// If a file's name is that of a temporary one, also of version 0.1 (TARGET.PROCESS-NUMBER.part): the target's name.
 std::optional<std::string> target_of_writer(const std::string& name);
 
-/// The same, if moreover the process that wrote it runs no more on this machine. Only kill -9 and power failures leave
-/// such files behind.
+/// The same, if moreover the process that wrote it was one of this machine, and runs no more. Only kill -9 and power
+/// failures leave such files behind.
 std::optional<std::string> target_of_dead_writer(const std::string& name);
+
+/// Removes temporary files from a folder, those of targets that `is_target` accepts, if their process has ended or, where
+/// that is not known, nothing was written to them for an hour. A folder that is not there has none.
+void remove_leftovers(const std::filesystem::path& folder,
+                      const std::function<bool(const std::string& target)>& is_target);
 
 /// Writes a whole file.
 void replace_file(const std::filesystem::path& target, std::string_view text);

@@ -25,10 +25,6 @@ static_assert(std::endian::native == std::endian::little, "chunks are little end
 
 using ChunkSum = std::array<std::byte, sizeof(std::uint32_t)>;
 
-ChunkSum chunk_sum(std::span<const std::byte> numbers) {
-  return std::bit_cast<ChunkSum>(crc32c(numbers.data(), numbers.size()));
-}
-
 [[noreturn]] void fail_to_read(const fs::path& file, int code) {
   throw DataError(
       fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(code)));
@@ -72,9 +68,13 @@ class OpenFile {
 
 /// Makes the folders that are missing, each of which is on the disk before something is put into it.
 void make_folders(const fs::path& folder) {
-  if (folder.empty() || fs::is_directory(folder)) return;
-  make_folders(folder.parent_path());
   std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return;
+  if (fs::exists(folder, error))
+    throw DataError(fmt::format(
+        "{}: expected a folder of the store, found a file, pipe or device: remove it, and run again",
+        folder.string()));
+  make_folders(folder.parent_path());
   fs::create_directory(folder, error);
   if (error)
     throw DataError(fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
@@ -83,7 +83,18 @@ void make_folders(const fs::path& folder) {
 
 }  // namespace
 
-ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers) {
+std::uint32_t chunk_sum(std::span<const std::byte> numbers) { return crc32c(numbers.data(), numbers.size()); }
+
+std::optional<fs::path> what_blocks(const fs::path& file) {
+  std::error_code error;
+  fs::path folder = file.parent_path();
+  for (int above = 0; above < 3; ++above, folder = folder.parent_path())
+    if (fs::exists(folder, error) && !fs::is_directory(folder, error)) return folder;
+  if (fs::exists(fs::symlink_status(file, error)) && !fs::is_regular_file(file, error)) return file;
+  return {};
+}
+
+ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers, std::uint32_t* sum_of_numbers) {
   const OpenFile open_file(file);
   if (!open_file.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) return ChunkState::missing;
@@ -103,13 +114,15 @@ ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers) {
     found += static_cast<std::size_t>(count);
   }
   if (found != numbers.size() + sum.size()) return ChunkState::damaged;
-  return sum == chunk_sum(numbers) ? ChunkState::whole : ChunkState::damaged;
+  const std::uint32_t found_sum = chunk_sum(numbers);
+  if (sum_of_numbers != nullptr) *sum_of_numbers = found_sum;
+  return std::bit_cast<std::uint32_t>(sum) == found_sum ? ChunkState::whole : ChunkState::damaged;
 }
 
 void write_chunk(const fs::path& file, std::span<const std::byte> numbers) {
   make_folders(file.parent_path());
   files::ReplacingFile chunk(file);
-  const ChunkSum sum = chunk_sum(numbers);
+  const auto sum = std::bit_cast<ChunkSum>(chunk_sum(numbers));
   chunk.write(numbers.data(), numbers.size());
   chunk.write(sum.data(), sum.size());
   chunk.commit_to_disk();

@@ -7,6 +7,7 @@
 
 #include "kernel/require_inputs.hpp"
 #include "store/pair_recomputation.hpp"
+#include "store/pair_sample.hpp"
 #include "store/store_opening.hpp"
 #include "store/store_run.hpp"
 #include "store/tile_shares.hpp"
@@ -94,12 +95,15 @@ StoreRunReport GramStore<Scalar>::compute(const std::function<Index()>& next) {
 }
 
 template <typename Scalar>
-std::vector<StoreMismatch> GramStore<Scalar>::recompute(Index count, std::uint64_t seed) {
+std::vector<StoreMismatch> GramStore<Scalar>::recompute(Index count, std::uint64_t seed, Index* compared) {
   if (count < 1)
     throw ArgumentError(fmt::format("store: expected at least one pair to compute again, got {}", count));
   const StoreFacts& facts = open_->store.facts;
-  return PairRecomputation<Scalar>(open_->folder, facts, open_->inputs, open_->options.gram)
-      .run(random_pairs(facts.grid(), count, seed));
+  PairRecomputation<Scalar> recomputation(open_->folder, facts, open_->inputs, open_->options.gram);
+  PairSample sample(facts.grid(), count, seed);
+  std::vector<StoreMismatch> mismatches = recomputation.run(sample);
+  if (compared != nullptr) *compared = recomputation.compared();
+  return mismatches;
 }
 
 template class GramStore<float>;

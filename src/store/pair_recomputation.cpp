@@ -2,40 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "widelimit/error.hpp"
 
 namespace widelimit::store {
 
-PairsOfTiles random_pairs(const TileGrid& grid, Index count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto below = [&random](Index size) {
-    return static_cast<Index>(random() % static_cast<std::uint64_t>(size));
-  };
-  PairsOfTiles pairs;
-  for (Index k = 0; k < count; ++k) {
-    Index i = below(grid.rows()), j = below(grid.columns());
-    if (grid.is_symmetric() && j < i) std::swap(i, j);
-    pairs[{i / grid.side(), j / grid.side()}].emplace_back(i, j);
-  }
-  // Neighbours may come from one product of vectors.
-  for (auto& [tile, of_tile] : pairs) std::sort(of_tile.begin(), of_tile.end());
-  return pairs;
-}
-
 template <typename Scalar>
-std::vector<StoreMismatch> PairRecomputation<Scalar>::run(const PairsOfTiles& pairs) {
+std::vector<StoreMismatch> PairRecomputation<Scalar>::run(PairSample& sample) {
   const TileGrid grid = facts_.grid();
-  for (const auto& [place, of_tile] : pairs) {
-    const TileIndex tile{place.first, place.second};
+  for (Index t = 0; t < grid.count(); ++t) {
+    if (stop_.stop_requested())
+      throw Cancelled(fmt::format("store: stopped on request after {} pairs, which are the same", compared_));
+    auto pairs = sample.of_next_tile();
+    if (pairs.empty()) continue;
+    const TileIndex tile = grid.tile(t);
     auto stored = files_.read(tile);
     if (!stored.damaged.empty())
-      throw DataError(fmt::format("{}: damaged: its checksum or length is wrong", stored.damaged.front()));
-    for (const auto& [i, j] : of_tile)
+      throw DataError(
+          fmt::format("{}: damaged: {}", stored.damaged.front().file, stored.damaged.front().what));
+    // Those of one product of vectors one behind the other.
+    source_.sort_by_block(pairs);
+    for (const auto& [i, j] : pairs)
       compare(stored.kernels, i, j, i - grid.rows_of(tile).begin, j - grid.columns_of(tile).begin);
   }
   return std::move(mismatches_);
@@ -49,6 +38,7 @@ void PairRecomputation<Scalar>::compare(GramResult<Scalar>& stored, Index i, Ind
     return TileFiles<Scalar>::array_of(stored, array)(row, column);
   };
   if (std::isnan(number(arrays.front()))) return;
+  ++compared_;
   const std::vector<Scalar> computed = source_.pair(i, j);
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const Scalar there = number(arrays[a]), here = computed[a];

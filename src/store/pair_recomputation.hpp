@@ -1,22 +1,16 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
+#include "store/pair_sample.hpp"
 #include "store/store_folder.hpp"
 #include "store/tile_files.hpp"
 #include "store/tile_source.hpp"
 #include "widelimit/store/gram_store.hpp"
 
 namespace widelimit::store {
-
-/// Pairs of inputs by the tile (row, column) that holds them, which is read once for all of its pairs.
-using PairsOfTiles = std::map<std::pair<Index, Index>, std::vector<std::pair<Index, Index>>>;
-
-/// So many pairs (i, j), some perhaps several times; i <= j of a symmetric matrix.
-[[nodiscard]] PairsOfTiles random_pairs(const TileGrid& grid, Index count, std::uint64_t seed);
 
 /// Computes pairs of a store again, each by itself, and compares bits.
 template <typename Scalar>
@@ -25,18 +19,29 @@ class PairRecomputation {
   /// All must outlive it.
   PairRecomputation(const StoreFolder& folder, const StoreFacts& facts, const StoreInputs<Scalar>& inputs,
                     const GramOptions& options)
-      : facts_{facts}, files_(folder, facts), source_(inputs, facts, options) {}
+      : facts_{facts},
+        records_(folder.records_folder(facts)),
+        files_(folder, facts, records_),
+        source_(inputs, facts, options),
+        stop_{options.stop} {
+    records_.refresh();
+  }
 
-  /// Throws DataError for tiles that are damaged; pairs that are not there are left out.
-  [[nodiscard]] std::vector<StoreMismatch> run(const PairsOfTiles& pairs);
+  /// Throws DataError for tiles that are damaged; pairs that are not there are left out. Cancelled on request.
+  [[nodiscard]] std::vector<StoreMismatch> run(PairSample& sample);
+  /// Pairs that were there.
+  [[nodiscard]] Index compared() const { return compared_; }
 
  private:
   /// `i`, `j` in the whole matrix, `row`, `column` in the tile.
   void compare(GramResult<Scalar>& stored, Index i, Index j, Index row, Index column);
 
   const StoreFacts& facts_;
+  TileRecords records_;
   TileFiles<Scalar> files_;
   TileSource<Scalar> source_;
+  std::stop_token stop_;
+  Index compared_ = 0;
   std::vector<StoreMismatch> mismatches_;
 };
 

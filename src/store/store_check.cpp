@@ -1,41 +1,106 @@
 #include <fmt/format.h>
 
+#include <set>
+
+#include "store/chunk_file.hpp"
 #include "store/stored_gram_open.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::store {
 namespace {
 
+/// Looks at every file of a store, and goes on whatever it finds.
 template <typename Scalar>
-StoreCheck checked(const StoreFolder& folder, const StoreFacts& facts,
-                   const std::function<void(Index, Index)>& progress, const std::stop_token& stop) {
-  const TileFiles<Scalar> files(folder, facts);
-  const TileGrid grid = facts.grid();
-  StoreCheck check{.tiles = grid.count(), .whole = 0, .missing = {}, .damaged = {}};
-  for (const std::string& array : folder.wrong_documents(facts))
-    check.damaged.push_back((folder.path() / array / "zarr.json").string());
-  for (Index t = 0; t < check.tiles; ++t) {
-    if (stop.stop_requested())
-      throw Cancelled(fmt::format("store: stopped on request after {} of {} tiles", t, check.tiles));
-    const TileIndex tile = grid.tile(t);
-    const auto stored = files.read(tile);
-    check.damaged.insert(check.damaged.end(), stored.damaged.begin(), stored.damaged.end());
-    const bool complete =
-        is_complete(stored.kernels, grid.rows_of(tile).size(), grid.columns_of(tile).size());
-    if (stored.damaged.empty() && !stored.is_missing && complete)
-      ++check.whole;
-    else if (stored.damaged.empty())
-      check.missing.push_back(tile);
-    if (progress) progress(t + 1, check.tiles);
+class FileCheck {
+ public:
+  FileCheck(const StoreFolder& folder, const StoreFacts& facts, TileRecords& records)
+      : folder_{folder}, facts_{facts}, files_(folder, facts, records) {}
+
+  StoreCheck run(const std::function<void(Index, Index)>& progress, const std::stop_token& stop) {
+    const TileGrid grid = facts_.grid();
+    check_.tiles = grid.count();
+    check_documents();
+    for (Index t = 0; t < check_.tiles; ++t) {
+      if (stop.stop_requested())
+        throw Cancelled(fmt::format("store: stopped on request after {} of {} tiles", t, check_.tiles));
+      check_tile(grid.tile(t));
+      if (progress) progress(t + 1, check_.tiles);
+    }
+    return std::move(check_);
   }
-  return check;
-}
+
+ private:
+  void check_documents() {
+    for (const std::string& array : folder_.wrong_documents(facts_)) {
+      const auto file = folder_.document(array);
+      if (const auto obstacle = what_blocks(file))
+        add_obstacle(*obstacle);
+      else
+        add_damage({file.string(), "it is not there, or does not say what the array is"});
+    }
+  }
+
+  void check_tile(TileIndex tile) {
+    bool is_whole = true, is_damaged = false, has_place = true;
+    for (const std::string& array : facts_.arrays()) {
+      const auto file = folder_.chunk(array, tile);
+      if (const auto obstacle = what_blocks(file)) {
+        add_obstacle(*obstacle);
+        is_whole = false;
+        continue;
+      }
+      try {
+        auto stored = files_.read(array, tile);
+        for (const FileDamage& damage : stored.damaged) add_damage(damage);
+        is_damaged = is_damaged || !stored.damaged.empty();
+        has_place = has_place && stored.has_place;
+        const InputRange rows = facts_.grid().rows_of(tile), columns = facts_.grid().columns_of(tile);
+        is_whole = is_whole && stored.damaged.empty() && !stored.is_missing &&
+                   is_complete(stored.kernels, rows.size(), columns.size());
+      } catch (const DataError& error) {
+        check_.unreadable.push_back(error.what());
+        is_whole = false;
+        is_damaged = true;
+      }
+    }
+    if (is_whole) {
+      ++check_.whole;
+      if (!has_place) ++check_.without_place;
+    } else if (!is_damaged) {
+      check_.missing.push_back(tile);
+    }
+  }
+
+  void add_damage(const FileDamage& damage) {
+    check_.damaged.push_back(damage.file);
+    check_.reasons.push_back(damage.what);
+  }
+
+  /// Something that stands in the way of many tiles is told once.
+  void add_obstacle(const std::filesystem::path& path) {
+    if (obstacles_.insert(path.string()).second) check_.obstacles.push_back(path.string());
+  }
+
+  const StoreFolder& folder_;
+  const StoreFacts& facts_;
+  TileFiles<Scalar> files_;
+  StoreCheck check_;
+  std::set<std::string> obstacles_;
+};
 
 }  // namespace
 
 StoreCheck StoredGram::check(const std::function<void(Index, Index)>& progress, std::stop_token stop) const {
-  return is_float() ? checked<float>(open_->folder, open_->facts, progress, stop)
-                    : checked<double>(open_->folder, open_->facts, progress, stop);
+  const auto side = open_->folder.other_tile_side(open_->facts);
+  const StoreFacts facts = side ? open_->facts.with_tile_side(*side) : open_->facts;
+  StoreCheck check = is_float() ? FileCheck<float>(open_->folder, facts, open_->records).run(progress, stop)
+                                : FileCheck<double>(open_->folder, facts, open_->records).run(progress, stop);
+  if (!side) return check;
+  check.tile_side = *side;
+  check.damaged.push_back((open_->folder.path() / "zarr.json").string());
+  check.reasons.push_back(fmt::format("it says tile_side {}, but the tiles that are there have {} a side",
+                                      open_->facts.grid().side(), *side));
+  return check;
 }
 
 }  // namespace widelimit::store

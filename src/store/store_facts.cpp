@@ -80,6 +80,12 @@ StoreFacts StoreFacts::with_step(const nlohmann::json& input_facts) const {
   return {std::move(document), "the store's new rows"};
 }
 
+StoreFacts StoreFacts::with_tile_side(Index side) const {
+  nlohmann::json document = document_;
+  document["tile_side"] = side;
+  return {std::move(document), "the store's tiles"};
+}
+
 nlohmann::json arithmetic_facts() {
   const auto targets = hwy::SupportedTargets();
   // Better targets have lower bits.

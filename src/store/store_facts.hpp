@@ -20,6 +20,7 @@ namespace widelimit::store {
 ///   precision        "float" or "double"
 ///   arithmetic       of the processor and of BLAS, on which the last bits depend
 ///   symmetric, tile_side
+///   command          what made it, as a shell reads it, if the program did
 ///   rows, columns    {channels, shape (null if the inputs differ), steps}; no columns if symmetric. A step says which
 ///                    inputs a store began with (input_facts()), those after it which ones joined later.
 class StoreFacts {
@@ -40,6 +41,8 @@ class StoreFacts {
 
   /// With more inputs among the rows.
   [[nodiscard]] StoreFacts with_step(const nlohmann::json& input_facts) const;
+  /// With other tiles.
+  [[nodiscard]] StoreFacts with_tile_side(Index side) const;
 
  private:
   nlohmann::json document_;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -52,7 +55,7 @@ void make_folder(const fs::path& folder) {
 
 /// Whether it is there and reads as wanted; one that a power failure or a disk spoilt does not.
 bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
-  if (!fs::exists(file)) return false;
+  if (!fs::is_regular_file(file)) return false;
   try {
     return read_json(file) == wanted;
   } catch (const DataError&) {
@@ -79,6 +82,9 @@ bool StoreFolder::holds_store() const { return fs::exists(folder_ / document_nam
 StoreFacts StoreFolder::facts() const {
   const fs::path file = folder_ / document_name;
   if (!holds_store()) throw DataError(fmt::format("{}: there is no store", folder_.string()));
+  if (!fs::is_regular_file(file))
+    throw DataError(
+        fmt::format("{}: expected a regular file, found a folder, pipe or device", file.string()));
   const nlohmann::json document = read_json(file);
   const JsonValue attributes = JsonValue(document, file.string()).at("attributes");
   if (!attributes.contains(attribute_name))
@@ -107,7 +113,13 @@ void StoreFolder::make_folders(const StoreFacts& facts) const {
   for (const std::string& array : facts.arrays()) make_folder(folder_ / array);
 }
 
+void StoreFolder::make_missing_folders(const StoreFacts& facts) const {
+  for (const std::string& array : facts.arrays())
+    if (!fs::is_directory(folder_ / array)) make_folder(folder_ / array);
+}
+
 void StoreFolder::write_documents(const StoreFacts& facts) const {
+  make_missing_folders(facts);
   // While a store grows, the group says first how large it will be: what a crash leaves undone is seen, and mended.
   const bool grows = holds_store();
   if (grows) write_document(folder_ / document_name, group_document(facts));
@@ -124,12 +136,57 @@ std::vector<std::string> StoreFolder::wrong_documents(const StoreFacts& facts) c
   return wrong;
 }
 
+fs::path StoreFolder::document(const std::string& array) const { return folder_ / array / document_name; }
+
 fs::path StoreFolder::chunk(const std::string& array, TileIndex tile) const {
   return folder_ / array / "c" / fmt::format("{}", tile.row) / fmt::format("{}", tile.column);
 }
 
 fs::path StoreFolder::claims_file(const StoreFacts& facts) const {
   return folder_ / facts.arrays().front() / "claims";
+}
+
+fs::path StoreFolder::records_folder(const StoreFacts& facts) const {
+  return folder_ / facts.arrays().front() / "records";
+}
+
+void StoreFolder::remove_leftovers(const StoreFacts& facts) const {
+  const auto is_document = [](const std::string& target) { return target == document_name; };
+  const auto is_tile = [](const std::string& target) {
+    return target.find_first_not_of("0123456789") == std::string::npos;
+  };
+  files::remove_leftovers(folder_, is_document);
+  for (const std::string& array : facts.arrays()) {
+    files::remove_leftovers(folder_ / array, is_document);
+    std::error_code error;
+    for (fs::directory_iterator row(folder_ / array / "c", error); !error && row != fs::directory_iterator();
+         row.increment(error))
+      files::remove_leftovers(row->path(), is_tile);
+  }
+}
+
+/// Of some of the files that there are, what most say.
+std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const {
+  constexpr int enough = 32;
+  const std::size_t bytes = facts.is_float() ? sizeof(float) : sizeof(double);
+  std::map<Index, int> votes;
+  int files = 0;
+  std::error_code error;
+  for (const std::string& array : facts.arrays())
+    for (fs::recursive_directory_iterator entry(folder_ / array / "c", error);
+         !error && files < enough && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+      std::error_code unread;
+      if (!entry->is_regular_file(unread) || files::target_of_writer(entry->path().filename().string()))
+        continue;
+      ++files;
+      const std::uintmax_t length = entry->file_size(unread), sum = sizeof(std::uint32_t);
+      if (unread || length <= sum || (length - sum) % bytes != 0) continue;
+      const auto side = std::llround(std::sqrt(static_cast<double>((length - sum) / bytes)));
+      if (static_cast<std::uintmax_t>(side * side) == (length - sum) / bytes) ++votes[side];
+    }
+  for (const auto& [side, count] : votes)
+    if (2 * count > files && side != facts.grid().side()) return side;
+  return {};
 }
 
 fs::path StoreFolder::pace_file(const StoreFacts& facts, Index part, Index parts) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace widelimit::store {
 ///   nngp/zarr.json        an array [rows, columns], chunks of one tile each, bytes little endian + crc32c, fill value NaN
 ///   nngp/c/I/J            tile (I, J), whole: what is beyond the matrix, or was not computed, is NaN
 ///   nngp/claims           see TileClaims; in the folder of the first array, where Zarr does not list it
+///   nngp/claims.files/    the same where there are no locks
+///   nngp/records/         which numbers belong into which tile, and what they took, see TileRecords
 ///   nngp/pace-K-of-N.json what the processes so far took, see Pace
 class StoreFolder {
  public:
@@ -30,13 +33,22 @@ class StoreFolder {
   /// Makes the folders of a new store. Throws DataError if there are other files, naming one, or tiles of nobody knows
   /// what, before it touches any.
   void make_folders(const StoreFacts& facts) const;
+  /// Makes those of a store that somebody has removed.
+  void make_missing_folders(const StoreFacts& facts) const;
   /// Writes what says what the store is, the group last.
   void write_documents(const StoreFacts& facts) const;
+  /// Removes temporary files that are nobody's, see files::remove_leftovers().
+  void remove_leftovers(const StoreFacts& facts) const;
+  /// The side of the tiles that lie in the store if that is not what the facts say, because somebody has edited them.
+  [[nodiscard]] std::optional<Index> other_tile_side(const StoreFacts& facts) const;
   /// The arrays whose documents are missing or not as the facts want them.
   [[nodiscard]] std::vector<std::string> wrong_documents(const StoreFacts& facts) const;
 
+  /// Of an array.
+  [[nodiscard]] std::filesystem::path document(const std::string& array) const;
   [[nodiscard]] std::filesystem::path chunk(const std::string& array, TileIndex tile) const;
   [[nodiscard]] std::filesystem::path claims_file(const StoreFacts& facts) const;
+  [[nodiscard]] std::filesystem::path records_folder(const StoreFacts& facts) const;
   [[nodiscard]] std::filesystem::path pace_file(const StoreFacts& facts, Index part, Index parts) const;
 
  private:

@@ -69,8 +69,11 @@ class StoreOpening {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       if (!folder_.holds_store() && !made()) continue;
       StoreFacts facts = folder_.facts();
+      const auto side = folder_.other_tile_side(facts);
+      if (side) facts = with_side_of_files(facts, *side);
       require_same(facts);
-      if (needs_change(facts) && !changed(facts)) continue;
+      folder_.make_missing_folders(facts);
+      if ((side || needs_change(facts)) && !changed(facts)) continue;
       auto claims = std::make_unique<TileClaims>(folder_.claims_file(facts));
       if (claims->use_shape() && folder_.facts().steps() == facts.steps() && !needs_change(facts))
         return {std::move(facts), std::move(claims)};
@@ -95,6 +98,7 @@ class StoreOpening {
                          {"symmetric", !inputs_.x2},
                          {"tile_side", tile_side},
                          {"rows", batch_facts(inputs_.x1, row_steps)}};
+    if (!options_.command.empty()) facts["command"] = options_.command;
     if (columns_) facts["columns"] = batch_facts(*inputs_.x2, nlohmann::json::array({columns_->of_all()}));
     return facts;
   }
@@ -122,6 +126,16 @@ class StoreOpening {
     if (!claims.change_shape()) return false;
     if (!folder_.holds_store()) folder_.write_documents(facts);
     return true;
+  }
+
+  /// Somebody has edited the document. Who says what side the tiles have, and is right, has it put back.
+  [[nodiscard]] StoreFacts with_side_of_files(const StoreFacts& facts, Index side) const {
+    if (options_.tile_side != side)
+      throw DataError(fmt::format(
+          "{}: zarr.json says tile_side {}, but the tiles that are there have {} a side: it was changed "
+          "by hand; nothing was touched; --tile {} puts it back",
+          folder_.path().string(), facts.grid().side(), side, side));
+    return facts.with_tile_side(side);
   }
 
   void require_same(const StoreFacts& facts) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -18,7 +19,9 @@ StoreRun<Scalar>::StoreRun(const StoreFolder& folder, const StoreFacts& facts,
       tiles_{tiles},
       grid_{facts.grid()},
       claims_{claims},
-      files_(folder, facts),
+      records_(folder.records_folder(facts)),
+      own_records_(folder.records_folder(facts)),
+      files_(folder, facts, records_),
       source_(inputs, facts,
               [&] {
                 GramOptions of_tiles = options.gram;
@@ -27,6 +30,13 @@ StoreRun<Scalar>::StoreRun(const StoreFolder& folder, const StoreFacts& facts,
               }()),
       pace_(folder.pace_file(facts, options.part.number, options.part.parts)) {
   for (const Index tile : tiles) pairs_.all += grid_.pairs(grid_.tile(tile));
+  records_.refresh();
+  folder.remove_leftovers(facts);
+  if (!claims_.are_kept() && options_.report)
+    options_.report(
+        "the file system of the store has no locks: processes claim tiles by files, and those of a process "
+        "that "
+        "is killed on another machine are free two minutes later");
 }
 
 template <typename Scalar>
@@ -42,9 +52,6 @@ StoreRunReport StoreRun<Scalar>::run(const std::function<Index()>& next) {
   wait_for_writing();
   report_progress(0);
   pace_.keep(pairs_.computed, true);
-  if (!claims_.are_kept() && options_.report)
-    options_.report(
-        "the file system of the store has no locks: processes without parts compute some tiles twice");
   report_.seconds = pace_.seconds();
   return std::move(report_);
 }
@@ -58,9 +65,13 @@ bool StoreRun<Scalar>::take(Index tile) {
   note_damaged(stored);
   // Standard errors may be NaN, so a file of them that is not there is seen by the kernels only.
   if (stored.is_missing || !stored.damaged.empty()) stored.kernels = files_.empty();
+  const double begin = pace_.seconds();
   if (source_.complete(index, stored.kernels)) {
     pairs_.computed += grid_.pairs(index);
-    write_behind(std::move(claim), std::move(stored.kernels));
+    TileRecord record{index, grid_.pairs(index), 0, {}};
+    wait_for_writing();
+    record.seconds = pace_.seconds() - begin;
+    write_behind(std::move(claim), std::move(record), std::move(stored.kernels));
   } else {
     pairs_.found += grid_.pairs(index);
     ++report_.found;
@@ -70,16 +81,15 @@ bool StoreRun<Scalar>::take(Index tile) {
 }
 
 template <typename Scalar>
-void StoreRun<Scalar>::write_behind(TileClaim claim, GramResult<Scalar> kernels) {
-  wait_for_writing();
-  writing_ = std::async(std::launch::async,
-                        [this, claim = std::move(claim), kernels = std::move(kernels)]() mutable {
-                          const TileClaim held = std::move(claim);
-                          const TileIndex tile = grid_.tile(held.tile());
-                          if (claims_.are_kept()) files_.remove_unfinished(tile);
-                          files_.write(tile, kernels);
-                          pairs_.written += grid_.pairs(tile);
-                        });
+void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels) {
+  writing_ = std::async(std::launch::async, [this, claim = std::move(claim), record = std::move(record),
+                                             kernels = std::move(kernels)]() mutable {
+    const TileClaim held = std::move(claim);
+    const TileIndex tile = record.tile;
+    if (claims_.are_kept()) files_.remove_unfinished(tile);
+    files_.write(std::move(record), kernels, own_records_);
+    pairs_.written += grid_.pairs(tile);
+  });
   ++report_.computed;
 }
 
@@ -93,8 +103,10 @@ void StoreRun<Scalar>::wait_for_writing() {
 /// Until the tiles that other processes had are there, or can be had since those have ended.
 template <typename Scalar>
 void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
-  constexpr std::chrono::milliseconds interval{50};
-  while (!waiting.empty()) {
+  constexpr std::chrono::milliseconds first_interval{50}, last_interval{1000};
+  // Where there are no locks, each look is some messages to a server.
+  for (auto interval = first_interval; !waiting.empty();
+       interval = claims_.are_kept() ? first_interval : std::min(2 * interval, last_interval)) {
     std::erase_if(waiting, [this](Index tile) {
       check_stop();
       return take(tile);
@@ -105,10 +117,10 @@ void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
 
 template <typename Scalar>
 void StoreRun<Scalar>::note_damaged(const StoredTile<Scalar>& stored) {
-  for (const std::string& file : stored.damaged) {
-    report_.damaged.push_back(file);
+  for (const FileDamage& damage : stored.damaged) {
+    report_.damaged.push_back(damage.file);
     if (options_.report)
-      options_.report(fmt::format("{}: damaged: its checksum or length is wrong; computed again", file));
+      options_.report(fmt::format("{}: damaged: {}; computed again", damage.file, damage.what));
   }
 }
 

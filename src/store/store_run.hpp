@@ -10,6 +10,7 @@
 #include "store/store_folder.hpp"
 #include "store/tile_claims.hpp"
 #include "store/tile_files.hpp"
+#include "store/tile_records.hpp"
 #include "store/tile_source.hpp"
 #include "widelimit/store/gram_store.hpp"
 
@@ -29,7 +30,8 @@ class StoreRun {
  private:
   /// False if another process has it.
   bool take(Index tile);
-  void write_behind(TileClaim claim, GramResult<Scalar> kernels);
+  /// `record` says what computing it took.
+  void write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels);
   void wait_for_writing();
   void wait_for_others(std::vector<Index> waiting);
   void note_damaged(const StoredTile<Scalar>& stored);
@@ -48,6 +50,8 @@ class StoreRun {
   const std::vector<Index>& tiles_;
   TileGrid grid_;
   TileClaims& claims_;
+  TileRecords records_;
+  RecordWriter own_records_;
   TileFiles<Scalar> files_;
   TileSource<Scalar> source_;
   Pace pace_;

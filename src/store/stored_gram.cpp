@@ -30,10 +30,8 @@ template <typename Scalar, typename Stored>
 GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts, TileIndex tile,
                               const StoredTile<Stored>& stored) {
   if (!stored.damaged.empty())
-    throw DataError(
-        fmt::format("{}: damaged: its checksum or length is wrong; compute the store again, which takes "
-                    "damaged tiles only",
-                    stored.damaged.front()));
+    throw DataError(fmt::format("{}: damaged: {}; compute the store again, which takes damaged tiles only",
+                                stored.damaged.front().file, stored.damaged.front().what));
   const TileGrid grid = facts.grid();
   const Index rows = grid.rows_of(tile).size(), columns = grid.columns_of(tile).size();
   if (stored.is_missing || !is_complete(stored.kernels, rows, columns))
@@ -67,8 +65,18 @@ const std::vector<std::string>& StoredGram::arrays() const { return open_->facts
 Index StoredGram::tiles_there() const {
   const TileGrid tiles = grid();
   Index there = 0;
-  for (Index t = 0; t < tiles.count(); ++t)
-    if (std::filesystem::exists(open_->folder.chunk(arrays().front(), tiles.tile(t)))) ++there;
+  for (Index t = 0; t < tiles.count(); ++t) {
+    const auto is_there = [&](const std::string& array) { return open_->has_chunk(array, tiles.tile(t)); };
+    if (std::all_of(arrays().begin(), arrays().end(), is_there)) ++there;
+  }
+  return there;
+}
+
+Index StoredGram::tiles_there(const std::string& array) const {
+  require_array(array);
+  const TileGrid tiles = grid();
+  Index there = 0;
+  for (Index t = 0; t < tiles.count(); ++t) there += open_->has_chunk(array, tiles.tile(t)) ? 1 : 0;
   return there;
 }
 
@@ -87,8 +95,9 @@ double StoredGram::bytes_there() const {
 template <typename Scalar>
 GramResult<Scalar> StoredGram::tile(TileIndex tile) const {
   const auto read = [&]<typename Stored>() {
-    return whole_tile<Scalar, Stored>(open_->folder, open_->facts, tile,
-                                      TileFiles<Stored>(open_->folder, open_->facts).read(tile));
+    return whole_tile<Scalar, Stored>(
+        open_->folder, open_->facts, tile,
+        TileFiles<Stored>(open_->folder, open_->facts, open_->records).read(tile));
   };
   return is_float() ? read.template operator()<float>() : read.template operator()<double>();
 }
@@ -103,8 +112,9 @@ template <typename Scalar>
 Matrix<Scalar> StoredGram::tile(const std::string& array, TileIndex tile) const {
   require_array(array);
   const auto read = [&]<typename Stored>() {
-    return whole_tile<Scalar, Stored>(open_->folder, open_->facts, tile,
-                                      TileFiles<Stored>(open_->folder, open_->facts).read(array, tile));
+    return whole_tile<Scalar, Stored>(
+        open_->folder, open_->facts, tile,
+        TileFiles<Stored>(open_->folder, open_->facts, open_->records).read(array, tile));
   };
   auto kernels = is_float() ? read.template operator()<float>() : read.template operator()<double>();
   return std::move(TileFiles<Scalar>::array_of(kernels, array));

@@ -10,8 +10,18 @@ namespace widelimit::store {
 struct StoredGram::Open {
   StoreFolder folder;
   StoreFacts facts;
+  mutable TileRecords
+      records;  ///< Which numbers belong into which tile: read again where they are not those of one.
 
-  explicit Open(const std::filesystem::path& path) : folder(path), facts{folder.facts()} {}
+  explicit Open(const std::filesystem::path& path)
+      : folder(path), facts{folder.facts()}, records(folder.records_folder(facts)) {
+    records.refresh();
+  }
+
+  [[nodiscard]] bool has_chunk(const std::string& array, TileIndex tile) const {
+    std::error_code error;
+    return std::filesystem::is_regular_file(folder.chunk(array, tile), error);
+  }
 };
 
 }  // namespace widelimit::store

@@ -4,20 +4,29 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
+#include "files/file_size_signal.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::store {
 namespace {
 
 constexpr Index shape_byte = 0, first_tile_byte = 1;
+/// Who has tile t stands in the file, at first_owner + t * owner_bytes.
+constexpr Index first_owner = 4096, owner_bytes = 96;
+
+/// Of the shape, where there are no locks: one file of who changes it, one of each who uses it.
+constexpr const char *change_name = "change", *use_name = "use-";
+
+std::string tile_name(Index tile) { return fmt::format("tile-{}", tile); }
 
 }  // namespace
 
 TileClaims::TileClaims(const std::filesystem::path& file)
-    : descriptor_{open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
+    : file_{file}, descriptor_{open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
   if (descriptor_ < 0)
     throw DataError(fmt::format("{}: the store cannot be written to: {}", file.string(),
                                 std::generic_category().message(errno)));
@@ -25,33 +34,68 @@ TileClaims::TileClaims(const std::filesystem::path& file)
 
 TileClaims::~TileClaims() { close(descriptor_); }
 
-bool TileClaims::claim(Index tile) { return lock(first_tile_byte + tile, Kind::exclusive); }
+bool TileClaims::claim(Index tile) {
+  const std::optional<bool> locked = lock(first_tile_byte + tile, Kind::exclusive);
+  if (!locked) return files().take(tile_name(tile));
+  if (!*locked) return false;
+  const files::FileSizeSignalBlock block;
+  std::string owner = files::this_process().text();
+  owner.resize(owner_bytes, '\n');
+  static_cast<void>(!pwrite(descriptor_, owner.data(), owner.size(), first_owner + tile * owner_bytes));
+  return true;
+}
 
-void TileClaims::release(Index tile) { static_cast<void>(lock(first_tile_byte + tile, Kind::none)); }
+void TileClaims::release(Index tile) {
+  if (!lock(first_tile_byte + tile, Kind::none)) files().release(tile_name(tile));
+}
 
-bool TileClaims::use_shape() { return lock(shape_byte, Kind::shared); }
+std::optional<files::ProcessIdentity> TileClaims::holder(Index tile) const {
+  if (files_) return files_->holder(tile_name(tile));
+  std::array<char, owner_bytes> bytes{};
+  if (pread(descriptor_, bytes.data(), bytes.size(), first_owner + tile * owner_bytes) != owner_bytes)
+    return {};
+  const std::string text(bytes.data(), bytes.size());
+  return files::ProcessIdentity::parse(text.substr(0, text.find('\n')));
+}
 
-bool TileClaims::change_shape() { return lock(shape_byte, Kind::exclusive); }
+bool TileClaims::use_shape() {
+  if (const auto locked = lock(shape_byte, Kind::shared)) return *locked;
+  // Each says first what it is about, then looks what others are.
+  return files().take(use_name + files::this_process().text() + fmt::format("-{}", descriptor_)) &&
+         files().taken_by_others(change_name).empty();
+}
+
+bool TileClaims::change_shape() {
+  if (const auto locked = lock(shape_byte, Kind::exclusive)) return *locked;
+  return files().take(change_name) && files().taken_by_others(use_name).empty();
+}
 
 /// Locks belong to the open file, not to the process: two stores of one process see each other's.
-bool TileClaims::lock(Index byte, Kind kind) {
+std::optional<bool> TileClaims::lock(Index byte, Kind kind) {
 #ifdef F_OFD_SETLK
   struct flock lock {};
   lock.l_type = kind == Kind::shared ? F_RDLCK : kind == Kind::exclusive ? F_WRLCK : F_UNLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  while (fcntl(descriptor_, F_OFD_SETLK, &lock) != 0) {
+  while (are_kept_ && fcntl(descriptor_, F_OFD_SETLK, &lock) != 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EACCES) return false;
     are_kept_ = false;
-    return true;
   }
 #else
   static_cast<void>(byte), static_cast<void>(kind);
   are_kept_ = false;
 #endif
-  return true;
+  return are_kept_ ? std::optional(true) : std::nullopt;
+}
+
+ClaimFiles& TileClaims::files() {
+  std::call_once(files_are_made_, [this] {
+    std::filesystem::path folder = file_;
+    files_ = std::make_unique<ClaimFiles>(folder += ".files");
+  });
+  return *files_;
 }
 
 }  // namespace widelimit::store

@@ -1,34 +1,49 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "store/chunk_file.hpp"
+#include "store/number_scan.hpp"
 #include "store/store_folder.hpp"
+#include "store/tile_records.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/store/stored_gram.hpp"
 
 namespace widelimit::store {
+
+/// A file that is not what was written.
+struct FileDamage {
+  std::string file;
+  std::string what;  ///< "its checksum or length is wrong"
+};
 
 /// A tile as its chunks hold it, [side, side] each; NaN where nothing is.
 template <typename Scalar>
 struct StoredTile {
   GramResult<Scalar> kernels;
-  bool is_missing = false;           ///< Some chunk is not there.
-  std::vector<std::string> damaged;  ///< Files that are not what was written.
+  bool is_missing = false;  ///< Some chunk is not there.
+  bool has_place = true;  ///< Somebody has written down, of every chunk that is whole, that it belongs here.
+  std::vector<FileDamage> damaged;
 };
 
 /// The chunks of tiles.
 template <typename Scalar>
 class TileFiles {
  public:
-  /// Both must outlive it.
-  TileFiles(const StoreFolder& folder, const StoreFacts& facts) : folder_{folder}, facts_{facts} {}
+  /// All must outlive it.
+  TileFiles(const StoreFolder& folder, const StoreFacts& facts, TileRecords& records)
+      : folder_{folder}, facts_{facts}, records_{records} {}
 
   [[nodiscard]] StoredTile<Scalar> read(TileIndex tile) const {
-    StoredTile<Scalar> stored{empty(), false, {}};
+    StoredTile<Scalar> stored;
+    stored.kernels = empty();
     for (const std::string& array : facts_.arrays()) read_array(array, tile, stored);
     return stored;
   }
@@ -42,14 +57,14 @@ class TileFiles {
     return stored;
   }
 
-  /// Returns when it is on the disk.
-  void write(TileIndex tile, GramResult<Scalar>& kernels) const {
+  /// Writes the tile down, of which `record` says what it took, then its chunks. Returns when all is on the disk.
+  void write(TileRecord record, GramResult<Scalar>& kernels, RecordWriter& records) const {
+    for (const std::string& array : facts_.arrays())
+      record.sums.emplace_back(array, chunk_sum(bytes_of(array_of(kernels, array))));
+    records.add(record);
     // Kernels last: where they are numbers, their errors are there too.
-    for (auto array = facts_.arrays().rbegin(); array != facts_.arrays().rend(); ++array) {
-      const Matrix<Scalar>& numbers = array_of(kernels, *array);
-      write_chunk(folder_.chunk(*array, tile),
-                  std::as_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size()))));
-    }
+    for (auto array = facts_.arrays().rbegin(); array != facts_.arrays().rend(); ++array)
+      write_chunk(folder_.chunk(*array, record.tile), bytes_of(array_of(kernels, *array)));
   }
 
   /// Of a tile that this process has claimed.
@@ -73,28 +88,50 @@ class TileFiles {
   }
 
  private:
+  [[nodiscard]] static std::span<const std::byte> bytes_of(const Matrix<Scalar>& numbers) {
+    return std::as_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));
+  }
+
   void read_array(const std::string& array, TileIndex tile, StoredTile<Scalar>& stored) const {
     Matrix<Scalar>& numbers = array_of(stored.kernels, array);
     const auto file = folder_.chunk(array, tile);
+    std::uint32_t sum = 0;
     const ChunkState state = read_chunk(
-        file, std::as_writable_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size()))));
-    if (state == ChunkState::whole) return;
+        file, std::as_writable_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size()))),
+        &sum);
+    const std::string what = state == ChunkState::damaged ? wrong_checksum
+                             : state == ChunkState::whole ? wrong_in(array, tile, numbers, sum, stored)
+                                                          : "";
+    if (state == ChunkState::whole && what.empty()) return;
     numbers.setConstant(std::numeric_limits<Scalar>::quiet_NaN());
     if (state == ChunkState::missing)
       stored.is_missing = true;
     else
-      stored.damaged.push_back(file.string());
+      stored.damaged.push_back({file.string(), what});
+  }
+
+  /// What a chunk whose checksum is right is not: finite, or of this tile.
+  [[nodiscard]] std::string wrong_in(const std::string& array, TileIndex tile, const Matrix<Scalar>& numbers,
+                                     std::uint32_t sum, StoredTile<Scalar>& stored) const {
+    if (has_infinity(numbers)) return "a number in it is infinite";
+    const auto place = records_.place_of(array, tile, sum);
+    if (place == TileRecords::Place::unknown) stored.has_place = false;
+    if (place != TileRecords::Place::wrong) return "";
+    const auto other = records_.tile_with(array, sum);
+    return other ? fmt::format("it holds tile ({}, {})", other->row, other->column)
+                 : "it holds what was not computed for this tile";
   }
 
   const StoreFolder& folder_;
   const StoreFacts& facts_;
+  TileRecords& records_;
 };
 
 /// Whether a tile of this size holds all its numbers. Standard errors may be NaN.
 template <typename Scalar>
 [[nodiscard]] bool is_complete(const GramResult<Scalar>& kernels, Index rows, Index columns) {
   const auto has_all = [&](const Matrix<Scalar>& kernel) {
-    return kernel.size() == 0 || !kernel.topLeftCorner(rows, columns).hasNaN();
+    return kernel.size() == 0 || !has_nan(kernel, rows, columns);
   };
   return has_all(kernels.nngp) && has_all(kernels.ntk);
 }

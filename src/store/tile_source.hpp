@@ -79,6 +79,16 @@ class TileSource {
     return numbers;
   }
 
+  /// So that pairs that pair() computes together follow each other.
+  void sort_by_block(std::vector<std::pair<Index, Index>>& pairs) {
+    const Index grid = tiles_of(facts_.steps().size() - 1).grid();
+    if (grid <= 1) return;
+    std::stable_sort(pairs.begin(), pairs.end(), [grid](const auto& left, const auto& right) {
+      return std::pair(left.first / grid, left.second / grid) <
+             std::pair(right.first / grid, right.second / grid);
+    });
+  }
+
  private:
   /// Those of the inputs up to a step, made when they are needed.
   GramTiles<Scalar>& tiles_of(std::size_t step) {

@@ -1,5 +1,5 @@
 // store_writer FOLDER IMAGES SIDE: computes the store that kill_test.cpp kills the writers of, and prints after each tile
-// how many pairs are in it.
+// how many pairs are in it; in the end, on standard error, how many tiles it computed.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,9 +18,10 @@ int main(int argc, char** argv) {
       std::printf("%td\n", last);
       std::fflush(stdout);
     };
-    static_cast<void>(store::GramStore<float>(argv[1], testing::kill_network(),
-                                              testing::kill_inputs(std::atol(argv[2])), options)
-                          .compute());
+    const auto report = store::GramStore<float>(argv[1], testing::kill_network(),
+                                                testing::kill_inputs(std::atol(argv[2])), options)
+                            .compute();
+    std::fprintf(stderr, "computed %td\n", report.computed);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

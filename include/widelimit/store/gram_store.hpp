@@ -41,6 +41,9 @@ struct StoreOptions {
   bool grow = false;
   /// Go on with a store whose numbers come from another kind of processor: last bits may then differ from tile to tile.
   bool other_arithmetic = false;
+  /// What makes the store, as a shell reads it: a new one remembers it, so that `widelimit store verify` can say what mends
+  /// it.
+  std::string command = {};
   std::function<void(const StoreProgress&)> progress = {};
   /// Hears at once of what a run goes on with all the same: a damaged file, a file system without locks.
   std::function<void(const std::string&)> report = {};
@@ -101,9 +104,11 @@ class GramStore {
   /// and numbers beyond its end when there are no more.
   StoreRunReport compute(const std::function<Index()>& next);
 
-  /// Computes `count` random pairs of the whole store again, and compares bits. ArgumentError for count < 1; DataError for
-  /// tiles that are damaged. Pairs that are missing do not count.
-  [[nodiscard]] std::vector<StoreMismatch> recompute(Index count, std::uint64_t seed);
+  /// Computes `count` different random pairs of the whole store again, all of them if it has no more, and compares bits.
+  /// ArgumentError for count < 1; DataError for tiles that are damaged. Pairs that are missing do not count; `compared`,
+  /// where given, gets the number of those that do.
+  [[nodiscard]] std::vector<StoreMismatch> recompute(Index count, std::uint64_t seed,
+                                                     Index* compared = nullptr);
 
  private:
   struct Open;

@@ -13,15 +13,29 @@
 
 namespace widelimit::store {
 
+/// The most common of StoreCheck::reasons.
+inline constexpr const char* wrong_checksum = "its checksum or length is wrong";
+
 /// What is wrong with a store's files.
 struct StoreCheck {
   Index tiles = 0;                 ///< That the matrix has.
   Index whole = 0;                 ///< Those with all their numbers.
   std::vector<TileIndex> missing;  ///< Not computed yet, or not wholly: rows have joined since.
-  std::vector<std::string>
-      damaged;  ///< Files that are not what was written: a checksum or a length is wrong.
+  /// Files that are not what was written: a checksum or a length is wrong, a number is infinite, or they are those of
+  /// another tile. A run computes them again.
+  std::vector<std::string> damaged;
+  std::vector<std::string> reasons;  ///< What is wrong with each of these.
+  /// What stands where a file or folder of the store belongs, and is none: a run waits until it is removed.
+  std::vector<std::string> obstacles;
+  std::vector<std::string> unreadable;  ///< What the system says of files that it does not let be read.
+  /// Whole tiles of which no record says that they belong where they are: those of version 0.1, or of a store whose
+  /// records were lost.
+  Index without_place = 0;
+  Index tile_side = 0;  ///< Of the tiles that are there if zarr.json says another; 0 if it is right.
 
-  [[nodiscard]] bool is_complete() const { return whole == tiles && damaged.empty(); }
+  [[nodiscard]] bool is_complete() const {
+    return whole == tiles && damaged.empty() && obstacles.empty() && unreadable.empty();
+  }
 };
 
 /// A Gram matrix in a store, as it lies on the disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader opens.
@@ -40,8 +54,9 @@ class StoredGram {
   [[nodiscard]] Kernels kernels() const;
   /// Whether the numbers are floats; else they are doubles.
   [[nodiscard]] bool is_float() const;
-  /// Tiles whose files are there, and the bytes of these, without a look into them.
+  /// Tiles whose files are all there, those of one array, and the bytes of all files, without a look into them.
   [[nodiscard]] Index tiles_there() const;
+  [[nodiscard]] Index tiles_there(const std::string& array) const;
   [[nodiscard]] double bytes_there() const;
 
   /// One tile, [rows, columns] without what is beyond the matrix; the kernels that there are, converted to Scalar.
@@ -66,7 +81,7 @@ class StoredGram {
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> rows(const std::string& array, InputRange rows) const;
 
-  /// Reads every file and says what is missing or damaged. Cancelled on request.
+  /// Reads every file and says what is missing or damaged, or stands in the way. Cancelled on request.
   [[nodiscard]] StoreCheck check(const std::function<void(Index done, Index tiles)>& progress = {},
                                  std::stop_token stop = {}) const;
 

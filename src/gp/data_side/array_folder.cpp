@@ -1,7 +1,6 @@
 #include "gp/data_side/array_folder.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "files/process_identity.hpp"
 #include "files/replacing_file.hpp"
 #include "gp/data_side/file_sum.hpp"
 #include "widelimit/error.hpp"
@@ -82,7 +82,7 @@ fs::path without_slash(const fs::path& folder) {
 fs::path beside(const fs::path& folder, const char* ending) {
   static std::atomic<int> number = 0;
   fs::path path = folder;
-  path += fmt::format(".{}-{}.{}", getpid(), number++, ending);
+  path += fmt::format(".{}-{}.{}", files::this_process().text(), number++, ending);
   return path;
 }
 

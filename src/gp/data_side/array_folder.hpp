@@ -25,8 +25,8 @@ struct FolderFormat {
   std::string document;  ///< The document's file name.
 };
 
-/// Writes into a temporary folder beside the place of the folder, FOLDER.PROCESS-NUMBER.part, which takes that place in
-/// the end. An earlier folder of the same format that holds nothing else is replaced. Errors are DataErrors.
+/// Writes into a temporary folder beside the place of the folder, named as temporary files are
+/// (files/replacing_file.hpp), which takes that place in the end. An earlier folder of the same format that holds nothing else is replaced. Errors are DataErrors.
 class ArrayFolderWriter {
  public:
   /// Throws if the place is taken by something else or cannot be written to.

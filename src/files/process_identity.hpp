@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace widelimit::files {
+
+/// Which process of which machine: file names and claims say whose they are.
+struct ProcessIdentity {
+  std::string host;  ///< The machine's name, letters, digits and _ only.
+  std::string
+      space;  ///< 8 hexadecimal digits: of the machine since it was started, and of its numbers of processes.
+  long process = 0;  ///< Its number among those.
+  std::string
+      random;  ///< 8 hexadecimal digits: numbers of processes come again, and containers may share a host's name.
+
+  [[nodiscard]] bool operator==(const ProcessIdentity&) const = default;
+
+  /// "node7-1f3a5c7e-4711-9b2d4f60"
+  [[nodiscard]] std::string text() const;
+  /// What text() made; nothing for other texts.
+  [[nodiscard]] static std::optional<ProcessIdentity> parse(const std::string& text);
+};
+
+/// Of this process.
+[[nodiscard]] ProcessIdentity this_process();
+
+/// True only where it is known: the process was one of this machine and these numbers, and runs no more.
+[[nodiscard]] bool has_ended(const ProcessIdentity& process);
+
+}  // namespace widelimit::files

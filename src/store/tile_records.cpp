@@ -1,0 +1,126 @@
+#include "store/tile_records.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "files/file_size_signal.hpp"
+#include "files/replacing_file.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string line_of(const TileRecord& record) {
+  std::string line = fmt::format("tile {} {} pairs {} seconds {:.3f}", record.tile.row, record.tile.column,
+                                 record.pairs, record.seconds);
+  for (const auto& [array, sum] : record.sums) line += fmt::format(" {} {:08x}", array, sum);
+  return line + "\n";
+}
+
+/// Nothing for a line that is not whole, or none of this kind.
+std::optional<TileRecord> record_in(const std::string& line) {
+  std::istringstream words(line);
+  TileRecord record;
+  std::string tile, pairs, seconds;
+  if (!(words >> tile >> record.tile.row >> record.tile.column >> pairs >> record.pairs >> seconds >>
+        record.seconds) ||
+      tile != "tile" || pairs != "pairs" || seconds != "seconds")
+    return {};
+  std::string array;
+  std::uint32_t sum = 0;
+  words >> std::hex;
+  while (words >> array >> sum) record.sums.emplace_back(array, sum);
+  return record;
+}
+
+}  // namespace
+
+RecordWriter::~RecordWriter() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void RecordWriter::add(const TileRecord& record) {
+  static std::atomic<unsigned> counter{0};
+  if (descriptor_ < 0) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    file_ = folder_ / fmt::format("{}-{}.txt", files::this_process().text(), counter++);
+    descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail(errno);
+    files::sync_folder(folder_);
+  }
+  const files::FileSizeSignalBlock block;
+  const std::string line = line_of(record);
+  const ssize_t written = write(descriptor_, line.data(), line.size());
+  if (written < 0) fail(errno);
+  if (written != static_cast<ssize_t>(line.size())) fail(ENOSPC);
+  if (fdatasync(descriptor_) != 0) fail(errno);
+}
+
+void RecordWriter::fail(int code) const {
+  throw DataError(fmt::format("{}: cannot be written: failed to write: {}", file_.string(),
+                              std::generic_category().message(code)));
+}
+
+void TileRecords::refresh() {
+  const std::scoped_lock lock(mutex_);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error))
+    if (entry.path().extension() == ".txt") read(entry.path(), journals_[entry.path()]);
+}
+
+void TileRecords::read(const fs::path& file, Journal& journal) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  if (error || bytes <= journal.bytes_read) return;
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(journal.bytes_read));
+  // A line without an end is still being written, or was never finished.
+  for (std::string line; std::getline(stream, line) && !stream.eof(); journal.bytes_read += line.size() + 1)
+    if (const auto record = record_in(line)) note(*record);
+}
+
+void TileRecords::note(const TileRecord& record) {
+  for (const auto& [array, sum] : record.sums) {
+    auto& sums = sums_[array][{record.tile.row, record.tile.column}];
+    if (std::find(sums.begin(), sums.end(), sum) == sums.end()) sums.push_back(sum);
+  }
+}
+
+TileRecords::Place TileRecords::known_place(const std::string& array, TileIndex tile,
+                                            std::uint32_t sum) const {
+  const std::scoped_lock lock(mutex_);
+  const auto of_array = sums_.find(array);
+  if (of_array == sums_.end()) return Place::unknown;
+  const auto of_tile = of_array->second.find({tile.row, tile.column});
+  if (of_tile == of_array->second.end()) return Place::unknown;
+  const auto& sums = of_tile->second;
+  return std::find(sums.begin(), sums.end(), sum) != sums.end() ? Place::right : Place::wrong;
+}
+
+TileRecords::Place TileRecords::place_of(const std::string& array, TileIndex tile, std::uint32_t sum) {
+  if (known_place(array, tile, sum) == Place::wrong) refresh();
+  return known_place(array, tile, sum);
+}
+
+std::optional<TileIndex> TileRecords::tile_with(const std::string& array, std::uint32_t sum) const {
+  const std::scoped_lock lock(mutex_);
+  const auto of_array = sums_.find(array);
+  if (of_array == sums_.end()) return {};
+  for (const auto& [tile, sums] : of_array->second)
+    if (std::find(sums.begin(), sums.end(), sum) != sums.end()) return TileIndex{tile.first, tile.second};
+  return {};
+}
+
+}  // namespace widelimit::store

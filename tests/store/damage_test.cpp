@@ -1,0 +1,163 @@
+// What disks, other programs and hands do to a store: named by check(), mended by the next run, nothing else touched.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+
+#include "store/crc32c.hpp"
+#include "store/store_support.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using store::GramStore;
+using store::StoreCheck;
+using store::StoredGram;
+namespace fs = std::filesystem;
+
+struct Damaged {
+  TemporaryFolder folder;
+  Inputs<float> x = images(10);
+
+  Damaged() { static_cast<void>(run()); }
+
+  [[nodiscard]] store::StoreRunReport run(const store::StoreOptions& options = {.tile_side = 4}) const {
+    return GramStore<float>(folder.path(), image_network(), x, options).compute();
+  }
+  [[nodiscard]] StoreCheck check() const { return StoredGram(folder.path()).check(); }
+  [[nodiscard]] fs::path chunk(const char* name) const { return folder.path() / name; }
+
+  void check_mended(Index computed) const {
+    CHECK(run().computed == computed);
+    CHECK(check().is_complete());
+    CHECK(check().without_place == 0);
+    check_same_kernels(StoredGram(folder.path()).matrix<float>(), gram(image_network(), x));
+  }
+};
+
+TEST_CASE("tiles that were swapped are not those of their places, though their checksums are right") {
+  const Damaged store;
+  const auto one = store.chunk("ntk/c/0/1"), other = store.chunk("ntk/c/0/0"), aside = store.chunk("aside");
+  fs::rename(one, aside), fs::rename(other, one), fs::rename(aside, other);
+  const StoreCheck check = store.check();
+  CHECK(check.damaged == std::vector<std::string>{other.string(), one.string()});
+  CHECK(check.reasons == std::vector<std::string>{"it holds tile (0, 1)", "it holds tile (0, 0)"});
+  CHECK(error_message<DataError>([&] {
+          return StoredGram(store.folder.path()).matrix<float>("ntk");
+        }).find("damaged: it holds tile (0, 1)") != std::string::npos);
+  CHECK(StoredGram(store.folder.path()).matrix<float>("nngp") == gram(image_network(), store.x).nngp);
+  store.check_mended(2);
+}
+
+TEST_CASE("a store without records, as of version 0.1, is read and gone on with, and check() says so") {
+  const Damaged store;
+  fs::remove_all(store.chunk("nngp/records"));
+  fs::remove(store.chunk("ntk/c/0/1"));
+  CHECK(store.check().without_place == 5);
+  CHECK(store.run().computed == 1);
+  CHECK(store.check().is_complete());
+  CHECK(store.check().without_place == 5);
+  check_same_kernels(StoredGram(store.folder.path()).matrix<float>(), gram(image_network(), store.x));
+}
+
+TEST_CASE("infinity in a tile is damage, whatever its checksum") {
+  for (const float sign : {1.0F, -1.0F}) {
+    const Damaged store;
+    const auto file = store.chunk("nngp/c/0/2");
+    std::string bytes = read_bytes(file);
+    const auto infinity = std::bit_cast<std::array<char, 4>>(sign * std::numeric_limits<float>::infinity());
+    std::copy(infinity.begin(), infinity.end(), bytes.begin());
+    const auto sum = std::bit_cast<std::array<char, 4>>(store::crc32c(bytes.data(), 64));
+    std::copy(sum.begin(), sum.end(), bytes.begin() + 64);
+    std::ofstream(file, std::ios::binary) << bytes;
+    CHECK(store.check().damaged == std::vector<std::string>{file.string()});
+    CHECK(store.check().reasons == std::vector<std::string>{"a number in it is infinite"});
+    store.check_mended(1);
+  }
+}
+
+TEST_CASE("folders, pipes and files in the way are all named, then removed by hand") {
+  const Damaged store;
+  fs::remove_all(store.chunk("nngp/c/1"));
+  store.folder.write("nngp/c/1", "no folder");
+  fs::remove(store.chunk("nngp/c/0/0"));
+  fs::create_directory(store.chunk("nngp/c/0/0"));
+  fs::remove(store.chunk("ntk/c/0/2"));
+  REQUIRE(mkfifo(store.chunk("ntk/c/0/2").c_str(), 0600) == 0);
+  fs::remove(store.chunk("ntk/zarr.json"));
+  fs::create_directory(store.chunk("ntk/zarr.json"));
+  const StoreCheck check = store.check();
+  CHECK(check.obstacles ==
+        std::vector<std::string>{store.chunk("ntk/zarr.json").string(), store.chunk("nngp/c/0/0").string(),
+                                 store.chunk("ntk/c/0/2").string(), store.chunk("nngp/c/1").string()});
+  CHECK(check.whole == 2);
+  for (const std::string& path : check.obstacles) fs::remove_all(path);
+  store.check_mended(4);
+}
+
+TEST_CASE("an array whose folder was removed is computed again") {
+  for (const char* array : {"nngp", "ntk"}) {
+    const Damaged store;
+    fs::remove_all(store.chunk(array));
+    const StoredGram stored(store.folder.path());
+    CHECK(stored.tiles_there() == 0);
+    CHECK(stored.tiles_there(array) == 0);
+    CHECK(stored.check().missing.size() == 6);
+    CHECK(store.run().computed == 6);
+    CHECK(store.check().is_complete());
+    check_same_kernels(StoredGram(store.folder.path()).matrix<float>(), gram(image_network(), store.x));
+  }
+}
+
+TEST_CASE("a side of tiles that somebody has changed is refused; who says the right one has it put back") {
+  const Damaged store;
+  const std::string document = read_bytes(store.chunk("zarr.json"));
+  std::string changed = document;
+  const std::string side = "\"tile_side\": 4";
+  REQUIRE(changed.find(side) != std::string::npos);
+  store.folder.write("zarr.json", changed.replace(changed.find(side), side.size(), "\"tile_side\": 5"));
+  const auto before = contents(store.folder.path());
+  for (const Index given : {0, 5})
+    CHECK(
+        error_message<DataError>([&] {
+          return GramStore<float>(store.folder.path(), image_network(), store.x, {.tile_side = given});
+        })
+            .find("zarr.json says tile_side 5, but the tiles that are there have 4 a side: it was changed by "
+                  "hand; nothing was touched; --tile 4 puts it back") != std::string::npos);
+  CHECK(contents(store.folder.path()) == before);
+  const StoreCheck check = store.check();
+  CHECK(check.tile_side == 4);
+  CHECK(check.whole == 6);
+  CHECK(check.damaged == std::vector<std::string>{store.chunk("zarr.json").string()});
+  store.check_mended(0);
+  CHECK(read_bytes(store.chunk("zarr.json")) == document);
+}
+
+TEST_CASE("temporary files that nobody writes any more are removed, also beside tiles that are whole") {
+  const Damaged store;
+  const auto write = [&](const std::string& name, std::chrono::minutes ago) {
+    store.folder.write(name, "half");
+    fs::last_write_time(store.chunk(name.c_str()), fs::file_time_type::clock::now() - ago);
+  };
+  using std::chrono::minutes;
+  const std::string elsewhere = ".elsewhere-00000000-17-0badcafe-0.part";
+  write("ntk/c/0/1" + elsewhere, minutes(61));
+  write("nngp/c/1/2" + elsewhere, minutes(59));
+  write("zarr.json" + elsewhere, minutes(61));
+  write("ntk/c/0/1.99999999-0.part", minutes(61));
+  write("ntk/c/0/notes.txt", minutes(1000));
+  static_cast<void>(store.run());
+  CHECK_FALSE(fs::exists(store.chunk(("ntk/c/0/1" + elsewhere).c_str())));
+  CHECK(fs::exists(store.chunk(("nngp/c/1/2" + elsewhere).c_str())));
+  CHECK_FALSE(fs::exists(store.chunk(("zarr.json" + elsewhere).c_str())));
+  CHECK_FALSE(fs::exists(store.chunk("ntk/c/0/1.99999999-0.part")));
+  CHECK(fs::exists(store.chunk("ntk/c/0/notes.txt")));
+}
+
+}  // namespace
+}  // namespace widelimit::testing
