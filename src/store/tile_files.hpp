@@ -117,9 +117,8 @@ class TileFiles {
     const auto place = records_.place_of(array, tile, sum);
     if (place == TileRecords::Place::unknown) stored.has_place = false;
     if (place != TileRecords::Place::wrong) return "";
-    const auto other = records_.tile_with(array, sum);
-    return other ? fmt::format("it holds tile ({}, {})", other->row, other->column)
-                 : "it holds what was not computed for this tile";
+    const TileIndex other = records_.tile_with(array, sum).value_or(tile);
+    return fmt::format("it holds tile ({}, {})", other.row, other.column);
   }
 
   const StoreFolder& folder_;

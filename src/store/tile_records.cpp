@@ -93,6 +93,7 @@ void TileRecords::read(const fs::path& file, Journal& journal) {
 
 void TileRecords::note(const TileRecord& record) {
   for (const auto& [array, sum] : record.sums) {
+    tiles_by_sum_[array].emplace(sum, record.tile);
     auto& sums = sums_[array][{record.tile.row, record.tile.column}];
     if (std::find(sums.begin(), sums.end(), sum) == sums.end()) sums.push_back(sum);
   }
@@ -104,9 +105,10 @@ TileRecords::Place TileRecords::known_place(const std::string& array, TileIndex 
   const auto of_array = sums_.find(array);
   if (of_array == sums_.end()) return Place::unknown;
   const auto of_tile = of_array->second.find({tile.row, tile.column});
-  if (of_tile == of_array->second.end()) return Place::unknown;
-  const auto& sums = of_tile->second;
-  return std::find(sums.begin(), sums.end(), sum) != sums.end() ? Place::right : Place::wrong;
+  if (of_tile != of_array->second.end() &&
+      std::find(of_tile->second.begin(), of_tile->second.end(), sum) != of_tile->second.end())
+    return Place::right;
+  return tiles_by_sum_.at(array).contains(sum) ? Place::wrong : Place::unknown;
 }
 
 TileRecords::Place TileRecords::place_of(const std::string& array, TileIndex tile, std::uint32_t sum) {
@@ -116,11 +118,10 @@ TileRecords::Place TileRecords::place_of(const std::string& array, TileIndex til
 
 std::optional<TileIndex> TileRecords::tile_with(const std::string& array, std::uint32_t sum) const {
   const std::scoped_lock lock(mutex_);
-  const auto of_array = sums_.find(array);
-  if (of_array == sums_.end()) return {};
-  for (const auto& [tile, sums] : of_array->second)
-    if (std::find(sums.begin(), sums.end(), sum) != sums.end()) return TileIndex{tile.first, tile.second};
-  return {};
+  const auto of_array = tiles_by_sum_.find(array);
+  if (of_array == tiles_by_sum_.end()) return {};
+  const auto tile = of_array->second.find(sum);
+  return tile == of_array->second.end() ? std::nullopt : std::optional(tile->second);
 }
 
 }  // namespace widelimit::store

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "files/process_identity.hpp"
@@ -54,8 +55,8 @@ class TileRecords {
   void refresh();
 
   enum class Place { right, wrong, unknown };
-  /// Whether numbers with this CRC-32C are of this tile. Unknown where nobody has written the tile down, as in stores of
-  /// version 0.1. Several threads may ask.
+  /// Whether numbers with this CRC-32C are of this tile; wrong if they were written down of another one. Unknown where
+  /// nobody has written them down, as in stores of version 0.1. Several threads may ask.
   [[nodiscard]] Place place_of(const std::string& array, TileIndex tile, std::uint32_t sum);
   /// A tile that has this CRC-32C.
   [[nodiscard]] std::optional<TileIndex> tile_with(const std::string& array, std::uint32_t sum) const;
@@ -73,6 +74,7 @@ class TileRecords {
   std::map<std::filesystem::path, Journal> journals_;
   /// Of each array, the sums of a tile (row, column): a tile is written again when rows join.
   std::map<std::string, std::map<std::pair<Index, Index>, std::vector<std::uint32_t>>> sums_;
+  std::map<std::string, std::unordered_map<std::uint32_t, TileIndex>> tiles_by_sum_;
 };
 
 }  // namespace widelimit::store

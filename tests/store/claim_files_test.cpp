@@ -52,7 +52,8 @@ TEST_CASE("claim files: those of another machine count while they are touched, t
     CHECK_FALSE(claims.take("tile-2"));
     const pid_t child = fork();
     if (child == 0) {
-      static_cast<void>(!claims.take("tile-3"));
+      ClaimFiles of_child(folder.path() / "claims");
+      static_cast<void>(!of_child.take("tile-3"));
       _exit(0);
     }
     waitpid(child, nullptr, 0);
