@@ -10,7 +10,7 @@ help:
 	@echo "make run        install missing packages, build, classify the embedded images with an attention kernel"
 	@echo "make test       install missing packages, build, run the tests"
 	@echo "make python     install the Python package into build/python-environment, with what its tests need"
-	@echo "make build      install missing packages, build $(PROGRAM)"
+	@echo "make build      install missing packages, build $(PROGRAM), widelimit-mpi where MPI is found, and all that cmake --install takes"
 	@echo "make test-slow  the long checks"
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
 	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
@@ -28,7 +28,7 @@ build/release/build.ninja: | packages
 	cmake --preset release -G Ninja
 
 build: packages build/release/build.ninja
-	cmake --build --preset release -j $(JOBS) --target widelimit_program
+	cmake --build --preset release -j $(JOBS) --target widelimit_installed
 
 run: build
 	$(PROGRAM) gp --data sample --network struct --network conv-gap --network conv-flatten --network fcn
