@@ -21,9 +21,10 @@ namespace {
 constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 
-int complain(const std::string& name, std::string message, int code) {
+int complain(const ProgramDescription& program, std::string message, int code) {
+  if (program.before_complaint) program.before_complaint();
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}: {}\n", name, message);
+  fmt::print(stderr, "{}: {}\n", program.complains_as, message);
   return code;
 }
 
@@ -69,7 +70,7 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);
   const auto fail = [&](const std::string& message, int code) {
-    return complain(description.complains_as, message, code);
+    return complain(description, message, code);
   };
   try {
     program.parse(argc, argv);
@@ -106,12 +107,12 @@ void open_standard_files() {
 }
 
 /// What standard output does not take is an error, however late it shows.
-int finish(int code, const std::string& name) {
+int finish(int code, const ProgramDescription& program) {
   try {
     flush_standard_output();
     return code;
   } catch (const Error& error) {
-    return complain(name, error.what(), code == 0 ? failed : code);
+    return complain(program, error.what(), code == 0 ? failed : code);
   }
 }
 
@@ -122,9 +123,9 @@ int program_main(int argc, char** argv, const ProgramDescription& description) {
   std::signal(SIGXFSZ, SIG_IGN);
   open_standard_files();
   try {
-    return finish(parse(argc, argv, description), description.complains_as);
+    return finish(parse(argc, argv, description), description);
   } catch (const std::exception& error) {
-    return complain(description.complains_as, error.what(), failed);
+    return complain(description, error.what(), failed);
   } catch (...) {
     fmt::print(stderr, "{}: could not report an error\n", description.complains_as);
     return failed;

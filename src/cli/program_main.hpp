@@ -18,7 +18,8 @@ struct ProgramDescription {
   std::string complains_as;  ///< What stands in front of its errors.
   std::string mpi;           ///< What it has of MPI.
   std::function<void(CLI::App& program, const RunContext& context)> add_commands;
-  TileDealer* dealer = nullptr;  ///< Of a program of several processes.
+  TileDealer* dealer = nullptr;                 ///< Of a program of several processes.
+  std::function<void()> before_complaint = {};  ///< Called before an error is told.
 };
 
 /// What main() does: parses the arguments, which runs a command, and tells errors. Returns the exit code: 0, 1 for

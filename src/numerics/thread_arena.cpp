@@ -1,7 +1,9 @@
 #include "numerics/thread_arena.hpp"
 
 #include <pthread.h>
+#include <tbb/global_control.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -27,7 +29,10 @@ std::unique_ptr<tbb::task_arena> take_arena(int threads) {
   IdleArenas& idle = idle_arenas();
   const std::scoped_lock lock(idle.mutex);
   const auto found = idle.by_threads.find(threads);
-  if (found == idle.by_threads.end()) return std::make_unique<tbb::task_arena>(threads);
+  // oneTBB would warn of more than there are cores, and have none of them.
+  const auto most = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  if (found == idle.by_threads.end())
+    return std::make_unique<tbb::task_arena>(std::min(threads, static_cast<int>(most)));
   return std::move(idle.by_threads.extract(found).mapped());
 }
 

@@ -178,6 +178,13 @@ TEST_CASE("widelimit-mpi: errors of a rank end the run and are told; there is no
   const auto part =
       run_ranks("ranks 2 " + gram_of(folder) + " --part 1/2 --store " + (folder / "s").string());
   CHECK(part.errors.find("--part is for processes that know nothing of each other") != std::string::npos);
+  for (const char* wrong : {"gram fcn --no-such-option", "gram fcn --x nowhere.npy --store s"}) {
+    const auto once = run_ranks(std::string("ranks 4 ") + wrong);
+    const auto first = once.errors.find("widelimit-mpi: rank");
+    CAPTURE(once.errors);
+    REQUIRE(first != std::string::npos);
+    CHECK(once.errors.find("widelimit-mpi: rank", first + 1) == std::string::npos);
+  }
   const auto no_file = run_ranks("ranks 2 gram fcn --x nowhere.npy --store " + (folder / "s").string());
   CHECK(no_file.code == 1);
   CHECK(no_file.errors.find("widelimit-mpi: rank ") != std::string::npos);

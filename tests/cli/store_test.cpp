@@ -114,6 +114,19 @@ TEST_CASE("gp --store: the same table, from stores that are read the second time
               "the store is another one");
 }
 
+TEST_CASE("more threads than cores, and one core, are taken without a word") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  for (const char* threads : {"0", "1", "5", "64"})
+    for (const char* pinned : {"", "taskset -c 0"}) {
+      const auto result = testing::run_program_under(
+          pinned, gram_arguments(folder, std::string("--force --threads ") + threads + " --out " +
+                                             (folder / "out").string()));
+      CHECK(result.code == 0);
+      CHECK(result.errors == "");
+    }
+}
+
 TEST_CASE("gram --store: growing, other networks, options that do not fit each other") {
   const TemporaryFolder folder;
   write_images(folder, 6);

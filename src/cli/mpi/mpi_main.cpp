@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "cli/commands.hpp"
 #include "cli/mpi/mpi_dealer.hpp"
@@ -22,6 +25,14 @@ std::string mpi_library() {
   return all.substr(0, all.find_first_of(",\n"));
 }
 
+/// What is wrong with the options is wrong on all ranks: the first that tells it ends the others. So each waits until
+/// those below it would have.
+void wait_for_lower_ranks(int rank) {
+  constexpr double first = 1, each = 0.25, most = 5;
+  if (rank > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(first + each * rank, most)));
+}
+
 /// One rank's part of the program, from its arguments to its exit code.
 int run_rank(int argc, char** argv) {
   MpiDealer dealer;
@@ -38,7 +49,8 @@ int run_rank(int argc, char** argv) {
        .complains_as = fmt::format("widelimit-mpi: rank {}", dealer.rank()),
        .mpi = mpi_library(),
        .add_commands = add_commands,
-       .dealer = &dealer});
+       .dealer = &dealer,
+       .before_complaint = [&dealer] { wait_for_lower_ranks(dealer.rank()); }});
   // Others wait for this rank, or for its tiles.
   if (code != 0) MPI_Abort(MPI_COMM_WORLD, code);
   return code;
