@@ -119,6 +119,8 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   const bool no_images = kind == "imdb" || kind == "reviews" || kind == "graphs";
   if (no_images && command.count("--flip") > 0)
     throw CLI::ValidationError("--flip", "for images, arrays and tables only");
+  if (!arguments.store.empty() && !arguments.inference.gram.empty())
+    throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
   if (!arguments.store.empty() && arguments.inference.flip)
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)

@@ -87,10 +87,12 @@ store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask
   ProgressBar bar("store", InLogs::line_a_minute);
   store::StoreOptions options = store_options_of(arguments, task.kernel, context);
   options.command = command_of_all_parts(context.command_line);
-  options.progress = [&bar](const store::StoreProgress& progress) {
-    bar.show({progress.pairs_done + progress.pairs_computed, progress.pairs, progress.pairs_per_second,
-              progress.seconds_left});
-  };
+  // Of the ranks of one run, one tells.
+  if (context.dealer == nullptr || context.dealer->is_first())
+    options.progress = [&bar](const store::StoreProgress& progress) {
+      bar.show({progress.pairs_done + progress.pairs_computed, progress.pairs, progress.pairs_per_second,
+                progress.seconds_left});
+    };
   options.report = [](const std::string& message) { fmt::print(stderr, "widelimit: {}\n", message); };
   auto gram_store =
       task.x2 == nullptr

@@ -107,6 +107,7 @@ TEST_CASE("gp --store: the same table, from stores that are read the second time
   for (const char* store : {"fcn/train", "fcn/validation-train", "conv-gap/test-train"})
     CHECK(run_program("store verify " + (folder / "stores" / store).string()).code == 0);
   check_fails(run_program(stored + " --flip"), "--store", 2);
+  check_fails(run_program(stored + " --gram " + (folder / "grams").string()), "--store", 2);
   // Other data: the stores are not theirs.
   check_fails(run_program("gp --data sample --train 50 --validation 20 --test 20 --network fcn --network "
                           "conv-gap:depth=1 --store " +
