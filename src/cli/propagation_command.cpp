@@ -56,10 +56,9 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
           "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
     const BlockMap map(arguments->model.parameters());
     const Index depth = whole_depth(arguments->model.depth);
-    const auto states = naming_errors("--c0", [&] {
-      return mean_trajectory(map, TokenState::from_cosine(arguments->q0, arguments->c0), depth,
-                             arguments->model.mask());
-    });
+    const TokenState start = TokenState::from_cosine(arguments->q0, arguments->c0);
+    naming_errors("--c0", [&] { (void)map.trajectory(start, 0); });
+    const auto states = mean_trajectory(map, start, depth, arguments->model.mask());
     PropagationTable table =
         table_of("trajectory", arguments->model, {{"q0", arguments->q0}, {"c0", arguments->c0}});
     table.columns = {"block", "q", "cosine", "gap"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "propagation/arguments.hpp"
 #include "propagation/chebyshev.hpp"
@@ -30,7 +31,8 @@ void require_cosines(const char* where, const Matrix<double>& cosines) {
 /// For one value t of the cosine of two queries: sum_kl c_kl e^{s t c_kl} / sum_kl e^{s t c_kl}, s =
 /// sigma_A^2, over all k, l.
 double full_mean(const Matrix<double>& cosines, double score_variance, double t) {
-  const double shift = score_variance * std::abs(t);
+  // Of the largest exponent: all weights would vanish beside another where scores are sharp.
+  const double shift = score_variance * t * (t > 0 ? cosines.maxCoeff() : cosines.minCoeff());
   double numerator = 0, denominator = 0;
   for (Index k = 0; k < cosines.size(); ++k) {
     const double c = cosines.data()[k];
@@ -41,8 +43,40 @@ double full_mean(const Matrix<double>& cosines, double score_variance, double t)
   return numerator / denominator;
 }
 
+/// Weights e^exponent and what they weigh, in units of the largest.
+struct ScaledSums {
+  double exponent, numerator, denominator;
+
+  void add(const ScaledSums& other) {
+    const double top = std::max(exponent, other.exponent);
+    const double own = std::exp(exponent - top), its = std::exp(other.exponent - top);
+    *this = {top, own * numerator + its * other.numerator, own * denominator + its * other.denominator};
+  }
+};
+
+/// causal_means() where one scale for all sums would leave some of them nothing.
+Matrix<double> sharp_causal_means(const Matrix<double>& cosines, double score_variance, double t) {
+  Matrix<double> means(cosines.rows(), cosines.cols());
+  std::vector<ScaledSums> above;
+  for (Index i = 0; i < cosines.rows(); ++i) {
+    std::vector<ScaledSums> sums;
+    for (Index j = 0; j < cosines.cols(); ++j) {
+      sums.push_back({score_variance * t * cosines(i, j), cosines(i, j), 1});
+      if (j > 0) sums.back().add(sums[static_cast<std::size_t>(j) - 1]);
+    }
+    for (std::size_t j = 0; j < sums.size(); ++j) {
+      if (i > 0) sums[j].add(above[j]);
+      means(i, static_cast<Index>(j)) = sums[j].numerator / sums[j].denominator;
+    }
+    above = std::move(sums);
+  }
+  return means;
+}
+
 /// The same over k <= i, l <= j, for every (i, j).
 Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance, double t) {
+  constexpr double most_exponent = 600;  // smaller weights would be no normal numbers
+  if (2 * score_variance * std::abs(t) > most_exponent) return sharp_causal_means(cosines, score_variance, t);
   const double shift = score_variance * std::abs(t);
   const Matrix<double> weights = (score_variance * t * cosines.array() - shift).exp();
   Matrix<double> numerator = weights.cwiseProduct(cosines), denominator = weights;
@@ -110,11 +144,12 @@ TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   require_at_least("attention_core", "tokens", tokens, 2);
   require_not_negative("attention_core", "sigma_A", sigma_A);
   const double score_variance = sigma_A * sigma_A, e = cosine_gap;
-  // phi(t) = w / (1 + w), w = (n - 1) exp(-s t e): the weight of the other tokens.
+  // phi(t) = w / (1 + w), w = (n - 1) exp(-s t e): the weight of the other tokens. 1 / w does not overflow where scores
+  // are so sharp that w does.
   const double equal = (tokens - 1) * std::exp(-score_variance * e);
-  const double different = (tokens - 1) * std::exp(-score_variance * e * (1 - e));
-  const double rise = equal * std::expm1(score_variance * e * e);
-  return {1 - e * equal / (1 + equal), e * rise / ((1 + equal) * (1 + different))};
+  const double one_over_different = std::exp(score_variance * e * (1 - e)) / (tokens - 1);
+  const double rise = -std::expm1(-score_variance * e * e);  // 1 - equal / different
+  return {1 - e * equal / (1 + equal), e * rise / ((1 + equal) * (1 + one_over_different))};
 }
 
 double softmax_second_moment(const Matrix<double>& cosines, double sigma_A, Index query_i, Index key_j,

@@ -79,7 +79,8 @@ StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   const double n = static_cast<double>(parameters_.tokens), s = square(parameters_.sigma_A);
   const double e = state.cosine_gap();
   const double equal = (n - 1) * std::exp(-s * e), different = (n - 1) * std::exp(-s * e * (1 - e));
-  const double phi_equal = equal / (1 + equal), phi_different = different / (1 + different);
+  // Of weights of the other tokens; that of different queries overflows where scores are sharp.
+  const double phi_equal = equal / (1 + equal), phi_different = 1 / (1 + 1 / different);
   const double equal_slope = -s * phi_equal / (1 + equal);
   const double different_slope = -s * (1 - 2 * e) * phi_different / (1 + different);
   const double core_gap = attention_core(n, parameters_.sigma_A, e).gap;

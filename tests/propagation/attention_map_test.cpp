@@ -33,6 +33,35 @@ double sampled_norm(int tokens, double sigma_A, int samples) {
 
 }  // namespace
 
+TEST_CASE("attention_core: sharp scores have the limit of every token attending to another alone") {
+  for (const double sigma_A : {27.0, 100.0, 1e6}) {
+    const TokenState orthogonal = attention_core(256, sigma_A, 1);
+    CHECK(orthogonal.q == doctest::Approx(1));
+    CHECK(orthogonal.p() == doctest::Approx(1 / 256.0));
+  }
+  // Tokens of negative cosine, whose weights grow with the scores.
+  CHECK(attention_core(2, 100, 1.5).q == doctest::Approx(1));
+  CHECK(attention_core(2, 100, 1.5).gap == doctest::Approx(1.5));
+}
+
+TEST_CASE("attention_outputs: sharp scores stay finite for both masks, and blunt ones are what they were") {
+  Matrix<double> cosines(3, 3);
+  cosines << 1, -0.4, 0.2, -0.4, 1, -0.3, 0.2, -0.3, 1;
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    for (const double sigma_A : {30.0, 60.0}) {
+      const Matrix<double> sharp = attention_outputs(cosines, sigma_A, mask);
+      CHECK(sharp.allFinite());
+      CHECK(sharp(2, 2) == doctest::Approx(1));
+      // Queries of cosine -0.4 choose keys that are as far apart as there are among theirs.
+      CHECK(sharp(1, 0) == doctest::Approx(-0.4));
+    }
+    // Both forms of the sums, at either side of the change.
+    const Matrix<double> below = attention_outputs(cosines, std::sqrt(299.9), mask),
+                         above = attention_outputs(cosines, std::sqrt(300.1), mask);
+    CHECK((below - above).cwiseAbs().maxCoeff() < 1e-3);
+  }
+}
+
 TEST_CASE("largest_annealed_gap: softmax averages are annealed ones up to there, and far off beyond") {
   const auto excess = [](double sigma_A) {
     return attention_core(256, sigma_A, 1).q / sampled_norm(256, sigma_A, 20'000);
