@@ -44,6 +44,28 @@ DoubleArrayObject jacobian(const FiniteNetwork<double>& network, const Batch<dou
   }));
 }
 
+DoubleArrayObject vector_jacobian(const FiniteNetwork<double>& network, const Batch<double>& x,
+                                  const Numbers& weights, std::uint64_t pass) {
+  const Eigen::Map<const Matrix<double>> rows(weights.data(), static_cast<Index>(weights.shape(0)),
+                                              static_cast<Index>(weights.shape(1)));
+  if (rows.rows() != x.inputs.size() || rows.cols() != network.outputs())
+    throw ArgumentError(fmt::format("vector_jacobian: weights: expected [{}, {}], got [{}, {}]",
+                                    x.inputs.size(), network.outputs(), rows.rows(), rows.cols()));
+  return array_of(run_interruptibly([&](const std::stop_token& stop) {
+    return network.gradient(
+        x.inputs, pass,
+        [&](Index first, const Matrix<double>& outputs) {
+          return Matrix<double>(rows.middleRows(first, outputs.rows()));
+        },
+        stop);
+  }));
+}
+
+DoubleArrayObject input_jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output) {
+  return array_of(run_interruptibly(
+      [&](const std::stop_token& stop) { return network.input_jacobian(x.inputs, output, stop); }));
+}
+
 /// Without x2 of all pairs of one batch: dropout draws once an input.
 DoubleArrayObject nngp(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>* x2,
                        std::uint64_t pass) {
@@ -105,6 +127,10 @@ void bind_finite(nb::module_& module) {
            "Gradients of one output at every input, [n, parameter_count]; `draw` as in forward(), inputs "
            "numbered from "
            "first_input.")
+      .def("vector_jacobian", &vector_jacobian, "x"_a, "weights"_a, "draw"_a = 0,
+           "The gradient of the sum of weights [n, outputs] times outputs, [parameter_count].")
+      .def("input_jacobian", &input_jacobian, "x"_a, "output"_a = 0,
+           "Gradients of one output by the inputs, [n, numbers of an input].")
       .def("nngp", &nngp, "x1"_a, "x2"_a.none(), "draw"_a = 0,
            "Products of outputs, averaged over outputs, [n1, n2].")
       .def("ntk", &ntk, "x1"_a, "x2"_a.none(), "draw"_a = 0,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import numbers
+from ._caller import caller_of
 from ._named import by_name
 
 _Function = Callable[..., Any]
@@ -84,8 +85,8 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
 
     def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
         wanted, rng = _wanted(get), _one_key("empirical_kernel_fn", apply_fn_kwargs)
-        return by_name("EmpiricalKernel", wanted,
-                       {name: functions.empirical(params, x1, x2, name, rng) for name in _names(wanted)})
+        found = {name: functions.empirical(params, x1, x2, name, rng) for name in _names(wanted)}
+        return by_name("EmpiricalKernel", wanted, caller_of(x1, x2, params).give(found, "own"))
 
     return kernel_fn
 
@@ -135,7 +136,9 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
         if "rng" in apply_fn_kwargs:
             raise TypeError("monte_carlo_kernel_fn: rng: expected none, it comes from the key of monte_carlo_kernel_fn")
         _one_key("monte_carlo_kernel_fn", apply_fn_kwargs)
-        found = means(numbers(x1, name="x1"), x2, _wanted(get))
+        caller = caller_of(key, x1, x2)
+        arrays = numbers(x1, name="x1"), None if x2 is None else numbers(x2, name="x2")
+        found = (caller.give(mean, "own") for mean in means(*arrays, _wanted(get)))
         return found if hasattr(n_samples, "__iter__") else next(found)
 
     return kernel_fn
@@ -160,11 +163,12 @@ def _expansion(name, f, params, degree):
 
     def expanded(new_params, x, **apply_fn_kwargs):
         rng = _one_key(name, apply_fn_kwargs)
+        caller, x = caller_of(params, new_params, x), numbers(x, name="x")
         outputs = functions.apply_fn(origin, x, rng)
-        if degree == 0:
-            return outputs
-        shift = numbers(only_part(new_params), name="params") - origin[0]
-        return outputs + functions.jacobians(origin, x, rng=rng)[0] @ shift
+        if degree > 0:
+            shift = numbers(only_part(new_params), name="params") - origin[0]
+            outputs = outputs + functions.jacobians(origin, x, rng=rng)[0] @ shift
+        return caller.give(outputs, "own")
 
     return expanded
 
@@ -194,6 +198,7 @@ def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, param
     left, right = sides[0], sides[-1]
 
     def ntk_vp_fn(cotangents):
-        return left @ np.tensordot(numbers(cotangents, name="cotangents"), right, ([0, 1], [0, 1]))
+        product = left @ np.tensordot(numbers(cotangents, name="cotangents"), right, ([0, 1], [0, 1]))
+        return caller_of(x1, x2, params, cotangents).give(product, "own")
 
     return ntk_vp_fn

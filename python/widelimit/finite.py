@@ -74,6 +74,17 @@ class FiniteNetwork:
         one of 0 .. outputs - 1. Memory: n count doubles."""
         return self._network.jacobian(_inputs(x, lengths, graphs), output, draw, first_input)
 
+    def vector_jacobian(self, x: Inputs, weights: ArrayLike, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
+                        draw: int = 0) -> NDArray[np.float64]:
+        """The gradient of sum(weights * outputs) with respect to the parameters, [count]; weights [n, outputs], others as in
+        __call__(). ArgumentError for weights of another shape. Cost: about three passes."""
+        return self._network.vector_jacobian(_inputs(x, lengths, graphs), _matrix(weights), draw)
+
+    def input_jacobian(self, x: ArrayLike, output: int = 0) -> NDArray[np.float64]:
+        """Gradients of one output with respect to the inputs, an array of the shape of x, of networks without dropout.
+        ArgumentError unless `output` is one of 0 .. outputs - 1."""
+        return self._network.input_jacobian(_inputs(x), output).reshape(np.shape(x))
+
     def nngp(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
         """Products of outputs, averaged over outputs, [n1, n2]. Dropout draws for the inputs of x2 as for others behind
         those of x1; without x2 of all pairs of x1, once an input. Its mean over seeds tends to gram()'s nngp with the width."""
@@ -83,6 +94,13 @@ class FiniteNetwork:
         """The empirical NTK, products of gradients with respect to all parameters, averaged over outputs, [n1, n2]; draws
         as in nngp(). Cost: some three passes an input and output."""
         return self._network.ntk(_inputs(x1), None if x2 is None else _inputs(x2), draw)
+
+
+def _matrix(weights):
+    weights = numbers(weights, name="weights")
+    if weights.ndim != 2:
+        raise ValueError(f"weights: expected a matrix [n, outputs], got an array of shape {weights.shape}")
+    return weights
 
 
 def _inputs(x, lengths=None, graphs=None):

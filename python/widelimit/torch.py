@@ -5,16 +5,18 @@
     loss.backward()                                            # x.grad
 
 They are computed by widelimit.gram and come back by widelimit.gram_vjp. float32 tensors, and narrower ones, give
-float32 kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. There are no second derivatives
-(a NotImplementedError), no forward mode and no torch.vmap (errors of PyTorch's).
+float32 kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. torch.func.vmap makes one call
+after another. There are no second derivatives and no forward mode (NotImplementedErrors).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import _core
-from ._differentiable import diagonal_kernels, pair_kernels
+from ._differentiable import Differentiable, diagonal_kernels, pair_kernels
 from .kernels import Gram
 from .stax._kernel_fn import KernelFunction
 
@@ -70,19 +72,30 @@ def _tensor(array, name):
 
 
 def _gram(kernels, inputs):
-    return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, _Kernels.apply(kernels, *inputs)))})
+    return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, recorded(kernels, inputs)))})
 
 
-class _Kernels(torch.autograd.Function):
-    """Kernels of tensors, in the order of their names."""
+def recorded(function: Differentiable, inputs: Any) -> list[Any]:
+    """The results of a function at inputs, arrays and numbers, as tensors with their ways back."""
+    tensors = [_real(_tensor(value, name)) for value, name in zip(inputs, ("x1", *("x2",) * len(inputs)))]
+    return list(_Results.apply(function, *tensors))
+
+
+def _real(tensor):
+    return tensor if tensor.dtype == torch.float32 else tensor.to(
+        torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else torch.float64)
+
+
+class _Results(torch.autograd.Function):
+    """Results of a Differentiable, in the order of their names."""
 
     @staticmethod
-    def forward(kernels, *inputs):
-        return _tensors(kernels.forward(*map(_array, inputs)))
+    def forward(function, *inputs):
+        return _tensors(function.forward(*map(_array, inputs)))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.kernels, *tensors = inputs
+        ctx.function, *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
 
@@ -91,24 +104,46 @@ class _Kernels(torch.autograd.Function):
         if all(cotangent is None for cotangent in cotangents):
             return (None,) * len(ctx.needs_input_grad)
         wanted = ctx.needs_input_grad[1:]
-        return (None, *_Derivatives.apply(ctx.kernels, wanted, len(cotangents), *cotangents, *ctx.saved_tensors))
+        ctx.function.check_way_back(wanted)
+        return (None, *_Derivatives.apply(ctx.function, wanted, len(cotangents), *cotangents, *ctx.saved_tensors))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError(f"{ctx.function.what}: there is no forward mode (torch.func.jvp, torch.func.jacfwd): use "
+                                  "reverse mode, backward(), torch.func.grad or torch.func.jacrev")
+
+    @staticmethod
+    def vmap(info, in_dims, function, *inputs):
+        return _one_by_one(_Results, info.batch_size, in_dims, function, *inputs)
 
 
 class _Derivatives(torch.autograd.Function):
     """The way back, a function of its own for the sake of torch.func: cotangents, then inputs."""
 
     @staticmethod
-    def forward(kernels, wanted, count, *tensors):
+    def forward(function, wanted, count, *tensors):
         arrays = [None if given is None else _array(given) for given in tensors]
-        return _tensors(kernels.backward(arrays[count:], arrays[:count], wanted))
+        return _tensors(function.backward(arrays[count:], arrays[:count], wanted))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        pass
+        ctx.function = inputs[0]
 
     @staticmethod
     def backward(ctx, *cotangents):
-        raise NotImplementedError("widelimit.torch: kernels have no second derivatives")
+        raise NotImplementedError(f"{ctx.function.what}: there are no second derivatives: {ctx.function.instead}")
+
+    @staticmethod
+    def vmap(info, in_dims, function, wanted, count, *tensors):
+        return _one_by_one(_Derivatives, info.batch_size, in_dims, function, wanted, count, *tensors)
+
+
+def _one_by_one(kind, count, axes, *arguments):
+    """Of torch.func.vmap: one call after another."""
+    calls = [kind.apply(*(value.select(axis, k) if isinstance(axis, int) else value for value, axis in zip(arguments, axes)))
+             for k in range(count)]
+    stacked = tuple(None if parts[0] is None else torch.stack(parts) for parts in zip(*calls))
+    return stacked, tuple(None if part is None else 0 for part in stacked)
 
 
 def _array(tensor):
@@ -116,4 +151,4 @@ def _array(tensor):
 
 
 def _tensors(arrays):
-    return tuple(None if array is None else torch.from_numpy(array) for array in arrays)
+    return tuple(None if array is None else torch.from_numpy(np.require(array, None, ["C", "W"])) for array in arrays)

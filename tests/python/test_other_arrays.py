@@ -19,9 +19,9 @@ def test_tensors_of_pytorch(random):
     x = random.normal(size=(4, 3))
     expected = kernel_fn()(x, None, "ntk")
     tensor = torch.tensor(x, requires_grad=True)
-    np.testing.assert_array_equal(kernel_fn()(tensor, None, "ntk"), expected)
+    np.testing.assert_array_equal(kernel_fn()(tensor, None, "ntk").detach(), expected)
     np.testing.assert_array_equal(kernel_fn()(torch.tensor(x.T).T, None, "ntk"), expected)
-    assert kernel_fn()(tensor.float(), None, "ntk").dtype == np.float32
+    assert kernel_fn()(tensor.float(), None, "ntk").dtype == torch.float32
     assert predict.gp_inference(torch.tensor(expected), torch.ones(4, 1), 0.1)("ntk").shape == (4, 1)
 
 
@@ -31,7 +31,7 @@ def test_arrays_of_jax(random):
     expected = kernel_fn()(x, None, "ntk")
     found = kernel_fn()(jax.numpy.asarray(x), None, "ntk")
     np.testing.assert_array_equal(found, expected)
-    assert found.dtype == np.float32 and isinstance(found, np.ndarray)
+    assert found.dtype == np.float32 and isinstance(found.block_until_ready(), jax.Array)
     narrow = kernel_fn()(jax.numpy.asarray(x, jax.numpy.bfloat16), None, "ntk")
     np.testing.assert_allclose(narrow, expected, atol=0.05)
 
@@ -46,8 +46,10 @@ def test_kernel_fn_in_a_function_that_jax_compiles(random):
         both = jax.jit(lambda a: network[2](a, None, ("nngp", "cov1", "cov2")))(x1)
         np.testing.assert_allclose(both.cov1, network[2](x1, None, "cov1"), rtol=1e-6)
         assert both.cov2 is None
-    with pytest.raises(NotImplementedError, match="get to be of nngp"):
-        jax.jit(network[2])(x1)
+    whole = jax.jit(network[2])(x1, x2)
+    assert isinstance(whole, nt.Kernel) and whole.shape1 == network[2](x1, x2).shape1 and not whole.x1_is_x2
+    np.testing.assert_allclose(whole.nngp, network[2](x1, x2, "nngp"), rtol=1e-6)
+    assert jax.jit(network[2])(x1, x1.copy()).x1_is_x2
 
 
 def test_apply_fn_in_a_function_that_jax_compiles(random):
@@ -71,11 +73,16 @@ def test_what_jax_cannot_transform_says_what_to_use(random):
     init_fn, apply_fn, kernel = stax.serial(stax.Dense(8), stax.Erf(), stax.Dense(1))
     params, (nngp, ntk) = init_fn(0, x.shape)[1], kernel(x, None, ("nngp", "ntk"))
     ensemble = predict.gradient_descent_mse_ensemble(kernel, x, y)
+    dropping = stax.serial(stax.Dense(8), stax.Dropout(0.5), stax.Dense(1))
     flow, loss = predict.gradient_descent_mse(ntk, y), lambda fx, y: ((fx - y)**2).sum()
     for transformed, message in (
-            (lambda: jax.grad(lambda p: apply_fn(p, x).sum())(params), "apply_fn: .*derivatives.*empirical_ntk_fn"),
-            (lambda: jax.jit(jax.grad(lambda a: apply_fn(params, a).sum()))(x), "apply_fn: .*derivatives"),
-            (lambda: jax.grad(lambda a: kernel(a, None, "ntk").sum())(x), "kernel_fn: .*derivatives"),
+            (lambda: jax.hessian(lambda p: apply_fn(p, x).sum())(params), "no second derivatives.*FiniteNetwork.jacobian"),
+            (lambda: jax.jvp(lambda a: apply_fn(params, a), (x,), (x,)), "no forward mode .*use reverse mode"),
+            (lambda: jax.grad(lambda a: dropping[1](dropping[0](0, x.shape)[1], a, rng=1).sum())(x), "without Dropout"),
+            (lambda: jax.hessian(lambda a: kernel(a, None, "ntk").sum())(x), "no second derivatives.*gram_vjp"),
+            (lambda: jax.jvp(lambda a: kernel(a, None, "ntk"), (x,), (x,)), "no forward mode .*use reverse mode"),
+            (lambda: jax.grad(lambda a: stax.Relu()[2](a, None, "nngp").sum())(np.ones((2, 3, 4), np.float32)),
+             "readout over positions"),
             (lambda: jax.jit(lambda a, key: apply_fn(params, a, rng=key))(x, 3), "rng: .*outside"),
             (lambda: jax.vmap(lambda key: init_fn(key, (-1, 4))[1][0])(np.arange(3)), "key: .*outside"),
             (lambda: jax.jit(lambda a: ensemble(x_test=a, get="ntk"))(x), "predict_fn: .*outside"),
@@ -85,7 +92,9 @@ def test_what_jax_cannot_transform_says_what_to_use(random):
             (lambda: jax.jit(lambda f: predict.gradient_descent(loss, ntk, y)(1.0, f))(y), "predict_fn: .*outside"),
             (lambda: jax.jit(lambda k: predict.max_learning_rate(k))(ntk), "ntk_train_train: .*outside"),
             (lambda: jax.jit(lambda a: nt.empirical_ntk_fn(apply_fn)(a, None, params))(x), "x1: .*outside"),
-            (lambda: jax.jit(lambda s: stax.Dense(3, s)[2](x, None, "nngp"))(2.0), "Dense: W_std: .*outside"),
+            (lambda: jax.jit(lambda s: stax.GlobalSelfAttention(3, 1, 1, 1, W_key_std=s)[2](x, None, "nngp"))(2.0),
+             "W_key_std: .*outside"),
+            (lambda: jax.jit(lambda s: stax.Dense(3, s)[0](0, x.shape)[1])(2.0), "W_std, b_std: .*outside"),
             (lambda: jax.jit(lambda a: widelimit.gram(widelimit.Network([layers.dense()]), a))(x), "outside")):
         with pytest.raises(NotImplementedError, match=message):
             transformed()

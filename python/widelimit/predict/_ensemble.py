@@ -9,6 +9,8 @@ from typing import Any, Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import numbers
+from .._caller import caller_of
 from .._jax import refuse_traced
 from .._named import by_name
 from ._apart import product
@@ -40,14 +42,16 @@ class _Ensemble:
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
         refuse_traced("predict_fn", t, x_test)
         names = names_of(get, ("nngp", "ntk"))
+        caller = caller_of(self._targets.caller, self._x_train, t, x_test)
         t = None if t is None else checked_times(t)
         needed = tuple(name for name in ("nngp", "ntk") if name in names or (name == "nngp" and compute_cov))
         train = self._train_kernels(needed)
         cross, prior = self._test_kernels(x_test, needed, compute_cov, test_kwargs)
         if t is None:
-            return self._at_the_end(train, needed)(names if get is None else get, cross, prior)
+            found = self._at_the_end(train, needed)(names if get is None else get, cross, prior)
+            return caller.give(found, "own")
         values = {name: self._at(t, name, train, cross, prior) for name in names}
-        return by_name("Gaussians", names if get is None else get, values)
+        return by_name("Gaussians", names if get is None else get, caller.give(values, "own"))
 
     def _train_kernels(self, names):
         with self._lock:
@@ -94,7 +98,7 @@ class _Ensemble:
             shape = self._targets.kernel_shape
             covariance = None if prior is None else self._train_covariance(t, name, flow, train)
         else:
-            kernel = self._targets.check(np.asarray(getattr(cross, name), float), name)
+            kernel = self._targets.check(numbers(getattr(cross, name)), name)
             rows, shape = as_matrix(kernel), kernel.shape[::2]
             mean = product(rows, flow.progress(t, y))
             covariance = None if prior is None else self._covariance(t, name, flow, train, cross, rows, prior)
@@ -110,12 +114,12 @@ class _Ensemble:
 
     @staticmethod
     def _covariance(t, name, flow, train, cross, rows, prior):
-        prior = as_matrix(np.asarray(prior, float))
+        prior = as_matrix(numbers(prior))
         if name == "nngp":
             # The flow that has run for 2 t: prior minus what data explain.
             return prior - product(rows, flow.progress(2 * t, rows.T))
         factors = flow.progress(t, rows.T)
-        mixed = product(as_matrix(np.asarray(cross.nngp, float)), factors)
+        mixed = product(as_matrix(numbers(cross.nngp)), factors)
         spread = product(np.swapaxes(factors, -1, -2), as_matrix(train.nngp), factors)
         return prior + spread - mixed - np.swapaxes(mixed, -1, -2)
 

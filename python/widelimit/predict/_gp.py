@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._caller import caller_of
 from .._jax import refuse_traced
 from .._named import by_name
 from ._apart import product
@@ -49,6 +50,7 @@ class _Posterior:
 
     def __init__(self, kernels, targets, diag_reg, diag_reg_absolute_scale):
         self._kernels, self._targets = kernels, targets
+        self._caller = caller_of(targets.caller, kernels)
         self._regularisation = diag_reg, diag_reg_absolute_scale
         self._solver = lru_cache(2)(self._make_solver)
 
@@ -65,8 +67,9 @@ class _Posterior:
     def __call__(self, get=None, k_test_train=None, k_test_test=None):
         refuse_traced("predict_fn", k_test_train, k_test_test)
         names = names_of(get, ("nngp", "ntk", "ntkgp"))
-        return by_name("Gaussians", names if get is None else get, {name: self._of(name, k_test_train, k_test_test)
-                                                                    for name in names})
+        found = {name: self._of(name, k_test_train, k_test_test) for name in names}
+        caller = caller_of(self._caller, k_test_train, k_test_test)
+        return by_name("Gaussians", names if get is None else get, caller.give(found, "own"))
 
     def _of(self, name, k_test_train, k_test_test):
         kernel = "ntk" if name == "ntkgp" else name

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._arrays import numbers
+from .._caller import caller_of
 
 
 def as_matrix(kernel):
@@ -40,6 +41,7 @@ class Targets:
     """Targets y, and which of their axes kernels lack."""
 
     def __init__(self, y, trace_axes):
+        self.caller = caller_of(y)
         self.y = numbers(y, name="y_train")
         if not np.isfinite(self.y).all():
             raise ValueError(f"y_train: expected finite numbers, got {np.sum(~np.isfinite(self.y))} that are not")

@@ -8,6 +8,8 @@ from typing import Any, Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import scalar_or_array
+from .._caller import caller_of
 from .._jax import in_double, refuse_traced
 from ._flow import checked_times
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
@@ -65,7 +67,8 @@ def _differences(loss, fx, y):
 class _LossFlow:
     """predict_fn of gradient_descent()."""
 
-    def __init__(self, loss, kernel, targets, learning_rate, momentum):
+    def __init__(self, loss, kernel, targets, learning_rate, momentum, caller):
+        self._caller = caller
         self._gradient = _gradient_of(loss, targets.y)
         self._kernel, self._targets = kernel, targets
         self._scale = learning_rate if momentum is None else np.sqrt(learning_rate)
@@ -89,7 +92,8 @@ class _LossFlow:
         state = begin if isinstance(begin, ODEState) else ODEState()
         if self._friction is None and (state.qx_train is not None or state.qx_test is not None):
             raise ValueError("ODEState: expected no velocities without momentum")
-        found = self._solved(checked_times(t), fx_train_0, fx_test_0, state, k_test_train)
+        caller = caller_of(self._caller, t, begin, fx_test_0, k_test_train)
+        found = caller.give(self._solved(checked_times(t), fx_train_0, fx_test_0, state, k_test_train), "own")
         if isinstance(begin, ODEState):
             return found
         if fx_test_0 is None:
@@ -144,7 +148,7 @@ class _LossFlow:
 
 
 def _joined(values, shapes):
-    return np.concatenate([np.broadcast_to(np.asarray(value, float), shape).ravel()
+    return np.concatenate([np.broadcast_to(scalar_or_array(value, "fx"), shape).ravel()
                            for value, shape in zip(values, shapes)])
 
 
@@ -175,4 +179,5 @@ def gradient_descent(loss: Callable[[Any, Any], Any], k_train_train: ArrayLike, 
     """
     targets = Targets(y_train, trace_axes)
     kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")
-    return _LossFlow(loss, as_matrix(kernel), targets, learning_rate, momentum).__call__
+    return _LossFlow(loss, as_matrix(kernel), targets, learning_rate, momentum,
+                     caller_of(targets.caller, k_train_train)).__call__

@@ -7,6 +7,8 @@ from typing import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import scalar_or_array as host_numbers
+from .._caller import caller_of
 from .._jax import refuse_traced
 from ._apart import apart, product
 from ._flow import Flow, Solver, checked_times, precision_of, regularised
@@ -25,7 +27,8 @@ def check_start(fx_train_0, fx_test_0, k_test_train):
 class _Prediction:
     """predict_fn of gradient_descent_mse()."""
 
-    def __init__(self, kernel, targets, learning_rate, precision):
+    def __init__(self, kernel, targets, learning_rate, precision, caller):
+        self._caller = caller
         self._kernel, self._targets, self._precision = kernel, targets, precision
         self._rate = learning_rate / targets.size
         self._flow = self._solver = None
@@ -47,19 +50,19 @@ class _Prediction:
     def __call__(self, t=None, fx_train_0=0.0, fx_test_0=None, k_test_train=None):
         refuse_traced("predict_fn", t, fx_train_0, fx_test_0, k_test_train)
         check_start(fx_train_0, fx_test_0, k_test_train)
-        t = None if t is None else checked_times(t)
-        targets = self._targets
-        start = np.broadcast_to(np.asarray(0.0 if fx_train_0 is None else fx_train_0, float), targets.y.shape)
+        times, targets = None if t is None else checked_times(t), self._targets
+        start = np.broadcast_to(host_numbers(0.0 if fx_train_0 is None else fx_train_0, "fx_train_0"), targets.y.shape)
         residual = targets.rows(targets.y - start)
         found = []
         if fx_train_0 is not None:
-            found.append(np.array(targets.y) if t is None else targets.y - targets.outputs(
-                self.flow.remaining(t, residual), targets.kernel_shape))
+            found.append(np.array(targets.y) if times is None else targets.y - targets.outputs(
+                self.flow.remaining(times, residual), targets.kernel_shape))
         if fx_test_0 is not None:
             cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
-            change = product(as_matrix(cross), self.weights(t, residual))
-            found.append(np.asarray(fx_test_0, float) + targets.outputs(change, cross.shape[::2]))
-        return found[0] if len(found) == 1 else tuple(found)
+            change = product(as_matrix(cross), self.weights(times, residual))
+            found.append(host_numbers(fx_test_0, "fx_test_0") + targets.outputs(change, cross.shape[::2]))
+        caller = caller_of(self._caller, t, fx_train_0, fx_test_0, k_test_train)
+        return caller.give(found[0] if len(found) == 1 else tuple(found), "own")
 
 
 def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_rate: float = 1.0, diag_reg: float = 0.0,
@@ -81,7 +84,8 @@ def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_
     targets = Targets(y_train, trace_axes)
     kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")
     matrix = regularised(as_matrix(kernel), diag_reg, diag_reg_absolute_scale)
-    return _Prediction(matrix, targets, learning_rate, precision_of(k_train_train)).__call__
+    return _Prediction(matrix, targets, learning_rate, precision_of(k_train_train),
+                       caller_of(targets.caller, k_train_train)).__call__
 
 
 def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = None, momentum: float = 0.0,
@@ -91,4 +95,6 @@ def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = Non
     targets; None: rows; momentum in 0 .. 1. ValueError for a kernel that is not square."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
     size = len(kernel) if y_train_size is None else y_train_size
-    return 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)
+    largest = 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)
+    found: float = caller_of(ntk_train_train).give(largest, "own")
+    return found

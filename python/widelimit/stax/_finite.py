@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import numbers
 from .._core import Network
-from .._jax import called_back, is_traced, refuse_traced
+from .._caller import caller_of
+from .._differentiable import differentiated
+from .._jax import refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of, same_inputs
+from ._live import LiveOutputs
 from ._module import start
 from ._request import counted
 from ._widths import chosen_widths
@@ -85,15 +88,42 @@ class FiniteFunctions:
     def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]:
         first = start(self.module, input_shape)
         value = self._behind(first)
-        return _shape_behind(value, first, input_shape), [self._made(first, value, seed_of(key)).parameters]
+        parameters = self._made(first, value, seed_of(key)).parameters
+        return _shape_behind(value, first, input_shape), [caller_of(key).give(parameters)]
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         rng_among("apply_fn", kwargs)
-        if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
-            return self._traced(params, x, rng)
-        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, value):
+        caller = caller_of(params, x)
+        if not caller.is_live:
+            return caller.give(self.outputs(only_part(params), x, rng), "own")
+        refuse_traced("rng", rng)
+        first = start(self.module, np.shape(x))
+        value, _ = self._idle(first)
+        outputs = LiveOutputs(self, rng, _shape_behind(value, first, np.shape(x)))
+        return differentiated(outputs, [only_part(params), x])[0]
+
+    def outputs(self, parameters: Any, x: Any, rng: Any = None) -> Any:
+        """Outputs at arrays, for parameters in one array."""
+        with self._prepared(parameters, numbers(x, name="inputs")) as (network, batches, value):
             outputs = network(*batches, draw=self._draw(rng))
         return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
+
+    def gradients(self, parameters: Any, x: Any, weights: Any, wanted: Sequence[bool], rng: Any = None) -> List[Any]:
+        """Of the sum of weights times outputs by parameters and by inputs, None where they are not wanted."""
+        with self._prepared(parameters, numbers(x, name="inputs")) as (network, batches, value):
+            rows = np.moveaxis(numbers(weights), (value.batch_axis, value.channel_axis), (0, 1))
+            found = network.vector_jacobian(*batches, rows, draw=self._draw(rng)) if wanted[0] else None
+            if not wanted[1]:
+                return [found, None]
+            slopes = sum(rows[:, k].reshape(-1, *[1] * (batches[0].ndim - 1)) * network.input_jacobian(*batches, k)
+                         for k in range(network.outputs))
+        first = start(self.module, np.shape(x))
+        return [found, np.moveaxis(slopes, (0, -1), (first.batch_axis, first.channel_axis))]
+
+    def check_input_gradients(self) -> None:
+        """NotImplementedError where there are no derivatives by inputs."""
+        if _draws(self.module):
+            raise NotImplementedError("apply_fn: derivatives by inputs: expected a network without Dropout")
 
     def _draw(self, rng):
         """The number of the draws of a key. ValueError where it is missing, as in neural-tangents."""

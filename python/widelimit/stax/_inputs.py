@@ -6,6 +6,7 @@ from typing import Optional
 import numpy as np
 
 from .._arrays import numbers
+from .._jax import is_traced
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,19 @@ def same_inputs(x1, x2):
     return all(bool((np.abs(a - b) < 1e-12).all()) for a, b in ((x1[:1], x2[:1]), (x1, x2)))  # Most differ at once.
 
 
+def are_same(x1, x2):
+    """The same of arrays of any library: a truth value, within functions that JAX compiles one that is known later."""
+    if x1 is x2:
+        return True
+    if np.shape(x1) != np.shape(x2):
+        return False
+    if is_traced(x1, x2):
+        import jax.numpy as jnp
+
+        return jnp.all(jnp.abs(jnp.asarray(x1) - jnp.asarray(x2)) < 1e-12)
+    return same_inputs(numbers(x1, name="x1"), numbers(x2, name="x2"))
+
+
 def batch_of(array, value, mask_constant, graphs):
     """A Batch of an array whose axes are where `value` says."""
     last = array
@@ -62,7 +76,7 @@ def batch_of(array, value, mask_constant, graphs):
 
 
 def checked_array(x, dtype, name):
-    """One array of numbers."""
+    """One array of numbers; the array as it is where no element type is given."""
     if isinstance(x, (list, tuple)) and len(x) and getattr(x[0], "ndim", 0) >= 2:
         raise NotImplementedError(f"{name}: expected one array, got a list: networks of several inputs are not here")
-    return numbers(x, dtype, name)
+    return x if dtype is None else numbers(x, dtype, name)

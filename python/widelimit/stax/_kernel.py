@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Tuple
 
 import numpy as np
@@ -51,6 +53,41 @@ class Kernel:
 
 FIELDS = tuple(name for name in Kernel.__dataclass_fields__ if name != "origin")
 ARRAYS = ("nngp", "ntk", "cov1", "cov2")
+
+
+class _Rest:
+    """What a Kernel is beside its arrays, for JAX's trees: equal where the numbers are, and made by the same network."""
+
+    def __init__(self, facts, origin):
+        self.facts, self.origin = facts, origin
+
+    def __eq__(self, other):
+        return isinstance(other, _Rest) and self.facts == other.facts and (self.origin or [None])[0] is (other.origin or [None])[0]
+
+    def __hash__(self):
+        return hash(tuple(self.facts.items()))
+
+
+_CHILDREN = ("nngp", "ntk", "cov1", "cov2", "x1_is_x2")
+
+
+@lru_cache(1)
+def registered():
+    """Tells JAX, where it has been imported, that Kernels are trees of arrays."""
+    jax = sys.modules["jax"]
+
+    def flatten(kernel):
+        facts = {name: getattr(kernel, name) for name in FIELDS if name not in _CHILDREN}
+        module, x1, x2, options = kernel.origin or (None,) * 4
+        origin = None if kernel.origin is None else (module, options)
+        return ([getattr(kernel, name) for name in _CHILDREN], (x1, x2)), _Rest(facts, origin)
+
+    def unflatten(rest, children):
+        arrays, (x1, x2) = children
+        origin = None if rest.origin is None else (rest.origin[0], x1, x2, rest.origin[1])
+        return Kernel(**dict(zip(_CHILDREN, arrays)), **rest.facts, origin=origin)
+
+    jax.tree_util.register_pytree_node(Kernel, flatten, unflatten)
 
 
 def zipped(matrices, shape, is_diagonal, is_reversed, batch_axes):

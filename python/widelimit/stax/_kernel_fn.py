@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._arrays import element_type, numbers
-from .._jax import called_back, is_traced
+from .._caller import caller_of
+from .._differentiable import differentiated
 from .._named import by_name
 from ._diagonal import NO
-from ._inputs import batch_of, checked_array
-from ._kernel import ARRAYS, FIELDS, Kernel
+from ._inputs import are_same, batch_of, checked_array
+from ._kernel import ARRAYS, FIELDS, Kernel, registered
+from ._live import LiveKernels
 from ._module import Module, Sequence, start
-from ._request import Request, array_shapes
+from ._numbers import numbers_of, with_values
+from ._request import Request, facts_of
 
 
 class KernelFunction:
@@ -34,6 +37,9 @@ class KernelFunction:
     diagonal_spatial  True: covariances of positions with themselves only, of a network without a readout over positions
 
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
+    Kernels are arrays of JAX where inputs are, tensors of PyTorch where inputs are, else NumPy's. Within functions that JAX
+    transforms, and of tensors that require gradients, kernels have derivatives by the inputs and by the W_std and b_std of
+    dense and convolutional layers: of networks with a readout, first ones in reverse mode (NotImplementedError for others).
     """
 
     def __init__(self, module: Module, store: Any = None) -> None:
@@ -47,6 +53,17 @@ class KernelFunction:
     def with_store(self, folder: Any) -> KernelFunction:
         """The same function, for which `store` is this folder where it is not given."""
         return KernelFunction(self.module, folder)
+
+    @cached_property
+    def numbers(self) -> list[Any]:
+        """Numbers of layers that are traced by JAX, or tensors of PyTorch."""
+        return numbers_of(self.module)
+
+    def at(self, values: Any) -> KernelFunction:
+        """The same with values in the places of its numbers."""
+        if not self.numbers:
+            return self
+        return KernelFunction(with_values(self.module, self.numbers, values), self._store)
 
     @cached_property
     def _needs(self):
@@ -80,19 +97,32 @@ class KernelFunction:
         store = self._store if store is None else store
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
-        if store is not None and (isinstance(x1, Kernel) or is_traced(x1, x2)):
-            raise NotImplementedError("store: expected arrays of inputs, outside of functions that JAX compiles")
         if isinstance(x1, Kernel):
+            if store is not None:
+                raise NotImplementedError("store: expected arrays of inputs, got a Kernel")
             return self._continued(x1, x2, get, options)
         names = _wanted(get)
-        if is_traced(x1, x2):
-            return self._traced(x1, x2, get, names, options)
+        caller = caller_of(x1, x2, self.numbers)
+        if caller.name == "JAX":
+            registered()
+        if caller.is_live:
+            if store is not None:
+                raise NotImplementedError("store: expected arrays of inputs outside of functions that JAX transforms, and "
+                                          "tensors that require no gradients")
+            return self._live(x1, x2, get, names, options)
+        if self.numbers:
+            return caller.give(self.at([float(value) for value in self.numbers])(x1, x2, get, store=store, **options))
         request = replace(self._request(x1, x2, **options), store=store)
-        fields = request.arrays([name for name in ARRAYS if name in names])
+        fields = caller.give(request.arrays([name for name in ARRAYS if name in names]))
+        return self._result(get, names, fields, request.facts, (self.module, x1, x2, options))
+
+    @staticmethod
+    def _result(get, names, fields, facts, origin):
+        """What `get` asks for, of arrays by their names and of facts()."""
         if get is None:
-            return Kernel(**fields, **request.facts(), origin=(self.module, x1, x2, options))
+            return Kernel(**fields, **facts(), origin=origin)
         if not set(names) <= set(ARRAYS):
-            fields.update({name: value for name, value in request.facts().items() if name in names})
+            fields.update({name: value for name, value in facts().items() if name in names})
         return by_name("AnalyticKernel", get, fields)
 
     def vjp(self, x1: ArrayLike, x2: ArrayLike | None = None, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, *,
@@ -103,13 +133,20 @@ class KernelFunction:
         them at least. wanted='x1' or 'x2': those by the other one are None and not computed. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
         the kernels themselves: what an input has with itself goes to dx1 and dx2 by halves. NotImplementedError for
         networks without a readout and for slices of the batch, ArgumentError for layers without a way back."""
-        request = self._request(x1, x2, pattern, mask_constant, None, None, precision, threads)
+        options = {"pattern": pattern, "mask_constant": mask_constant, "precision": precision, "threads": threads}
+        values = [float(value) for value in self.numbers]
+        found = self.at(values).way_back(x1, x2, {"nngp": nngp, "ntk": ntk}, wanted, options)
+        return caller_of(x1, x2, nngp, ntk).give(found)
+
+    def way_back(self, x1: Any, x2: Any, weights: dict[str, Any], wanted: str, options: dict[str, Any]) -> Any:
+        """vjp() of any of the arrays of a Kernel: weights are their cotangents by name, None what there is none of."""
+        request, mask_constant = self.request(x1, x2, **options), options.get("mask_constant")
         if request.value.shape or request.value.rows:
             raise NotImplementedError("vjp: expected a network with a readout over positions, which takes no slices of the "
                                       "batch; use widelimit.gram_vjp for the rest of it")
         axes = (request.first.batch_axis, request.first.channel_axis)
         moved = [None if gradient is None else np.moveaxis(gradient, (0, -1), axes)
-                 for gradient in request.vjp(nngp, ntk, wanted)]
+                 for gradient in request.vjp(weights, wanted)]
         if mask_constant is not None:  # Channels may be masked alone.
             for gradient, given in zip(moved, (x1, x2)):
                 if gradient is None:
@@ -118,21 +155,24 @@ class KernelFunction:
                 gradient[np.isnan(array) if np.isnan(mask_constant) else array == mask_constant] = 0
         return tuple(moved) if x2 is not None else moved[0]
 
-    def _traced(self, x1, x2, get, names, options):
-        """Within a function that JAX compiles: arrays, computed when it runs."""
-        if get is None or not set(names) <= set(ARRAYS):
-            raise NotImplementedError(f"kernel_fn: expected get to be of {', '.join(ARRAYS)} in a function that JAX compiles")
-        if options["pattern"] is not None:
-            raise NotImplementedError("pattern: expected None in a function that JAX compiles")
-        is_diagonal = self._is_diagonal(options["diagonal_spatial"])
-        first = start(self.module, x1.shape, is_diagonal=is_diagonal, has_patterns=False)
-        shapes = array_shapes(self.network(first)[1], first, x1.shape, None if x2 is None else x2.shape,
-                              is_diagonal, options["diagonal_batch"] is not False)
-        present = [name for name in names if shapes[name] is not None]
-        found = called_back(
-            "kernel_fn", lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
-            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
-        return by_name("AnalyticKernel", get, {name: found[present.index(name)] if name in present else None for name in names})
+    def _live(self, x1, x2, get, names, options):
+        """Of inputs and numbers that somebody differentiates by, or compiles around."""
+        inputs = [x1] if x2 is None else [x1, x2]
+        for x, name in zip(inputs, ("x1", "x2")):
+            checked_array(x, None, name)
+        present = [name for name in names if name in ARRAYS and (name != "cov2" or x2 is not None)]
+        kernels = LiveKernels(self, present, options, *(np.shape(x) for x in inputs))
+        dtype = None if options["precision"] is None else element_type(options["precision"])
+        found = differentiated(kernels, inputs + self.numbers, dtype) if present else []
+        fields = {name: None for name in names if name in ARRAYS}
+        fields.update(zip(present, found))
+
+        def facts():
+            n1, n2 = (np.shape(x)[kernels.first.batch_axis] for x in (inputs[0], inputs[-1]))
+            return facts_of(kernels.value, n1, n2, x2 is None or are_same(x1, x2),
+                            options["diagonal_batch"] is not False, kernels.is_diagonal)
+
+        return self._result(get, names, fields, facts, (self.module, x1, x2, options))
 
     def _continued(self, kernel, x2, get, options):
         if kernel.origin is None or x2 is not None:
@@ -142,7 +182,12 @@ class KernelFunction:
         given = {name: value for name, value in options.items() if value not in (None, 0)}
         return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
 
-    def _request(self, x1, x2, pattern, mask_constant, diagonal_batch, diagonal_spatial, precision, threads):
+    def request(self, x1: Any, x2: Any, **options: Any) -> Request:
+        """What is asked of the library."""
+        return self._request(x1, x2, **options)
+
+    def _request(self, x1, x2, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
+                 precision=None, threads=0):
         if x1 is None or isinstance(x1, Kernel):
             raise TypeError(f"x1: expected an array of inputs, got {'None' if x1 is None else 'a Kernel'}")
         dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))

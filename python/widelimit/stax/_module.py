@@ -153,6 +153,7 @@ def check_deviations(name, **deviations):
 
 def variance(std):
     """Of a standard deviation; None: no such parameters."""
+    refuse_traced("W_std, b_std", std)
     return 0.0 if std is None else float(std) ** 2
 
 

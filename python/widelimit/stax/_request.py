@@ -6,7 +6,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..derivatives import cotangent, gram_diagonal_vjp, gram_vjp
+from .._arrays import numbers
+from ..derivatives import cotangent, gram_diagonal_vjp, gram_number_vjp, gram_vjp
 from ..kernels import gram, gram_diagonal, position_covariances, position_variances
 from ._inputs import Batch
 from ._kernel import zipped
@@ -45,12 +46,61 @@ class Request:
                 result[name] = None if batch is None else self._variances(batch)
         return {name: result[name] for name in names}
 
-    def vjp(self, nngp, ntk, wanted="both"):
-        """Derivatives of sum(nngp * K) + sum(ntk * T) by the inputs, channels last, of x1 and, where it is there, of x2; None
-        where `wanted` is the other."""
+    def vjp(self, weights, wanted="both"):
+        """Derivatives of the sum of weights times arrays by the inputs, channels last, of x1 and, where it is there, of x2;
+        None where `wanted` is the other. weights: cotangents of ARRAYS by their names, None what there is none of."""
+        given = self._cotangents(weights)
+        parts = [[], []]
+        if given["nngp"] is not None or given["ntk"] is not None or not any(
+                weights.get(name) is not None for name in ("cov1", "cov2")):
+            for part, found in zip(parts, self._pairs_vjp({name: given[name] for name in ("nngp", "ntk")}, wanted)):
+                part.append(found)
+        for part, side, batch, name in zip(parts, ("x1", "x2"), (self.left, self.right), ("cov1", "cov2")):
+            if given[name] is not None and wanted in (side, "both"):
+                part.append(self._variances_vjp(batch, given[name]))
+        sides = (self.left,) if self.right is None else (self.left, self.right)
+        return tuple(self._total(part, batch, wanted in (side, "both"))
+                     for part, batch, side in zip(parts, sides, ("x1", "x2")))
+
+    @staticmethod
+    def _total(parts, batch, is_wanted):
+        if not is_wanted:
+            return None
+        present = [part for part in parts if part is not None]
+        return sum(present[1:], present[0]) if present else np.zeros_like(batch.array)
+
+    def number_vjp(self, weights, paths):
+        """The same by numbers of the network: sums over the paths of each."""
+        given, flat = self._cotangents(weights), [path for several in paths for path in several]
+        total = np.zeros(len(flat))
+        pairs = {name: given[name] for name in ("nngp", "ntk") if given[name] is not None}
+        options = {"numbers": flat, "threads": self.threads}
+        if pairs:
+            right = None if self.x1_is_x2 else self.right
+            sides = {**self.left.options("1"), **({} if right is None else right.options("2"))}
+            total += gram_number_vjp(self.network, self.left.array, None if right is None else right.array, **pairs,
+                                     **options, **sides)
+        for batch, name in ((self.left, "cov1"), (self.right, "cov2")):
+            if given[name] is not None:
+                matrix = np.diag(given[name]) if self.diagonal_batch else given[name]
+                total += gram_number_vjp(self.network, batch.array, nngp=matrix, **options, **batch.options("1"))
+        found = iter(total)
+        return [sum(next(found) for _ in several) for several in paths]
+
+    def _cotangents(self, weights):
+        dtype = self.left.array.dtype
+        found = {name: cotangent(weights.get(name), dtype, name) for name in ("nngp", "ntk")}
+        for name in ("cov1", "cov2"):
+            found[name] = None if weights.get(name) is None else numbers(weights[name], dtype, name)
+        return found
+
+    def _variances_vjp(self, batch, weight):
+        if self.diagonal_batch:
+            return gram_diagonal_vjp(self.network, batch.array, nngp=weight, threads=self.threads, **batch.options())
+        return gram_vjp(self.network, batch.array, nngp=weight, threads=self.threads, **batch.options("1"))
+
+    def _pairs_vjp(self, given, wanted):
         left, right = self.left, self.right
-        dtype = left.array.dtype
-        given = {"nngp": cotangent(nngp, dtype, "nngp"), "ntk": cotangent(ntk, dtype, "ntk")}
         if right is None:
             return (gram_vjp(self.network, left.array, wanted=wanted, threads=self.threads, **given, **left.options("1")),)
         sides = {**left.options("1"), **right.options("2")}
@@ -92,15 +142,17 @@ class Request:
 
     def facts(self):
         """What a Kernel says about its arrays."""
-        value = self.value
-        return {"x1_is_x2": self.x1_is_x2, "is_gaussian": value.is_gaussian, "is_reversed": value.is_reversed,
-                "is_input": False, "diagonal_batch": self.diagonal_batch,
-                "diagonal_spatial": bool(value.shape) and self.diagonal_spatial, "shape1": self._shape(self.left),
-                "shape2": self._shape(self.left if self.right is None else self.right),
-                "batch_axis": value.batch_axis, "channel_axis": value.channel_axis}
+        right = self.left if self.right is None else self.right
+        return facts_of(self.value, len(self.left.array), len(right.array), self.x1_is_x2, self.diagonal_batch,
+                        self.diagonal_spatial)
 
-    def _shape(self, batch):
-        return tuple(len(batch.array) if size == -1 else size for size in self.value.full_shape)
+
+def facts_of(value, n1, n2, x1_is_x2, diagonal_batch, diagonal_spatial):
+    """What a Kernel of n1 and n2 inputs behind a network says about its arrays."""
+    shape1, shape2 = (tuple(n if size == -1 else size for size in value.full_shape) for n in (n1, n2))
+    return {"x1_is_x2": x1_is_x2, "is_gaussian": value.is_gaussian, "is_reversed": value.is_reversed, "is_input": False,
+            "diagonal_batch": diagonal_batch, "diagonal_spatial": bool(value.shape) and diagonal_spatial,
+            "shape1": shape1, "shape2": shape2, "batch_axis": value.batch_axis, "channel_axis": value.channel_axis}
 
 
 def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):

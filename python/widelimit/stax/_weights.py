@@ -7,6 +7,7 @@ from operator import index
 from typing import Any, Optional, Sequence, Tuple
 
 from .. import layers
+from .._jax import is_traced
 from ._diagonal import MAYBE, NO, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import WithAxes, check_deviations, parametrisation, variance
@@ -33,16 +34,22 @@ class _Dense(WithAxes):
         return value.then(layer, channels=width, places=value.places + (width,), is_gaussian=True)
 
 
+def _check_deviations(name, **deviations):
+    """check_deviations() of those that are known; JAX may trace others, which kernel_fn has derivatives by."""
+    check_deviations(name, **{what: std for what, std in deviations.items() if not is_traced(std)})
+
+
 def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_axis: int = 0, channel_axis: int = -1,
           parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
     """A dense layer at every position: [n, ..., C] becomes [n, ..., out_dim].
 
     out_dim           channels of finite networks; kernels depend on it where parameterization='standard' says so
-    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases
+    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases. Numbers that JAX
+                      traces, and tensors of PyTorch that require gradients: kernel_fn has derivatives by them
     parameterization  'ntk' or 'standard'; s: factors (in front, behind) by which 'standard' widths grow
     ValueError for deviations that are not finite, and axes that are not where the inputs have them.
     """
-    check_deviations("Dense", W_std=W_std, b_std=b_std)
+    _check_deviations("Dense", W_std=W_std, b_std=b_std)
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
 
 
@@ -131,7 +138,7 @@ def _layout(name, dimension_numbers, axes):
 
 def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                  parameterization, s):
-    check_deviations(name, W_std=W_std, b_std=b_std)
+    _check_deviations(name, W_std=W_std, b_std=b_std)
     filter_shape = sizes(f"{name}: filter_shape", filter_shape)
     strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
     batch_axis, channel_axis, order = _layout(name, dimension_numbers, len(filter_shape))

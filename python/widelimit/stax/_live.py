@@ -1,0 +1,111 @@
+"""Kernels and networks of finite width within functions that JAX transforms, and of tensors that require gradients."""
+
+import numpy as np
+
+from .._differentiable import Diagonal, Differentiable, check_axes, word_of
+from ._module import start, variance
+from ._numbers import paths_of, placeholders
+from ._request import array_shapes
+
+
+class LiveKernels(Differentiable):
+    """kernel_fn(x1, x2, names) as a function of x1, of x2 if there is one, and of the numbers of its layers. options: of
+    kernel_fn, which are no functions of anything."""
+
+    def __init__(self, kernel_fn, names, options, *shapes):
+        self.names, self._options = tuple(names), options
+        self._kernel_fn, self._count = kernel_fn, len(shapes)
+        pattern = options.get("pattern")
+        shown = kernel_fn.at(placeholders(len(kernel_fn.numbers), 0.00781))
+        self.is_diagonal = shown._is_diagonal(options.get("diagonal_spatial"))
+        for shape in shapes:
+            if len(shape) < 2:
+                check_axes([shape], channel_axis=-1)
+        self.first = start(shown.module, shapes[0], is_diagonal=self.is_diagonal,
+                           has_masks=options.get("mask_constant") is not None,
+                           has_patterns=pattern is not None and pattern[0] is not None)
+        check_axes(shapes, self.first.channel_axis)
+        self.value = shown.network(self.first)[1]
+        found = array_shapes(self.value, self.first, shapes[0], shapes[1] if self._count == 2 else None, self.is_diagonal,
+                             options.get("diagonal_batch") is not False)
+        self.shapes = [found[name] for name in self.names]
+
+    def forward(self, *inputs):
+        found = self._on_host(inputs)(*self._batches(inputs), self.names, **self._options)
+        return [getattr(found, name) for name in self.names]
+
+    def backward(self, inputs, cotangents, wanted):
+        kernel_fn, batches, weights = self._on_host(inputs), self._batches(inputs), dict(zip(self.names, cotangents))
+        result = [None] * len(inputs)
+        if any(wanted[:self._count]):
+            found = kernel_fn.way_back(*batches, weights, word_of(wanted[:self._count]), self._options)
+            result[:self._count] = found if self._count == 2 else [found]
+        if any(wanted[self._count:]):
+            deviations = [float(value) for value in inputs[self._count:]]
+            slopes = kernel_fn.request(*batches, **self._options).number_vjp(weights, self._paths())
+            result[self._count:] = [np.asarray(2 * std * slope) for std, slope in zip(deviations, slopes)]
+        return [part if is_wanted else None for part, is_wanted in zip(result, wanted)]
+
+    def check_way_back(self, wanted):
+        if self.value.shape or self.value.rows:
+            raise NotImplementedError("derivatives: expected a network with a readout over positions, which takes no slices "
+                                      "of the batch")
+        if any(wanted[self._count:]) and not all(self._paths()):
+            raise NotImplementedError("derivatives by W_std and b_std: expected layers that network files know, also in the "
+                                      "branches around them")
+
+    def _batches(self, inputs):
+        return inputs[0], inputs[1] if self._count == 2 else None
+
+    def _on_host(self, inputs):
+        values = [float(value) for value in inputs[self._count:]]
+        return self._kernel_fn.at(values) if values else self._kernel_fn
+
+    def _paths(self):
+        """Of the variances that the numbers are deviations of."""
+        networks, variances = [], []
+        for spread in (0.00781, 0.01113):
+            chosen = placeholders(len(self._kernel_fn.numbers), spread)
+            networks.append(self._kernel_fn.at(chosen).network(self.first)[0])
+            variances.append([variance(std) for std in chosen])
+        return paths_of(networks, variances)
+
+
+class DiagonalOfKernelFunction(Diagonal):
+    """gram_diagonal() of a kernel_fn, channels where its layers say."""
+
+    def __init__(self, kernel_fn, kernels, options, shape):
+        live = LiveKernels(kernel_fn, ("nngp",), {}, shape)
+        live.check_way_back([True])
+        self.axes = (live.first.batch_axis, live.first.channel_axis)
+        super().__init__(kernel_fn.network(live.first)[0], kernels, options,
+                         (shape[live.first.batch_axis], shape[live.first.channel_axis]))
+
+    def forward(self, x):
+        return super().forward(np.moveaxis(x, self.axes, (0, -1)))
+
+    def backward(self, inputs, cotangents, wanted):
+        found, = super().backward([np.moveaxis(x, self.axes, (0, -1)) for x in inputs], cotangents, wanted)
+        return [np.moveaxis(found, (0, -1), self.axes)]
+
+
+class LiveOutputs(Differentiable):
+    """apply_fn(parameters, x) as a function of both."""
+
+    names = ("outputs",)
+    what = "networks of finite width"
+    instead = "their first derivatives are in widelimit.FiniteNetwork.jacobian, of which differences can be taken"
+
+    def __init__(self, functions, rng, shape):
+        self._functions, self._rng = functions, rng
+        self.shapes = [shape]
+
+    def forward(self, parameters, x):
+        return [self._functions.outputs(parameters, x, self._rng)]
+
+    def backward(self, inputs, cotangents, wanted):
+        return self._functions.gradients(*inputs, cotangents[0], wanted, self._rng)
+
+    def check_way_back(self, wanted):
+        if wanted[1]:
+            self._functions.check_input_gradients()

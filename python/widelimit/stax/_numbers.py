@@ -1,0 +1,93 @@
+"""Numbers of layers that somebody differentiates by: W_std and b_std that are traced by JAX, or tensors of PyTorch.
+
+A module keeps such a number as it is; a network is made of the module with values in their places.
+"""
+
+import json
+import sys
+from dataclasses import fields, is_dataclass, replace
+
+from .. import _core
+
+_FIELDS = ("W_std", "b_std")
+
+
+def is_number_of_others(value):
+    """Whether a value is a number that is known later, or may change: a tracer of JAX or a tensor of PyTorch."""
+    jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
+    return (jax is not None and isinstance(value, jax.core.Tracer)) or (torch is not None and isinstance(value, torch.Tensor))
+
+
+def numbers_of(module):
+    """Those of a module and its parts, each once."""
+    found = []
+    for part in _parts(module):
+        for name in _FIELDS:
+            value = getattr(part, name, None)
+            if is_number_of_others(value) and not any(value is other for other in found):
+                found.append(value)
+    return found
+
+
+def _parts(module):
+    yield module
+    for part in module.parts():
+        yield from _parts(part)
+
+
+def with_values(module, numbers, values):
+    """The module with values in the places of its numbers."""
+    if not is_dataclass(module) or not numbers:
+        return module
+    changes = {}
+    for field in fields(module):
+        old = getattr(module, field.name)
+        new = _replaced(old, numbers, values, field.name in _FIELDS)
+        if new is not old:
+            changes[field.name] = new
+    return replace(module, **changes) if changes else module
+
+
+def _replaced(old, numbers, values, may_be_number):
+    if may_be_number:
+        return next((value for number, value in zip(numbers, values) if number is old), old)
+    if isinstance(old, tuple) and old and all(hasattr(part, "parts") for part in old):
+        parts = tuple(with_values(part, numbers, values) for part in old)
+        return old if all(new is part for new, part in zip(parts, old)) else parts
+    return with_values(old, numbers, values) if hasattr(old, "parts") else old
+
+
+def placeholders(count, spread):
+    """Different deviations that nobody chooses."""
+    return [1.0 + (k + 1) * spread for k in range(count)]
+
+
+def paths_of(networks, variances):
+    """The paths, in a network's file, of the numbers that are the k-th variance, for every k. networks: one for each of
+    several choices of variances, among which a number that is always the k-th follows it."""
+    found = None
+    for network, chosen in zip(networks, variances):
+        places = {}
+        for k, layer in enumerate(network.layers):
+            _collect(f"layers[{k}]", _json_of(layer), chosen, places)
+        found = places if found is None else {path: k for path, k in places.items() if found.get(path) == k}
+    return [[path for path, k in found.items() if k == number] for number in range(len(variances[0]))]
+
+
+def _json_of(layer):
+    """Fields of a layer; none of one that files do not know."""
+    try:
+        return json.loads(_core.Network([layer]).to_json())["layers"][0]
+    except _core.Error:
+        return {}
+
+
+def _collect(path, value, variances, places):
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _collect(f"{path}.{name}", part, variances, places)
+    elif isinstance(value, list):
+        for k, part in enumerate(value):
+            _collect(f"{path}[{k}]", part, variances, places)
+    elif isinstance(value, float) and value in variances:
+        places[path] = variances.index(value)
