@@ -135,6 +135,87 @@ def losses(random):
     yield lambda p, a: (conv[1]([p], a)**3).sum(), conv_params, images
 
 
+def squares(value):
+    """Of all numbers of predictions together."""
+    return sum((leaf**2).sum() for leaf in leaves(value))
+
+
+def predictions(random):
+    """Functions of arrays that predict, and these."""
+    x, test, y = random.normal(size=(4, 3)), random.normal(size=(2, 3)), random.normal(size=(4, 2))
+    kernel_fn = stax.serial(stax.Dense(8, 1.3, 0.2), stax.Erf(), stax.Dense(1))[2]
+    wide, several = random.normal(size=(4, 5)), np.array([0.5, 3.0])
+
+    def ensemble(a, targets=y, **options):
+        return predict.gradient_descent_mse_ensemble(kernel_fn, a, targets, diag_reg=0.1, **options)
+
+    fixed = ensemble(x)
+    yield lambda b: squares(fixed(None, b, "ntk", True)), test
+    yield lambda b: squares(fixed(several, b, ("nngp", "ntk"), True)), test
+    yield lambda a, b: squares(ensemble(a)(None, b, ("nngp", "ntk"), True)), x, test
+    yield lambda a, b, t: squares(ensemble(a)(t, b, ("nngp", "ntk"), True)), x, test, np.array(2.0)
+    yield lambda a, t: squares(ensemble(a)(t, None, ("nngp", "ntk"), True)), x, several
+    yield lambda targets: squares(ensemble(x, targets)(2.0, test, "ntk")), y
+    yield lambda a: squares(predict.gp_inference(a @ a.T, y, 0.1)("nngp", (a @ a.T)[:2], (a @ a.T)[:2, :2])), wide
+    yield lambda r: squares(predict.gp_inference(wide @ wide.T, y, r)("ntk", (wide @ wide.T)[:2])), np.array(0.1)
+    yield lambda a, t, f: squares(predict.gradient_descent_mse(a @ a.T, y)(t, f, 0.5, (a @ a.T)[:2])), wide, several, y
+    yield lambda a: squares(predict.gradient_descent_mse(a @ a.T, y)(3.0, 0.0, 0.0, (a @ a.T)[:2])), np.eye(4)  # Equal eigenvalues.
+    yield lambda a: squares(predict.gradient_descent_mse(a @ a.T, y)(3.0, 0.0, 0.0, (a @ a.T)[:2])), wide[:, :2]  # Some are 0.
+    yield lambda a: squares((predict.max_learning_rate(a @ a.T),)), wide
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_derivatives_of_predictions_by_jax(random, number):
+    jax = pytest.importorskip("jax")
+    function, *numbers = list(predictions(random))[number]
+    with jax.enable_x64(True):
+        every = tuple(range(len(numbers)))
+        arrays = [jax.numpy.asarray(x) for x in numbers]
+        for transformed in (jax.grad(function, every), jax.jit(jax.grad(function, every))):
+            for found, expected in zip(transformed(*arrays), differences(function, *numbers)):
+                np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(jax.jit(function)(*arrays), function(*numbers), rtol=1e-9)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_derivatives_of_predictions_by_pytorch(random, number):
+    torch = pytest.importorskip("torch")
+    function, *numbers = list(predictions(random))[number]
+    tensors = [torch.tensor(x, requires_grad=True) for x in numbers]
+    function(*tensors).backward()
+    for tensor, expected in zip(tensors, differences(function, *numbers)):
+        np.testing.assert_allclose(tensor.grad, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_predictions_have_second_derivatives_where_kernels_do_not_matter(random):
+    jax, y = pytest.importorskip("jax"), random.normal(size=(4, 1))
+    kernel = random.normal(size=(4, 6))
+    kernel = kernel @ kernel.T
+    with jax.enable_x64(True):
+        found = jax.hessian(lambda f: squares(predict.gradient_descent_mse(kernel, y)(2.0, f)))(jax.numpy.zeros((4, 1)))
+    assert np.abs(found).max() > 0
+
+
+def test_what_is_kept_does_not_outlive_a_transformation(random):
+    """An ensemble of live inputs, called within functions of their own."""
+    jax = pytest.importorskip("jax")
+    x, y = random.normal(size=(4, 3)).astype(np.float32), np.ones((4, 1), np.float32)
+
+    def loss(a):
+        ensemble = predict.gradient_descent_mse_ensemble(network()[2], a, y, diag_reg=0.1)
+        first, second = (jax.jit(lambda b: ensemble(x_test=b, get="ntk").sum()) for _ in range(2))
+        return first(a[:2]) + second(a[2:])
+
+    fixed = predict.gradient_descent_mse_ensemble(network()[2], x, y, diag_reg=0.1)
+    expected = fixed(x_test=x, get="ntk").sum()
+    np.testing.assert_allclose(jax.jit(loss)(x), expected, rtol=1e-4)
+    assert np.isfinite(jax.grad(loss)(x)).all()
+    inside = predict.gradient_descent_mse_ensemble(network()[2], jax.numpy.asarray(x), y, diag_reg=0.1)
+    for _ in range(2):
+        np.testing.assert_allclose(jax.jit(lambda b: inside(x_test=b, get="ntk").sum())(x), expected, rtol=1e-4)
+    np.testing.assert_allclose(inside(x_test=x, get="ntk").sum(), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_derivatives_of_jax(random, number):
     jax = pytest.importorskip("jax")

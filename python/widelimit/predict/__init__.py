@@ -1,5 +1,5 @@
 """Predictions in the vocabulary of neural_tangents.predict: the same names, arguments and conventions, in NumPy and
-double precision.
+double precision; of arrays that somebody differentiates by, or compiles around, by JAX or PyTorch.
 
 Kernels are arrays [n, n'], or with positions (or outputs that are not traced over) [n, n', d, d', ...], where `trace_axes`
 says which axes of the targets kernels lack: over these outputs are independent with one covariance. Losses are means over

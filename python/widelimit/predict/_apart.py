@@ -4,6 +4,8 @@ import threading
 
 import numpy as np
 
+from ._live import library_of
+
 _SMALL = 1 << 18  # Numbers with which nothing takes long.
 
 
@@ -31,7 +33,10 @@ def apart(function, *arrays):
 
 def product(*matrices):
     """The product of matrices from the left to the right, [..., n, m] as NumPy multiplies them."""
+    library = library_of(*matrices)
+    if library is not None:
+        matrices = [library.array(matrix) for matrix in matrices]
     result = matrices[0]
     for matrix in matrices[1:]:
-        result = apart(np.matmul, result, matrix)
+        result = apart(np.matmul, result, matrix) if library is None else result @ matrix
     return result

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from contextlib import nullcontext
 from threading import RLock
 from typing import Any, Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import numbers
-from .._caller import caller_of
-from .._jax import refuse_traced
+from .._caller import caller_of, is_live
+from .._jax import concretely
 from .._named import by_name
 from ._apart import product
-from ._flow import Flow, checked_times, precision_of, regularised
+from ._flow import Flow, checked_times, flow_of, precision_of, regularised
 from ._gp import Gaussian, gp_inference, names_of
-from ._layout import Targets, as_covariance, as_matrix, square_kernel
+from ._live import library_of, real
+from ._layout import Targets, as_covariance, as_matrix, difference, square_kernel, swapped
 from ._types import EnsemblePredictor
 
 _Kernels = namedtuple("Kernels", ("nngp", "ntk"), defaults=(None, None))
@@ -34,13 +35,18 @@ class _Ensemble:
         self._targets, self._rate, self._regularisation = targets, rate, regularisation
         self._made_of = kernel_fn, x_train, targets, rate, regularisation, kwargs
         self._train, self._flows, self._posterior = {}, {}, {}
+        self._is_live = is_live(x_train, targets.y, regularisation, kwargs, getattr(kernel_fn, "numbers", ()))
         self._lock = RLock()  # Of what is kept between calls, which may come from several threads.
 
     def __reduce__(self):
         return _Ensemble, self._made_of
 
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
-        refuse_traced("predict_fn", t, x_test)
+        if self._is_live:  # What is computed of live training data belongs to the function that is being transformed.
+            return _Ensemble(*self._made_of)._predicted(t, x_test, get, compute_cov, test_kwargs)
+        return self._predicted(t, x_test, get, compute_cov, test_kwargs)
+
+    def _predicted(self, t, x_test, get, compute_cov, test_kwargs):
         names = names_of(get, ("nngp", "ntk"))
         caller = caller_of(self._targets.caller, self._x_train, t, x_test)
         t = None if t is None else checked_times(t)
@@ -57,7 +63,8 @@ class _Ensemble:
         with self._lock:
             wanted = tuple(name for name in names if name not in self._train)
             if wanted:
-                self._keep(wanted, self._kernel_fn(self._x_train, None, wanted, **self._kwargs))
+                with nullcontext() if self._is_live else concretely():
+                    self._keep(wanted, self._kernel_fn(self._x_train, None, wanted, **self._kwargs))
             return _Kernels(**self._train)
 
     def _keep(self, names, found):
@@ -84,21 +91,24 @@ class _Ensemble:
                                                       self._targets.trace_axes)
             return self._posterior[names]
 
-    def _flow(self, name):
+    def _flow(self, name, t):
         with self._lock:
+            if library_of(self._train[name], t, self._targets.y) is not None:
+                matrix = regularised(as_matrix(self._train[name]), *self._regularisation)
+                return flow_of(matrix, self._rate, None, t, self._targets.y)
             if not isinstance(self._flows[name], Flow):
                 matrix = regularised(as_matrix(self._train[name]), *self._regularisation)
                 self._flows[name] = Flow(matrix, self._rate, self._flows[name])
             return self._flows[name]
 
     def _at(self, t, name, train, cross, prior):
-        flow, y = self._flow(name), self._targets.rows(self._targets.y)
+        flow, y = self._flow(name, t), self._targets.rows(self._targets.y)
         if cross is None:
-            mean = y - flow.remaining(t, y)
+            mean = difference(y, flow.remaining(t, y), "outputs")
             shape = self._targets.kernel_shape
             covariance = None if prior is None else self._train_covariance(t, name, flow, train)
         else:
-            kernel = self._targets.check(numbers(getattr(cross, name)), name)
+            kernel = self._targets.check(real(getattr(cross, name)), name)
             rows, shape = as_matrix(kernel), kernel.shape[::2]
             mean = product(rows, flow.progress(t, y))
             covariance = None if prior is None else self._covariance(t, name, flow, train, cross, rows, prior)
@@ -108,20 +118,20 @@ class _Ensemble:
     @staticmethod
     def _train_covariance(t, name, flow, train):
         if name == "nngp":
-            return flow.remaining(2 * t, product(flow.vectors * flow.values, flow.vectors.T))
-        left = flow.remaining(t, np.eye(len(flow.values)))
-        return product(left, as_matrix(train.nngp), np.swapaxes(left, -1, -2))
+            return flow.remaining(2 * t, flow.matrix)
+        left = flow.remaining(t, np.eye(len(flow.matrix)))
+        return product(left, as_matrix(train.nngp), swapped(left))
 
     @staticmethod
     def _covariance(t, name, flow, train, cross, rows, prior):
-        prior = as_matrix(numbers(prior))
+        prior = as_matrix(real(prior))
         if name == "nngp":
             # The flow that has run for 2 t: prior minus what data explain.
-            return prior - product(rows, flow.progress(2 * t, rows.T))
+            return difference(prior, product(rows, flow.progress(2 * t, rows.T)), "covariance")
         factors = flow.progress(t, rows.T)
-        mixed = product(as_matrix(numbers(cross.nngp)), factors)
-        spread = product(np.swapaxes(factors, -1, -2), as_matrix(train.nngp), factors)
-        return prior + spread - mixed - np.swapaxes(mixed, -1, -2)
+        mixed = product(as_matrix(real(cross.nngp)), factors)
+        spread = product(swapped(factors), as_matrix(train.nngp), factors)
+        return difference(prior, mixed + swapped(mixed) - spread, "covariance")
 
 
 def gradient_descent_mse_ensemble(kernel_fn: Callable[..., Any], x_train: ArrayLike, y_train: ArrayLike,

@@ -3,11 +3,18 @@
 import numpy as np
 
 from .._arrays import scalar_or_array
+from .._caller import is_live
 from ._apart import apart, product
+from ._live import LiveFlow, library_of, real
 
 
 def regularised(kernel, diag_reg, diag_reg_absolute_scale):
     """The matrix plus diag_reg on its diagonal, relative to the mean diagonal unless told otherwise."""
+    library = library_of(kernel, diag_reg)
+    if library is not None:
+        kernel, added = library.array(kernel), library.array(diag_reg)
+        scale = 1.0 if diag_reg_absolute_scale else library.functions().trace(kernel) / len(kernel)
+        return kernel + added * scale * library.array(np.eye(len(kernel)))
     if not diag_reg >= 0:
         raise ValueError(f"diag_reg: expected a number of at least 0, got {diag_reg}")
     scale = 1.0 if diag_reg_absolute_scale else np.trace(kernel) / len(kernel)
@@ -18,6 +25,8 @@ def regularised(kernel, diag_reg, diag_reg_absolute_scale):
 
 def checked_times(t):
     """Times of any shape."""
+    if is_live(t):
+        return real(t, "t")
     t = scalar_or_array(t, "t")
     if not np.all(t >= 0):
         raise ValueError(f"t: expected times of at least 0, got {t}")
@@ -28,12 +37,19 @@ class Solver:
     """T^-1 v by Cholesky factors, which say where a matrix is not positive definite."""
 
     def __init__(self, kernel):
+        library = library_of(kernel)
+        if library is not None:
+            self._factor = library.cholesky(kernel)
+            return
         try:
             self._factor = apart(np.linalg.cholesky, kernel)
         except np.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError("the kernel is not positive definite: diag_reg adds to its diagonal") from error
 
     def __call__(self, vectors):
+        library = library_of(self._factor, vectors)
+        if library is not None:
+            return library.solved(library.array(self._factor), library.array(vectors))
         halfway = apart(np.linalg.solve, self._factor, vectors)
         return apart(np.linalg.solve, self._factor.T, halfway)
 
@@ -52,6 +68,11 @@ class Flow:
         self.values = np.maximum(self.values, 0)
         self._rate = rate
 
+    @property
+    def matrix(self):
+        """T, without what is below 0."""
+        return product(self.vectors * self.values, self.vectors.T)
+
     def _exponents(self, t):
         with np.errstate(invalid="ignore"):
             exponents = self._rate * self.values * t[..., None]
@@ -59,7 +80,9 @@ class Flow:
         return np.where(self.values > 0, exponents, 0.0)
 
     def _apply(self, factors, vectors):
-        return product(self.vectors, factors[..., None] * product(self.vectors.T, vectors))
+        inner = product(self.vectors.T, vectors)
+        library = library_of(inner)
+        return product(self.vectors, (factors if library is None else library.array(factors))[..., None] * inner)
 
     def remaining(self, t, vectors):
         """exp(-rate T t) v"""
@@ -71,6 +94,12 @@ class Flow:
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(exponents > 1e-30, -np.expm1(-exponents) / self.values, self._rate * t[..., None])
         return self._apply(factors, vectors)
+
+
+def flow_of(kernel, rate, precision, *others):
+    """The Flow of a kernel; a LiveFlow where it or one of the others, times or vectors, is live."""
+    library = library_of(kernel, *others)
+    return Flow(kernel, rate, precision) if library is None else LiveFlow(library, kernel, rate)
 
 
 def precision_of(kernel):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._caller import caller_of
-from .._jax import refuse_traced
 from .._named import by_name
 from ._apart import product
 from ._flow import Solver, regularised
-from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
+from ._live import library_of
+from ._layout import Targets, as_covariance, as_matrix, difference, kernel_array, square_kernel
 
 if TYPE_CHECKING:
     from ._types import PosteriorPredictor
@@ -52,7 +52,8 @@ class _Posterior:
         self._kernels, self._targets = kernels, targets
         self._caller = caller_of(targets.caller, kernels)
         self._regularisation = diag_reg, diag_reg_absolute_scale
-        self._solver = lru_cache(2)(self._make_solver)
+        # What is live belongs to the function that is being transformed: it is not kept.
+        self._solver = self._make_solver if caller_of(self._caller).is_live else lru_cache(2)(self._make_solver)
 
     def __reduce__(self):
         return _Posterior, (self._kernels, self._targets, *self._regularisation)
@@ -65,7 +66,6 @@ class _Posterior:
         return Solver(regularised(as_matrix(self._train(name)), *self._regularisation))
 
     def __call__(self, get=None, k_test_train=None, k_test_test=None):
-        refuse_traced("predict_fn", k_test_train, k_test_test)
         names = names_of(get, ("nngp", "ntk", "ntkgp"))
         found = {name: self._of(name, k_test_train, k_test_test) for name in names}
         caller = caller_of(self._caller, k_test_train, k_test_test)
@@ -76,7 +76,8 @@ class _Posterior:
         y = self._targets.y
         if k_test_train is None:
             train = self._train(kernel)
-            return np.array(y) if k_test_test is None else Gaussian(np.array(y), np.zeros_like(train))
+            y = np.array(y) if library_of(y) is None else y
+            return y if k_test_test is None else Gaussian(y, 0 * train)
         cross = self._targets.check(_part(k_test_train, kernel, "k_test_train"), "k_test_train")
         shape, rows = cross.shape[::2], as_matrix(cross)
         mean = self._targets.outputs(product(rows, self._solver(kernel)(self._targets.rows(y))), shape)
@@ -85,13 +86,13 @@ class _Posterior:
         prior = as_matrix(_part(k_test_test, "ntk" if name == "ntkgp" else "nngp", "k_test_test"))
         factors = self._solver(kernel)(rows.T)
         if name != "ntk":
-            return Gaussian(mean, as_covariance(prior - product(rows, factors), shape))
+            return Gaussian(mean, as_covariance(difference(prior, product(rows, factors), "covariance"), shape))
         for kernels, what in ((self._kernels, "k_train_train"), (k_test_train, "k_test_train")):
             if not hasattr(kernels, "nngp"):
                 raise ValueError(f"{what}: expected both kernels, nngp and ntk, for the covariance of trained networks")
         mixed = product(as_matrix(_part(k_test_train, "nngp", "k_test_train")), factors)
         spread = product(factors.T, as_matrix(self._train("nngp")), factors)
-        return Gaussian(mean, as_covariance(prior + spread - mixed - mixed.T, shape))
+        return Gaussian(mean, as_covariance(difference(prior, mixed + mixed.T - spread, "covariance"), shape))
 
 
 def gp_inference(k_train_train: Any, y_train: ArrayLike, diag_reg: float = 0.0, diag_reg_absolute_scale: bool = False,

@@ -2,15 +2,32 @@
 
 import numpy as np
 
-from .._arrays import numbers
 from .._caller import caller_of
+from ._live import library_of, real
 
 
 def as_matrix(kernel):
     """[n, n', d, d', ...] as [n d ..., n' d' ...]."""
     order = list(range(0, kernel.ndim, 2)) + list(range(1, kernel.ndim, 2))
     rows = int(np.prod(kernel.shape[::2]))
-    return kernel.transpose(order).reshape(rows, -1)
+    return transposed(kernel, order).reshape(rows, -1)
+
+
+def transposed(array, axes):
+    """Of any library."""
+    library = library_of(array)
+    return array.transpose(axes) if library is None else library.transposed(array, axes)
+
+
+def moved(array, axes, to):
+    """moveaxis() of any library."""
+    library = library_of(array)
+    return (np if library is None else library.functions()).moveaxis(array, tuple(axes), tuple(to))
+
+
+def swapped(matrices):
+    """Transposed matrices [..., n, m] of any library."""
+    return matrices.swapaxes(-1, -2)
 
 
 def as_covariance(matrices, shape):
@@ -18,12 +35,12 @@ def as_covariance(matrices, shape):
     front, count = matrices.ndim - 2, len(shape)
     array = matrices.reshape(*matrices.shape[:-2], *shape, *shape)
     axes = [front + k for axis in range(count) for k in (axis, axis + count)]
-    return array.transpose(*range(front), *axes)
+    return transposed(array, [*range(front), *axes])
 
 
 def kernel_array(kernel, name):
     """An array with pairs of axes."""
-    kernel = numbers(kernel, name=name)
+    kernel = real(kernel, name)
     if kernel.ndim < 2 or kernel.ndim % 2:
         raise ValueError(f"{name}: expected an array [n, n', ...] with an even number of axes, got shape {kernel.shape}")
     return kernel
@@ -37,13 +54,22 @@ def square_kernel(kernel, name):
     return kernel
 
 
+def difference(y, other, name):
+    """y - other, of the shape of y or with more axes in front."""
+    other = real(other, name)
+    library = library_of(y, other)
+    if library is None:
+        return np.array(y - other)
+    return library.array(y) - library.array(other)
+
+
 class Targets:
     """Targets y, and which of their axes kernels lack."""
 
     def __init__(self, y, trace_axes):
         self.caller = caller_of(y)
-        self.y = numbers(y, name="y_train")
-        if not np.isfinite(self.y).all():
+        self.y = real(y, "y_train")
+        if library_of(self.y) is None and not np.isfinite(self.y).all():
             raise ValueError(f"y_train: expected finite numbers, got {np.sum(~np.isfinite(self.y))} that are not")
         axes = (trace_axes,) if isinstance(trace_axes, int) else tuple(trace_axes)
         if any(not -self.y.ndim <= axis < self.y.ndim for axis in axes):
@@ -54,7 +80,7 @@ class Targets:
 
     @property
     def size(self):
-        return self.y.size
+        return int(np.prod(self.y.shape))
 
     def check(self, kernel, name):
         """A kernel [n, n', ...] must have the targets' axes along its second ones."""
@@ -65,7 +91,7 @@ class Targets:
 
     def rows(self, values):
         """Values like y as a matrix: what kernels have in rows, what they lack in columns."""
-        return np.moveaxis(values, self._axes, range(-len(self._axes), 0)).reshape(-1, self.traced)
+        return moved(values, self._axes, range(-len(self._axes), 0)).reshape(-1, self.traced)
 
     @property
     def traced(self):
@@ -75,7 +101,7 @@ class Targets:
         """Matrices [..., rows, columns] of inputs with (n, d, ...) = shape as values like y."""
         sizes = tuple(self.y.shape[axis] for axis in self._axes)
         array = rows.reshape(*rows.shape[:-2], *shape, *sizes)
-        return np.moveaxis(array, range(-len(sizes), 0), self._axes)
+        return moved(array, range(-len(sizes), 0), self._axes)
 
     def output_shape(self, shape):
         """Of outputs at inputs with (n, d, ...) = shape."""

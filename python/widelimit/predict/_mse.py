@@ -7,12 +7,11 @@ from typing import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import scalar_or_array as host_numbers
 from .._caller import caller_of
-from .._jax import refuse_traced
 from ._apart import apart, product
-from ._flow import Flow, Solver, checked_times, precision_of, regularised
-from ._layout import Targets, as_matrix, kernel_array, square_kernel
+from ._flow import Flow, Solver, checked_times, flow_of, precision_of, regularised
+from ._layout import Targets, as_matrix, difference, kernel_array, square_kernel
+from ._live import library_of, real
 from ._types import FlowPredictor
 
 
@@ -35,32 +34,39 @@ class _Prediction:
 
     def weights(self, t, residual):
         """T^-1 (I - exp(-T t)) residual."""
-        if t is None:
-            if self._solver is None:
-                self._solver = Solver(self._kernel)
-            return self._solver(residual)
-        return self.flow.progress(t, residual)
+        if t is not None:
+            return self.flow(t, residual).progress(t, residual)
+        if library_of(self._kernel) is not None:
+            return Solver(self._kernel)(residual)
+        if self._solver is None:
+            self._solver = Solver(self._kernel)
+        return self._solver(residual)
 
-    @property
-    def flow(self):
+    def flow(self, t, residual):
+        """The flow at times of residuals; kept where nothing is live."""
+        if library_of(self._kernel, t, residual) is not None:
+            return flow_of(self._kernel, self._rate, self._precision, t, residual)
         if self._flow is None:
             self._flow = Flow(self._kernel, self._rate, self._precision)
         return self._flow
 
     def __call__(self, t=None, fx_train_0=0.0, fx_test_0=None, k_test_train=None):
-        refuse_traced("predict_fn", t, fx_train_0, fx_test_0, k_test_train)
         check_start(fx_train_0, fx_test_0, k_test_train)
         times, targets = None if t is None else checked_times(t), self._targets
-        start = np.broadcast_to(host_numbers(0.0 if fx_train_0 is None else fx_train_0, "fx_train_0"), targets.y.shape)
-        residual = targets.rows(targets.y - start)
+        begin = 0.0 if fx_train_0 is None else fx_train_0
+        if np.broadcast_shapes(np.shape(begin), targets.y.shape) != tuple(targets.y.shape):
+            raise ValueError(f"fx_train_0: expected a number or an array of shape {tuple(targets.y.shape)}, got shape "
+                             f"{np.shape(begin)}")
+        residual = targets.rows(difference(targets.y, begin, "fx_train_0"))
         found = []
         if fx_train_0 is not None:
-            found.append(np.array(targets.y) if times is None else targets.y - targets.outputs(
-                self.flow.remaining(times, residual), targets.kernel_shape))
+            left = 0.0 if times is None else targets.outputs(self.flow(times, residual).remaining(times, residual),
+                                                             targets.kernel_shape)
+            found.append(difference(targets.y, left, "outputs"))
         if fx_test_0 is not None:
             cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
             change = product(as_matrix(cross), self.weights(times, residual))
-            found.append(host_numbers(fx_test_0, "fx_test_0") + targets.outputs(change, cross.shape[::2]))
+            found.append(-difference(-targets.outputs(change, cross.shape[::2]), fx_test_0, "fx_test_0"))
         caller = caller_of(self._caller, t, fx_train_0, fx_test_0, k_test_train)
         return caller.give(found[0] if len(found) == 1 else tuple(found), "own")
 
@@ -94,7 +100,8 @@ def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = Non
     2 (1 + momentum) y_train_size / (largest eigenvalue + eps). ntk_train_train: [n, n]; y_train_size: numbers in the
     targets; None: rows; momentum in 0 .. 1. ValueError for a kernel that is not square."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
+    library = library_of(kernel)
     size = len(kernel) if y_train_size is None else y_train_size
-    largest = 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)
-    found: float = caller_of(ntk_train_train).give(largest, "own")
+    largest = apart(np.linalg.eigvalsh, kernel)[-1] if library is None else library.largest(kernel)
+    found: float = caller_of(ntk_train_train).give(2 * (1 + momentum) * size / (largest + eps), "own")
     return found
