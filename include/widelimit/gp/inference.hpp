@@ -24,13 +24,13 @@ enum class TargetKind {
 
 struct InferenceOptions {
   Kernels kernels = Kernels::both;
-  std::optional<double> regulariser;  ///< Relative; absent: chosen by the criterion.
+  std::optional<double> regulariser = {};  ///< Relative; absent: chosen by the criterion.
   Criterion criterion = Criterion::leave_one_out;
   std::vector<double> candidates = regulariser_grid();  ///< Relative; what is chosen from.
   /// Factor on the kernels of standardised targets; absent: fitted, see Regression and
   /// GradientFlow::leave_one_out_amplitude().
-  std::optional<double> amplitude;
-  std::vector<double> times;  ///< Times of the gradient flow, besides infinity.
+  std::optional<double> amplitude = {};
+  std::vector<double> times = {};  ///< Times of the gradient flow, besides infinity.
   bool targets_as_they_are = false;
   int threads = 0;
   double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
