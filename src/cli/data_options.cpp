@@ -115,6 +115,18 @@ void add_table_options(CLI::App& command, DataArguments& arguments) {
           "What becomes of columns of texts: a number for each category, or an error [one-hot]")
       ->check(CLI::IsMember({"one-hot", "error"}).description(""))
       ->type_name("one-hot|error");
+  command
+      .add_option_function<std::string>(
+          "--missing",
+          [&arguments](const std::string& word) {
+            arguments.encoding.missing = missing_cells_of(word, "--missing");
+          },
+          "What becomes of cells without a value: an error; the mean of the column over the training rows "
+          "(the "
+          "share of each category); or that and a further number for the column, 1 where cells are missing "
+          "[error]")
+      ->check(CLI::IsMember({"mean", "column", "error"}).description(""))
+      ->type_name("mean|column|error");
 }
 
 void add_text_options(CLI::App& command, DataArguments& arguments) {
@@ -183,7 +195,7 @@ void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
       throw CLI::ValidationError(option, "--data graphs takes the files as they are");
   if (arguments.kind == "csv" && !given("--target"))
     throw CLI::RequiredError("--target COLUMN for --data csv");
-  for (const char* option : {"--target", "--id", "--ignore", "--categorical", "--categories"})
+  for (const char* option : {"--target", "--id", "--ignore", "--categorical", "--categories", "--missing"})
     if (arguments.kind != "csv" && given(option)) throw CLI::ValidationError(option, "for --data csv only");
   for (const char* option : {"--preprocess", "--zca-regulariser"})
     if ((texts || graphs) && given(option))

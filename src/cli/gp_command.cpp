@@ -322,7 +322,8 @@ class GpRun {
                          .precision = arguments_.kernel.precision,
                          .names = task_.test.names,
                          .class_names = task_.class_names,
-                         .preprocessing = task_.preprocessing};
+                         .preprocessing = task_.preprocessing,
+                         .missing = task_.missing};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,

@@ -162,6 +162,28 @@ GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, con
   return set;
 }
 
+/// {"training": {"a": 3}, "validation": {}, "test": {"a": 1}}; parts that are not there are left out.
+nlohmann::ordered_json missing_cells_of(const Tables& tables, const TableEncoding& encoding) {
+  nlohmann::ordered_json cells{{"training", encoding.missing_cells(tables.train)}};
+  if (tables.validation) cells["validation"] = encoding.missing_cells(*tables.validation);
+  if (tables.test) cells["test"] = encoding.missing_cells(*tables.test);
+  return cells;
+}
+
+/// The same for people.
+std::string missing_cells_text(const nlohmann::ordered_json& cells, MissingCells choice) {
+  std::string text;
+  for (const auto& [part, columns] : cells.items()) {
+    text += fmt::format("{}{} rows ", text.empty() ? "" : "; ", part);
+    if (columns.empty()) text += "none";
+    std::string list;
+    for (const auto& [name, count] : columns.items())
+      list += fmt::format("{}{} in '{}'", list.empty() ? "" : ", ", count.get<std::size_t>(), name);
+    text += list;
+  }
+  return fmt::format("missing cells (--missing {}): {}", missing_cells_name(choice), text);
+}
+
 }  // namespace
 
 template <typename Scalar>
@@ -183,6 +205,11 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.train = set_of<Scalar>(tables.train, encoding, target);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
+  if (choice.missing != MissingCells::error) {
+    const auto cells = missing_cells_of(tables, encoding);
+    task.missing = {{"choice", missing_cells_name(choice.missing)}, {"cells", cells}};
+    task.notes.push_back(missing_cells_text(cells, choice.missing));
+  }
   task.description = fmt::format(
       "{}: {} training, {} validation, {} test rows of {} numbers, target '{}' ({})", path.string(),
       tables.train.table.rows.size(), tables.validation ? tables.validation->table.rows.size() : 0,

@@ -105,6 +105,7 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   json["targets"] = info.kind == TargetKind::classes ? "classes" : "numbers";
   json["precision"] = to_string(info.precision);
   json["preprocessing"] = gp::to_string(info.preprocessing.kind());
+  if (!info.missing.is_null()) json["missing"] = info.missing;
   json["gram_seconds"] = result.gram_seconds;
   for (const GpPrediction& prediction : result.predictions) {
     if (prediction.log_marginal_likelihood)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct GpRunInfo {
   const std::vector<std::string>& names;        ///< Of the test inputs.
   const std::vector<std::string>& class_names;  ///< Empty for numbers.
   const gp::Preprocessing& preprocessing;
+  const nlohmann::ordered_json& missing;  ///< As the task has it.
 };
 
 /// results.json: what every prediction is made with, and its scores.

@@ -64,13 +64,27 @@ Matrix<double> read_truth(const gp::Model& model, const std::filesystem::path& f
   return Eigen::Map<const Matrix<double>>(array.data(), rows, model.outputs());
 }
 
+/// A line for each column with missing cells that the model fills.
+std::vector<std::string> filled_cells(const TableEncoding& encoding, const NamedTable& named) {
+  std::vector<std::string> notes;
+  if (encoding.missing_choice() == MissingCells::error) return notes;
+  const auto cells = encoding.missing_cells(named);
+  for (const auto& [name, count] : cells.items())
+    notes.push_back(
+        fmt::format("{}: column '{}': {} of {} cells missing, filled as in the training (--missing {})",
+                    named.file.string(), name, count.get<std::size_t>(), named.table.rows.size(),
+                    missing_cells_name(encoding.missing_choice())));
+  return notes;
+}
+
 ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file) {
   if (!model.preparation().contains("table"))
     fail_in(file, "a table, but the model was not fitted to one (fit --data csv); give its inputs with --x");
   const TableEncoding encoding(JsonValue(model.preparation().at("table"), "preparation.table"));
   const NamedTable named = read_table(file);
   require_rows(named);
-  ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
+  ModelInputs inputs{
+      .x = encoding.inputs(named), .names = encoding.names(named), .notes = filled_cells(encoding, named)};
   const std::string target = model.preparation().at("table").at("target");
   if (std::ranges::find(named.table.columns, target) == named.table.columns.end()) return inputs;
   const std::size_t column = named.table.column(target);

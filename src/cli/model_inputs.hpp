@@ -16,7 +16,7 @@ struct ModelInputs {
   std::vector<xt::xarray<double>> sequences = {};  ///< Of texts, each [length, channels].
   std::vector<std::string> names = {};             ///< Of the rows of a table or of texts; else none.
   std::vector<std::string> texts = {};             ///< For people.
-  std::vector<std::string> notes = {};             ///< For people: what was left out.
+  std::vector<std::string> notes = {};             ///< For people: what was left out or filled.
   std::optional<Matrix<double>> targets = {};      ///< The truth, where it is known.
 };
 

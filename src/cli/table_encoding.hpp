@@ -25,6 +25,18 @@ struct NamedTable {
 /// DataError, naming the file, for a table without rows.
 void require_rows(const NamedTable& named);
 
+/// What becomes of cells of inputs that hold nothing.
+enum class MissingCells {
+  error,  ///< An error.
+  mean,   ///< The column's mean over the training rows; of categories, the share of each among them.
+  column,  ///< A number of its own, 1 where the cell is missing and 0 elsewhere, beside the mean (of categories: zeros).
+};
+
+[[nodiscard]] const char* missing_cells_name(MissingCells choice);
+
+/// DataError for another word than error, mean and column; `where` says what has it.
+[[nodiscard]] MissingCells missing_cells_of(const std::string& word, const std::string& where);
+
 /// How the columns of a table become numbers.
 struct EncodingChoice {
   std::string target;                 ///< The column of the targets.
@@ -32,11 +44,14 @@ struct EncodingChoice {
   std::set<std::string> ignored;      ///< Columns that are left out.
   std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
   bool one_hot = true;                ///< Categories become a number each; else they are an error.
+  MissingCells missing = MissingCells::error;
 };
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
 /// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
-/// else 0. All errors are DataErrors that name file, line and column.
+/// else 0. A cell is missing where it holds nothing but blanks, in columns of numbers also where it holds NA, N/A, NaN,
+/// null or ?, in capitals or not. What fills it is known from the training rows alone. All errors are DataErrors that name
+/// file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
@@ -51,6 +66,11 @@ class TableEncoding {
   /// empty, no finite number, or a category that the training table does not have.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
 
+  [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
+
+  /// The columns in which cells of inputs are missing, each with their number: {"a": 3}.
+  [[nodiscard]] nlohmann::ordered_json missing_cells(const NamedTable& named) const;
+
   /// "FILE:LINE", or what stands in the column of names.
   [[nodiscard]] std::vector<std::string> names(const NamedTable& named) const;
 
@@ -58,12 +78,17 @@ class TableEncoding {
   struct Column {
     std::string name;
     std::vector<std::string> categories;  ///< Sorted; empty for numbers.
+    std::vector<double> fill;             ///< What a missing cell becomes; empty: an error.
+    bool marks_missing = false;           ///< Whether one more number says where cells are missing.
 
     /// Numbers that it becomes.
-    [[nodiscard]] std::size_t width() const { return categories.empty() ? 1 : categories.size(); }
+    [[nodiscard]] std::size_t width() const { return numbers() + (marks_missing ? 1 : 0); }
+    [[nodiscard]] std::size_t numbers() const { return categories.empty() ? 1 : categories.size(); }
+    [[nodiscard]] bool lacks(const std::string& field) const;
   };
 
   [[nodiscard]] Column column_of(const NamedTable& train, const std::string& name) const;
+  void find_fill(Column& column, const NamedTable& train) const;
   [[nodiscard]] bool is_left_out(const std::string& name) const;
   void check_columns(const NamedTable& named) const;
 

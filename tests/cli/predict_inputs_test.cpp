@@ -102,8 +102,10 @@ TEST_CASE("predict --csv: what does not fit the training table is an error with 
             ": expected a column 'b' as in the training table; there are name, a, colour\n");
   CHECK(error("name,a,colour,b,c\nr,1,red,2,3\n") ==
         "widelimit: " + file + ": found a column 'c' that the training table does not have\n");
-  CHECK(error("name,a,colour,b\nr,1,red,\n") ==
-        "widelimit: " + file + ": line 2: column 'b': expected a value, found none\n");
+  CHECK(error("name,a,colour,b\nr,1,red,\n") == "widelimit: " + file +
+                                                    ": line 2: column 'b': expected a value, found none; "
+                                                    "`fit` and `gp` fill missing cells with --missing "
+                                                    "mean or --missing column\n");
   // Squares of this one are beyond double.
   CHECK(error("name,a,colour,b\nr,1e200,red,2\n").find("widelimit: " + file + ": gram: input 0 of x1: ") !=
         std::string::npos);
