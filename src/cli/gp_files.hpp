@@ -19,7 +19,7 @@ struct GpRunInfo {
   const std::vector<std::string>& names;        ///< Of the test inputs.
   const std::vector<std::string>& class_names;  ///< Empty for numbers.
   const gp::Preprocessing& preprocessing;
-  const nlohmann::ordered_json& missing;  ///< As the task has it.
+  nlohmann::ordered_json missing = {};  ///< Of cells of tables, as the task has it; else null.
 };
 
 /// results.json: what every prediction is made with, and its scores.

@@ -64,17 +64,16 @@ Matrix<double> read_truth(const gp::Model& model, const std::filesystem::path& f
   return Eigen::Map<const Matrix<double>>(array.data(), rows, model.outputs());
 }
 
-/// A line for each column with missing cells that the model fills.
-std::vector<std::string> filled_cells(const TableEncoding& encoding, const NamedTable& named) {
-  std::vector<std::string> notes;
-  if (encoding.missing_choice() == MissingCells::error) return notes;
+/// Says which cells the model fills, a line for each column.
+void note_filled_cells(ModelInputs& inputs, const TableEncoding& encoding, const NamedTable& named) {
+  if (encoding.missing_choice() == MissingCells::error) return;
+  const char* choice = missing_cells_name(encoding.missing_choice());
   const auto cells = encoding.missing_cells(named);
+  inputs.missing = {{"choice", choice}, {"cells", {{"new", cells}}}};
   for (const auto& [name, count] : cells.items())
-    notes.push_back(
+    inputs.notes.push_back(
         fmt::format("{}: column '{}': {} of {} cells missing, filled as in the training (--missing {})",
-                    named.file.string(), name, count.get<std::size_t>(), named.table.rows.size(),
-                    missing_cells_name(encoding.missing_choice())));
-  return notes;
+                    named.file.string(), name, count.get<std::size_t>(), named.table.rows.size(), choice));
 }
 
 ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file) {
@@ -83,8 +82,8 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   const TableEncoding encoding(JsonValue(model.preparation().at("table"), "preparation.table"));
   const NamedTable named = read_table(file);
   require_rows(named);
-  ModelInputs inputs{
-      .x = encoding.inputs(named), .names = encoding.names(named), .notes = filled_cells(encoding, named)};
+  ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
+  note_filled_cells(inputs, encoding, named);
   const std::string target = model.preparation().at("table").at("target");
   if (std::ranges::find(named.table.columns, target) == named.table.columns.end()) return inputs;
   const std::size_t column = named.table.column(target);

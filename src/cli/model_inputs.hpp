@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct ModelInputs {
   std::vector<std::string> names = {};             ///< Of the rows of a table or of texts; else none.
   std::vector<std::string> texts = {};             ///< For people.
   std::vector<std::string> notes = {};             ///< For people: what was left out or filled.
+  nlohmann::ordered_json missing = {};             ///< Which cells of a table were filled, for results.json.
   std::optional<Matrix<double>> targets = {};      ///< The truth, where it is known.
 };
 

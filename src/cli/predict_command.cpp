@@ -122,7 +122,8 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
                        .precision = model.is_float() ? Precision::float32 : Precision::float64,
                        .names = names,
                        .class_names = model.class_names(),
-                       .preprocessing = model.preprocessing()};
+                       .preprocessing = model.preprocessing(),
+                       .missing = prepared.missing};
   GpResult result{.gram_seconds = 0, .predictions = {}};
   result.predictions.push_back(std::move(prediction));
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));

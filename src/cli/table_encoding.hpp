@@ -29,7 +29,8 @@ void require_rows(const NamedTable& named);
 enum class MissingCells {
   error,  ///< An error.
   mean,   ///< The column's mean over the training rows; of categories, the share of each among them.
-  column,  ///< A number of its own, 1 where the cell is missing and 0 elsewhere, beside the mean (of categories: zeros).
+  /// A number of its own, 1 where the cell is missing and else 0, beside the mean (of categories: zeros).
+  column,
 };
 
 [[nodiscard]] const char* missing_cells_name(MissingCells choice);
@@ -50,8 +51,8 @@ struct EncodingChoice {
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
 /// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
 /// else 0. A cell is missing where it holds nothing but blanks, in columns of numbers also where it holds NA, N/A, NaN,
-/// null or ?, in capitals or not. What fills it is known from the training rows alone. All errors are DataErrors that name
-/// file, line and column.
+/// null or ?, in capitals or not. What fills it is known from the training rows alone. All errors are DataErrors that
+/// name file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);

@@ -111,6 +111,8 @@ TEST_CASE("--missing: filled cells equal arrays with the training rows' means, a
       REQUIRE(predicted.errors == "");
       CHECK(predicted.output.find("column 'a': 2 of 12 cells missing, filled as in the training (--missing " +
                                   option + ")") != std::string::npos);
+      const auto of_new = nlohmann::json::parse(file_text(tables / "predicted/results.json"));
+      CHECK(of_new["missing"]["cells"]["new"] == nlohmann::json{{"a", 2}, {"colour", 2}});
       check_equal(tables / "predicted/mean.npy", tables / "out/mean_nngp.npy");
     }
 }
