@@ -10,6 +10,7 @@
 #include "widelimit/propagation/exponents.hpp"
 #include "widelimit/propagation/finite_transformer.hpp"
 #include "widelimit/propagation/loss_predictor.hpp"
+#include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/mlp_map.hpp"
 #include "widelimit/propagation/parameters.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"

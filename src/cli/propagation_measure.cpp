@@ -17,8 +17,7 @@
 #include "cli/propagation_model.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
-#include "widelimit/numerics/statistics.hpp"
-#include "widelimit/propagation/estimators.hpp"
+#include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
 
 namespace widelimit::cli {
@@ -54,45 +53,26 @@ std::vector<std::filesystem::path> layer_files(const std::filesystem::path& fold
   return files;
 }
 
-/// What is measured in one layer's activations.
-struct MeasuredLayer {
-  std::vector<double> norms, cosines,
-      gaps;                         ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.
-  Matrix<double> gram;              ///< [tokens, tokens], the mean over sequences.
+/// One layer's activations, measured.
+struct FileLayer {
+  MeasuredLayer measured;
   std::array<Index, 3> shape = {};  ///< Sequences, tokens, width.
-
-  [[nodiscard]] numerics::Estimate norm() const { return over_sequences(norms); }
-  [[nodiscard]] numerics::Estimate cosine() const { return over_sequences(cosines); }
-  [[nodiscard]] double gap() const { return over_sequences(gaps).value; }
-
- private:
-  static numerics::Estimate over_sequences(const std::vector<double>& values) {
-    return values.size() > 1 ? numerics::mean(values) : numerics::Estimate{values.front(), std::nan("")};
-  }
 };
 
-MeasuredLayer measured_in(const std::filesystem::path& file) {
+FileLayer measured_in(const std::filesystem::path& file) {
   const auto array = read_finite<double>(file);
   if (array.dimension() != 3 || array.shape(1) < 2 || array.size() == 0)
     fail_in(file, "expected activations [sequences, tokens, width] of at least two tokens");
   const auto sequences = static_cast<Index>(array.shape(0)), tokens = static_cast<Index>(array.shape(1)),
              width = static_cast<Index>(array.shape(2));
-  MeasuredLayer layer;
-  layer.shape = {sequences, tokens, width};
-  layer.gram.setZero(tokens, tokens);
-  for (Index s = 0; s < sequences; ++s) {
-    const Eigen::Map<const Matrix<double>> x(array.data() + s * tokens * width, tokens, width);
-    const TokenState state = measured_state(x);
-    if (!(state.q > 0)) fail_in(file, "all activations of sequence {} are 0", s);
-    layer.norms.push_back(state.q);
-    layer.cosines.push_back(state.cosine());
-    layer.gaps.push_back(state.cosine_gap());
-    layer.gram += x * x.transpose() / static_cast<double>(width * sequences);
+  try {
+    return {measured_layer({array.data(), array.size()}, sequences, tokens), {sequences, tokens, width}};
+  } catch (const ArgumentError& error) {
+    fail_in(file, "{}", error.what());
   }
-  return layer;
 }
 
-void add_theory(const MeasureArguments& arguments, const std::vector<MeasuredLayer>& layers,
+void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>& layers,
                 PropagationTable& table) {
   const Network block = network_from_argument(arguments.network, 1);
   table.origin.configuration["network"] = nlohmann::json::parse(to_json(block));
@@ -100,20 +80,21 @@ void add_theory(const MeasureArguments& arguments, const std::vector<MeasuredLay
   if (depth < 1) throw ArgumentError("--network: expected activations of two layers at least to go beside");
   RunControl run;
   run.stop = arguments.stop;
-  const auto theory = propagate(block, layers.front().gram, depth, run);
+  const auto theory = propagate(block, layers.front().measured.gram, depth, run);
   for (const char* name : {"theory_q", "theory_cosine"}) table.columns.emplace_back(name);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     table.rows[l].push_back(theory[l].squared_norm.value);
     table.rows[l].push_back(theory[l].cosine.value);
   }
-  const BlockExponents exponents = block_exponents(block, layers.front().gram.rows(), depth, {}, run);
+  const BlockExponents exponents =
+      block_exponents(block, layers.front().measured.gram.rows(), depth, {}, run);
   table.summary["theory_lambda_a_log"] = exponents.angle.value;
   table.summary["theory_lambda_g"] = exponents.gradient.value;
 }
 
 void run_measure(const MeasureArguments& arguments) {
   check_output(arguments.output, {.read = {{"--network", arguments.network}}});
-  std::vector<MeasuredLayer> layers;
+  std::vector<FileLayer> layers;
   const auto files = layer_files(arguments.folder);
   for (const auto& file : files) {
     layers.push_back(measured_in(file));
@@ -126,15 +107,15 @@ void run_measure(const MeasureArguments& arguments) {
   table.summary["shape"] = layers.front().shape;
   table.columns = {"layer", "q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"};
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const numerics::Estimate q = layers[l].norm(), cosine = layers[l].cosine();
-    const std::size_t before = l == 0 ? l : l - 1;
-    table.rows.push_back({static_cast<double>(l), q.value, q.standard_error, cosine.value,
-                          cosine.standard_error, std::log(q.value / layers[before].norm().value),
-                          std::log(layers[l].gap() / layers[before].gap())});
+    const MeasuredLayer &layer = layers[l].measured, &before = layers[l == 0 ? l : l - 1].measured;
+    table.rows.push_back({static_cast<double>(l), layer.norm.value, layer.norm.standard_error,
+                          layer.cosine.value, layer.cosine.standard_error,
+                          std::log(layer.norm.value / before.norm.value), std::log(layer.gap / before.gap)});
   }
   const auto blocks = static_cast<double>(std::max<std::size_t>(layers.size() - 1, 1));
-  table.summary["norm_growth"] = std::log(layers.back().norm().value / layers.front().norm().value) / blocks;
-  table.summary["angle_growth"] = std::log(layers.back().gap() / layers.front().gap()) / blocks;
+  const MeasuredLayer &first = layers.front().measured, &last = layers.back().measured;
+  table.summary["norm_growth"] = std::log(last.norm.value / first.norm.value) / blocks;
+  table.summary["angle_growth"] = std::log(last.gap / first.gap) / blocks;
   if (!arguments.network.empty()) add_theory(arguments, layers, table);
   write_table(arguments.output, table);
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "cli/output_folder.hpp"
 #include "cli/output_options.hpp"
@@ -14,6 +13,7 @@
 #include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {
 
@@ -22,18 +22,6 @@ using propagation::OutputGain;
 using propagation::Parameters;
 
 namespace {
-
-numerics::ActivationPtr activation_named(const std::string& name) {
-  static const std::map<std::string, numerics::ActivationPtr (*)()> known{
-      {"tanh", numerics::tanh}, {"erf", numerics::erf},         {"relu", numerics::relu},
-      {"gelu", numerics::gelu}, {"linear", numerics::identity}, {"silu", numerics::silu},
-      {"abs", numerics::abs},   {"sigmoid", numerics::sigmoid}, {"softplus", numerics::softplus}};
-  const auto found = known.find(name);
-  if (found != known.end()) return found->second();
-  std::string names;
-  for (const auto& entry : known) names += (names.empty() ? "" : ", ") + entry.first;
-  throw ArgumentError(fmt::format("--activation: expected one of {}, got '{}'", names, name));
-}
 
 OutputGain gain_of(const std::string& text) {
   if (text == "unit") return OutputGain::unit();
@@ -82,7 +70,8 @@ Parameters PropagationModel::parameters() const {
     throw ArgumentError(
         "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
   result.mlp_depth = mlp_depth;
-  result.activation = activation_named(activation);
+  result.activation =
+      naming_errors("--activation", [&] { return propagation::activation_named(activation); });
   return result;
 }
 

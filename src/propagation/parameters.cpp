@@ -1,9 +1,23 @@
 #include "widelimit/propagation/parameters.hpp"
 
+#include <map>
+
 #include "propagation/arguments.hpp"
 #include "propagation/pair_map.hpp"
 
 namespace widelimit::propagation {
+
+numerics::ActivationPtr activation_named(const std::string& name) {
+  static const std::map<std::string, numerics::ActivationPtr (*)()> known{
+      {"tanh", numerics::tanh}, {"erf", numerics::erf},         {"relu", numerics::relu},
+      {"gelu", numerics::gelu}, {"linear", numerics::identity}, {"silu", numerics::silu},
+      {"abs", numerics::abs},   {"sigmoid", numerics::sigmoid}, {"softplus", numerics::softplus}};
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second();
+  std::string names;
+  for (const auto& entry : known) names += (names.empty() ? "" : ", ") + entry.first;
+  throw ArgumentError(fmt::format("expected one of {}, got '{}'", names, name));
+}
 
 void require_ranges(const char* where, const Parameters& parameters) {
   require_at_least(where, "tokens", parameters.tokens, 2);

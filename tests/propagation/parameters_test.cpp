@@ -57,6 +57,17 @@ TEST_CASE("parameters: one that is out of range is named with its value") {
         "where: activation must be given, got none");
 }
 
+TEST_CASE("parameters: activations by their names") {
+  const auto error = [](const char* name) {
+    return testing::error_message<ArgumentError>([&] { return activation_named(name) != nullptr; });
+  };
+  for (const char* name : {"tanh", "erf", "relu", "gelu", "linear", "silu", "abs", "sigmoid", "softplus"})
+    CHECK(error(name) == "no error");
+  CHECK(activation_named("linear") == numerics::identity());
+  CHECK(error("step") ==
+        "expected one of abs, erf, gelu, linear, relu, sigmoid, silu, softplus, tanh, got 'step'");
+}
+
 TEST_CASE("parameters: activations that jump are refused, those with kinks are not") {
   CHECK(refused([](Parameters& p) {
           p.activation = numerics::sign();

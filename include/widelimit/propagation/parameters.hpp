@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/activation.hpp"
@@ -56,6 +58,9 @@ struct Parameters {
   int mlp_depth = 2;  ///< Number of nonlinearities, >= 1; the MLP has one more matrix.
   numerics::ActivationPtr activation = numerics::tanh();
 };
+
+/// tanh, erf, relu, gelu, linear, silu, abs, sigmoid or softplus. ArgumentError for another name.
+[[nodiscard]] numerics::ActivationPtr activation_named(const std::string& name);
 
 /// Throws ArgumentError naming the parameter that is out of range. An activation that jumps is refused: its
 /// correlations leave 1 with infinite slope.

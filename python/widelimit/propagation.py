@@ -1,0 +1,697 @@
+"""Signal propagation in deep networks at initialisation: norms and angles of tokens, gradients, phase diagrams.
+
+    from widelimit import propagation
+    parameters = propagation.Parameters(tokens=64, sigma_w=2)
+    propagation.exponents(parameters, depth=24).lambda_g
+
+The transformer of Cowsik et al. in closed form (Parameters, BlockMap, exponents, phase_diagram, critical), the same in
+random networks (simulate_...), a block of any layers (propagate, block_exponents, layer_gradients, sample_block) and
+activations of a model of one's own (measure). Norms are squared and divided by the width: q = |X_i|^2 / d; cosines are
+those of two tokens, and gaps 1 - cosine. Mathematics: docs/theory/signal-propagation.md.
+
+Functions with `progress` call it with (steps done, steps in all), `threads` is 0 for one a core, and results depend on
+neither; Ctrl-C stops them. Equal seeds give the bits that `widelimit propagation` gives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, Callable, NamedTuple, Sequence, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arrays import check_callable, numbers, real, whole
+
+__all__ = [
+    "BlockExponents", "BlockMap", "CriticalInitialisation", "CriticalLines", "Curve", "Estimate", "Exponents", "FixedPoint", "LayerGradients",
+    "LossFit", "Measured", "MeasuredGradient", "Parameters", "PhaseDiagram", "Propagated", "SampledBlock", "SimulatedTrajectory",
+    "TokenSamples", "TokenState", "Trajectory", "block_exponents", "collapsed_norm", "critical", "critical_lines", "critical_values",
+    "exponents", "fit_losses", "layer_gradients", "measure", "phase_diagram", "propagate", "sample_block", "simulate_angle",
+    "simulate_gradient", "simulate_groups", "simulate_samples", "simulate_trajectory", "start_gram", "trajectory"]
+
+Numbers = NDArray[np.float64]
+
+_COORDINATES = ("alpha", "alpha_A", "alpha_M", "sigma_w", "sigma_out", "sigma_A", "tokens", "depth", "mlp_depth")
+
+
+class Estimate(NamedTuple):
+    """A mean with its standard error."""
+
+    value: float
+    standard_error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """A transformer at initialisation: attention and MLP branches of given strengths beside skip connections of weights
+    sqrt(1 - alpha^2), norms before each branch. Immutable; `dataclasses.replace` makes others.
+
+    tokens            n, at least 2
+    sigma_A           scale of the attention scores, at least 0
+    alpha_A, alpha_M  strengths of the attention and of the MLP branch, in [0, 1], not both 0
+    sigma_w           gain (a standard deviation) of the hidden MLP matrices, at least 0
+    sigma_out         that of the last one: 'unit', 'shared' (sigma_w), or a number of at least 0
+    mlp_depth         nonlinearities of the MLP, at least 1
+    activation        'tanh', 'erf', 'relu', 'gelu', 'linear', 'silu', 'abs', 'sigmoid' or 'softplus'
+
+    ArgumentError names what is out of range. Source: Cowsik et al. 2024, arXiv:2403.02579.
+    """
+
+    tokens: int = 256
+    sigma_A: float = 1
+    alpha_A: float = 0.5
+    alpha_M: float = 0.5
+    sigma_w: float = 1
+    sigma_out: str | float = "unit"
+    mlp_depth: int = 2
+    activation: str = "tanh"
+
+    def __post_init__(self) -> None:
+        _made(self)
+
+    def block(self, causal: bool = False) -> _core.Network:
+        """The block as a Network for propagate(), its attention sampled instead of averaged: what the option --block of
+        `widelimit propagation` writes."""
+        gain = {"unit": 1.0, "shared": float(self.sigma_w)}.get(str(self.sigma_out))
+        attention = [{"layer": "attention", "scaling": "inverse_sqrt_width", "query_key_std": float(self.sigma_A),
+                      "causal": bool(causal)}]
+        nonlinearity = {"layer": "identity" if self.activation == "linear" else self.activation}
+        mlp = [_dense(self.sigma_w), nonlinearity] * self.mlp_depth + [
+            _dense(float(self.sigma_out) if gain is None else gain)]
+        layers = [_skip_and(strength, branch) for strength, branch in ((self.alpha_A, attention), (self.alpha_M, mlp))
+                  if strength > 0]
+        return _core.Network.from_json(json.dumps({"widelimit": 1, "layers": layers}))
+
+
+def _dense(gain):
+    return {"layer": "dense", "weight_variance": float(gain) * float(gain)}
+
+
+def _skip_and(strength, branch):
+    return {"layer": "sum", "branches": [{"scale": math.sqrt(1 - strength * strength), "layers": []},
+                                         {"scale": float(strength), "layers": [{"layer": "rms_norm"}, *branch]}]}
+
+
+def _made(parameters):
+    if not isinstance(parameters, Parameters):
+        raise TypeError(f"parameters: expected propagation.Parameters, got {parameters!r}")
+    p = parameters
+    sigma_out = p.sigma_out if isinstance(p.sigma_out, str) else real(p.sigma_out, "sigma_out")
+    return _core.PropagationParameters(
+        whole(p.tokens, "tokens"), real(p.sigma_A, "sigma_A"), real(p.alpha_A, "alpha_A"), real(p.alpha_M, "alpha_M"),
+        real(p.sigma_w, "sigma_w"), sigma_out, whole(p.mlp_depth, "mlp_depth"), p.activation)
+
+
+class TokenState(NamedTuple):
+    """Tokens that share one norm and one cosine: q, and gap = q (1 - cosine), q minus the product of two tokens."""
+
+    q: float = 1.0
+    gap: float = 0.0
+
+    @classmethod
+    def from_cosine(cls, q: float, cosine: float) -> TokenState:
+        """Tokens of norm q and this cosine."""
+        return cls(q, q * (1 - cosine))
+
+    @property
+    def p(self) -> float:
+        """The product of two tokens."""
+        return self.q - self.gap
+
+    @property
+    def cosine_gap(self) -> float:
+        """1 - cosine, without cancellation."""
+        return self.gap / self.q
+
+    @property
+    def cosine(self) -> float:
+        """Of two tokens."""
+        return 1 - self.gap / self.q
+
+
+class Trajectory(NamedTuple):
+    """Norms and gaps q - p of tokens at the start and behind each block, [depth + 1]."""
+
+    q: Numbers
+    gap: Numbers
+
+    @property
+    def cosine_gap(self) -> Numbers:
+        """1 - cosine, without cancellation, [depth + 1]."""
+        return self.gap / self.q
+
+    @property
+    def cosine(self) -> Numbers:
+        """Of two tokens, [depth + 1]."""
+        return 1 - self.gap / self.q
+
+
+class FixedPoint(NamedTuple):
+    """A state that a block leaves as it was, the largest eigenvalue of the block's Jacobian there, in magnitude, and
+    'stable', 'marginal' or 'unstable'."""
+
+    state: TokenState
+    largest_eigenvalue: float
+    stability: str
+
+
+class BlockMap:
+    """One block, acting on norms and products of tokens, in the annealed approximation (numerator and denominator of
+    softmax are averaged apart).
+
+    Tokens are a TokenState, or a Gram matrix X X^T / d, [m, m], where m need not be parameters.tokens. ArgumentError for
+    norms that are not positive, cosines out of range and matrices that are not symmetric.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._map = _core.PropagationMap(_made(parameters))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockMap, (self.parameters,)
+
+    @overload
+    def attention(self, tokens: TokenState, causal: bool = ...) -> TokenState: ...
+    @overload
+    def attention(self, tokens: ArrayLike, causal: bool = ...) -> Numbers: ...
+    def attention(self, tokens: TokenState | ArrayLike, causal: bool = False) -> TokenState | Numbers:
+        """The tokens behind the attention branch and its skip connection."""
+        return self._mapped("attention", tokens, causal)
+
+    @overload
+    def mlp(self, tokens: TokenState) -> TokenState: ...
+    @overload
+    def mlp(self, tokens: ArrayLike) -> Numbers: ...
+    def mlp(self, tokens: TokenState | ArrayLike) -> TokenState | Numbers:
+        """The tokens behind the MLP branch and its skip connection."""
+        return self._mapped("mlp", tokens, False)
+
+    @overload
+    def block(self, tokens: TokenState, causal: bool = ...) -> TokenState: ...
+    @overload
+    def block(self, tokens: ArrayLike, causal: bool = ...) -> Numbers: ...
+    def block(self, tokens: TokenState | ArrayLike, causal: bool = False) -> TokenState | Numbers:
+        """The tokens behind both. Under a causal mask tokens do not stay alike: a Gram matrix only (ValueError)."""
+        return self._mapped("block", tokens, causal)
+
+    def _mapped(self, part, tokens, causal):
+        if isinstance(tokens, TokenState):
+            if causal:
+                raise ValueError("causal: expected a Gram matrix of the tokens, which do not stay alike, got a TokenState")
+            return TokenState(*self._map.state(part, tuple(tokens)))
+        return self._map.gram(part, numbers(tokens, name="tokens"), causal)
+
+    def jacobian(self, state: TokenState, part: str = "block") -> Numbers:
+        """d(q', gap') / d(q, gap), [2, 2], of 'attention', 'mlp' or the whole 'block'."""
+        return self._map.jacobian(_one_of(part, "part", ("attention", "mlp", "block")), tuple(state))
+
+    @overload
+    def trajectory(self, start: TokenState, depth: int, causal: bool = ...) -> Trajectory: ...
+    @overload
+    def trajectory(self, start: ArrayLike, depth: int, causal: bool = ...) -> Numbers: ...
+    def trajectory(self, start: TokenState | ArrayLike, depth: int, causal: bool = False) -> Trajectory | Numbers:
+        """At the start and behind each of `depth` blocks: a Trajectory of a TokenState (under a causal mask of means over
+        tokens), Gram matrices [depth + 1, m, m] of one."""
+        if isinstance(start, TokenState):
+            return Trajectory(*self._map.state_trajectory(tuple(start), whole(depth, "depth"), causal))
+        grams = self._map.gram_trajectory(numbers(start, name="start"), whole(depth, "depth"), causal)
+        return grams.reshape(-1, grams.shape[1], grams.shape[1])
+
+    def fixed_points(self) -> list[FixedPoint]:
+        """All of them under a full mask: where all tokens are equal first, then, in the chaotic phase, the one of open
+        angles. NumericalError if the iteration that finds it does not settle."""
+        return [FixedPoint(TokenState(q, gap), eigenvalue, stability)
+                for q, gap, eigenvalue, stability in self._map.fixed_points()]
+
+
+def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False) -> Trajectory:
+    """Norms and angles of tokens of norm q0 and cosine c0, -1 / (n - 1) .. 1, behind each block: a Trajectory of
+    [depth + 1] numbers, of BlockMap."""
+    return BlockMap(parameters).trajectory(TokenState.from_cosine(real(q0, "q0"), real(c0, "c0")), depth, causal)
+
+
+class Exponents(NamedTuple):
+    """What becomes of angles on the way forward, of gradients on the way back.
+
+    lambda_a                 gaps between nearly equal tokens grow by 1 + lambda_a a block: > 0 chaotic, < 0 ordered
+    lambda_a_log             ln(1 + lambda_a), what growths of measured gaps estimate
+    lambda_g                 growth of the squared gradient a block, a logarithm: > 0 exploding, < 0 vanishing
+    ..._infinite_depth       their limits
+    one_block_from_1         log growth of a vanishing gap in one block from norm 1
+    q_star, q_M              norm before the attention and before the MLP branch, where all tokens are equal
+    k_out, f                 output variance of the MLP, slope of its covariance map
+    mu_delta, mu_q           growth of gaps and of deviations of the norm; mu_delta is None under a causal mask
+    jacobian_q_p             d(q', p') / d(q, p) where all tokens are equal, [2, 2]; None under a causal mask
+    largest_annealed_gap     1 - cosine up to which the annealed average of attention is good
+    """
+
+    lambda_a: float
+    lambda_a_log: float
+    lambda_g: float
+    lambda_a_infinite_depth: float
+    lambda_g_infinite_depth: float
+    one_block_from_1: float
+    q_star: float
+    q_M: float
+    k_out: float
+    f: float
+    mu_delta: float | None
+    mu_q: float
+    jacobian_q_p: Numbers | None
+    largest_annealed_gap: float
+
+    @property
+    def phase(self) -> str:
+        """Both signs in words, as 'chaotic angles, exploding gradients'."""
+        return (f"{'chaotic' if self.lambda_a > 0 else 'ordered'} angles, "
+                f"{'exploding' if self.lambda_g > 0 else 'vanishing'} gradients")
+
+
+def exponents(parameters: Parameters, depth: float = 16, causal: bool = False) -> Exponents:
+    """The Exponents of a transformer of this depth, in closed form."""
+    return Exponents(**_core.propagation_exponents(_made(parameters), real(depth, "depth"), causal))
+
+
+class PhaseDiagram(NamedTuple):
+    """Both exponents over two parameters: x [columns], y [rows], lambda_a and lambda_g [rows, columns]."""
+
+    x: Numbers
+    y: Numbers
+    lambda_a: Numbers
+    lambda_g: Numbers
+
+
+def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", np.linspace(0.01, 0.95, 100)),
+                  y: tuple[str, ArrayLike] = ("sigma_w", np.linspace(0.2, 4, 100)), depth: float = 16,
+                  causal: bool = False, one_block: bool = False, threads: int = 0,
+                  progress: Callable[[int, int], object] | None = None) -> PhaseDiagram:
+    """A PhaseDiagram over two parameters.
+
+    x, y       (name, values): 'alpha' (both strengths), 'alpha_A', 'alpha_M', 'sigma_w', 'sigma_out', 'sigma_A', 'tokens',
+               'depth' or 'mlp_depth', the others as `parameters` say
+    one_block  lambda_a is the log growth of gaps in one block from norm 1, what the paper measures
+
+    ArgumentError names a parameter and its value out of range. Progress counts rows.
+    """
+    across, along = _axis(x, "x"), _axis(y, "y")
+    return PhaseDiagram(np.array(across[1]), np.array(along[1]), *_core.phase_diagram(
+        _made(parameters), across, along, real(depth, "depth"), causal, one_block, whole(threads, "threads"),
+        _callable(progress)))
+
+
+class Curve(NamedTuple):
+    """Points [points, 2] in order along a curve, and whether it closes."""
+
+    points: Numbers
+    closed: bool
+
+
+class CriticalLines(NamedTuple):
+    """Curves on which lambda_a and lambda_g vanish, and the points [k, 2] where these cross."""
+
+    angle: list[Curve]
+    gradient: list[Curve]
+    crossings: Numbers
+
+
+def critical_lines(parameters: Parameters, x: tuple[str, float, float] = ("alpha", 0.01, 0.95),
+                   y: tuple[str, float, float] = ("sigma_w", 0.2, 4), depth: float = 16, causal: bool = False,
+                   one_block: bool = False) -> CriticalLines:
+    """The CriticalLines within a rectangle of two parameters, (name, first, last) as of phase_diagram(): every point lies
+    on its line to 1e-12 of the sides. ArgumentError for 'mlp_depth', and under a causal mask for 'tokens' and 'depth',
+    which do not change continuously; begin strengths above 0."""
+    angle, gradient, crossings = _core.critical_lines(_made(parameters), _range(x, "x"), _range(y, "y"),
+                                                      real(depth, "depth"), causal, one_block)
+    return CriticalLines([Curve(*curve) for curve in angle], [Curve(*curve) for curve in gradient], crossings)
+
+
+class CriticalInitialisation(NamedTuple):
+    """Parameters on the line lambda_a = 0, their exponents, and depth * lambda_g, the log growth of the squared gradient."""
+
+    parameters: Parameters
+    lambda_a: float
+    lambda_g: float
+    log_gradient_growth: float
+
+
+_FREE = ("strengths_and_gain", "sigma_w", "alpha_M", "alpha_A", "balanced")
+
+
+def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and_gain", tolerance: float = 0.1,
+             causal: bool = False) -> CriticalInitialisation:
+    """The CriticalInitialisation of a transformer of this depth.
+
+    free       what is chosen: 'strengths_and_gain' (alpha_A, alpha_M at their given ratio, and sigma_w), one of 'sigma_w',
+               'alpha_M' and 'alpha_A', or 'balanced': the sigma_w with lambda_g = -lambda_a
+    tolerance  of 'strengths_and_gain': largest log growth of the squared gradient over the network, > 0
+
+    NumericalError, naming what is free, if no value is critical.
+    """
+    alpha_A, alpha_M, sigma_w, *rest = _core.critical_initialisation(
+        _made(parameters), whole(depth, "depth"), _one_of(free, "free", _FREE), real(tolerance, "tolerance"), causal)
+    return CriticalInitialisation(
+        dataclasses.replace(parameters, alpha_A=alpha_A, alpha_M=alpha_M, sigma_w=sigma_w), *rest)
+
+
+def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
+    """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
+    'gradient' vanishes, ascending. Two closer than 1/64 of the range are missed."""
+    return _core.critical_values(_one_of(which, "which", ("angle", "gradient")), free, _made(parameters),
+                                 real(depth, "depth"), causal)
+
+
+class SimulatedTrajectory(NamedTuple):
+    """Means over random networks with standard errors, [depth + 1]."""
+
+    q: Numbers
+    q_error: Numbers
+    cosine: Numbers
+    cosine_error: Numbers
+
+
+class TokenSamples(NamedTuple):
+    """Squared norms of single tokens and cosines of pairs behind `depth` blocks, of all networks."""
+
+    depth: int
+    squared_norms: Numbers
+    cosines: Numbers
+
+
+class MeasuredGradient(NamedTuple):
+    """The gradient exponent of random networks: of the mean squared gradient, and the mean of its logarithm, which is
+    lower."""
+
+    log_of_mean: Estimate
+    mean_of_log: Estimate
+
+
+def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False,
+                        width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
+                        progress: Callable[[int, int], object] | None = None) -> SimulatedTrajectory:
+    """trajectory() in random transformers of finite width, from Gaussian tokens of norm q0 and cosine c0 in [0, 1]: a
+    SimulatedTrajectory.
+
+    width, networks  channels, and how many networks (at least 2)
+    seed             equal seeds give equal bits for any number of threads
+
+    Progress counts networks. Cost of a network and block: some (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
+    """
+    q, cosine = _core.simulate_trajectory(_made(parameters), whole(depth, "depth"), real(q0, "q0"), real(c0, "c0"),
+                                          _drawn(width, networks, causal, seed, threads, progress))
+    return SimulatedTrajectory(*q, *cosine)
+
+
+def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 1, c0: float = 0, causal: bool = False,
+                     width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
+                     progress: Callable[[int, int], object] | None = None) -> list[TokenSamples]:
+    """TokenSamples behind each of these numbers of blocks (0: the start), for histograms; the rest as of
+    simulate_trajectory()."""
+    return [TokenSamples(*samples) for samples in _core.simulate_samples(
+        _made(parameters), [whole(depth, "depths") for depth in depths], real(q0, "q0"), real(c0, "c0"),
+        _drawn(width, networks, causal, seed, threads, progress))]
+
+
+def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
+                   networks: int = 32, seed: int = 0, threads: int = 0,
+                   progress: Callable[[int, int], object] | None = None) -> Estimate:
+    """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point) and cosine c0: an Estimate beside
+    exponents().lambda_a_log. The rest as of simulate_trajectory()."""
+    return Estimate(*_core.simulate_angle(_made(parameters), None if q0 is None else real(q0, "q0"), real(c0, "c0"),
+                                          _drawn(width, networks, causal, seed, threads, progress)))
+
+
+def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None = None, c0: float = 0, causal: bool = False,
+                      width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
+                      progress: Callable[[int, int], object] | None = None) -> MeasuredGradient:
+    """The MeasuredGradient beside exponents().lambda_g, from equal tokens at the fixed point or, with q0, from Gaussian ones
+    of norm q0 and cosine c0. The rest as of simulate_trajectory(); gradients cost twice as much again."""
+    if q0 is None and c0 != 0:
+        raise ValueError("c0: expected q0 beside it; tokens start equal, at the fixed point, without them")
+    of_mean, of_log = _core.simulate_gradient(_made(parameters), whole(depth, "depth"),
+                                              None if q0 is None else real(q0, "q0"), real(c0, "c0"),
+                                              _drawn(width, networks, causal, seed, threads, progress))
+    return MeasuredGradient(Estimate(*of_mean), Estimate(*of_log))
+
+
+def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_inside: float = 0.75, p_across: float = 0.5,
+                    causal: bool = False, width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
+                    progress: Callable[[int, int], object] | None = None) -> tuple[Numbers, Numbers]:
+    """Two halves of tokens, with products p_inside within and p_across between them (0 <= p_across <= p_inside <= q0),
+    become alike: products inside over products across behind each block, and standard errors, both [depth + 1]. The rest as
+    of simulate_trajectory()."""
+    ratio, error = _core.simulate_groups(_made(parameters), whole(depth, "depth"), real(q0, "q0"),
+                                         real(p_inside, "p_inside"), real(p_across, "p_across"),
+                                         _drawn(width, networks, causal, seed, threads, progress))
+    return ratio, error
+
+
+def _drawn(width, networks, causal, seed, threads, progress):
+    return _core.DrawnNetworks(whole(width, "width"), whole(networks, "networks"), causal, whole(seed, "seed"),
+                               whole(threads, "threads"), _callable(progress))
+
+
+def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
+    """The Gram matrix [tokens, tokens] of tokens of norm q and one cosine, where propagate() may start."""
+    gram = np.full((whole(tokens, "tokens", 1),) * 2, real(q, "q") * real(cosine, "cosine"))
+    np.fill_diagonal(gram, q)
+    return gram
+
+
+class Propagated(NamedTuple):
+    """Tokens at the start and behind each block, depth + 1 of them; standard errors are 0 unless a layer is sampled.
+
+    grams         [depth + 1, n, n]: X X^T / width
+    q             [depth + 1]: mean of the diagonal
+    cosine        [depth + 1]: mean product of two tokens over q; NaN for a single token
+    log_gradient  [depth + 1]: ln of the mean of |dX^l / dX^0|^2 / (n width); NaN in sampled networks
+    """
+
+    grams: Numbers
+    q: Numbers
+    q_error: Numbers
+    cosine: Numbers
+    cosine_error: Numbers
+    log_gradient: Numbers
+    log_gradient_error: Numbers
+
+
+def _propagated(found):
+    grams, q, cosine, log_gradient = found
+    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]), *q, *cosine, *log_gradient)
+
+
+def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
+              progress: Callable[[int, int], object] | None = None) -> Propagated:
+    """A block of any layers, repeated: Gram matrices of tokens by the kernel recursion, and gradients by that of tangent
+    kernels. A Propagated.
+
+    block   a Network that takes n tokens and leaves n tokens of the same width
+    start   their Gram matrix X X^T / width, [n, n], as of start_gram() or of measure()
+
+    ArgumentError for a start that is not symmetric with a positive diagonal, NetworkError for a block that leaves another
+    shape, NumericalError where covariances leave the range of doubles. Progress counts blocks. Cost: depth times a pair of
+    gram() with all its positions, times up to 16 for sampled layers.
+    """
+    return _propagated(_core.propagate(block, numbers(start, name="start"), whole(depth, "depth"),
+                                       whole(threads, "threads"), _callable(progress)))
+
+
+def collapsed_norm(block: _core.Network, tokens: int, threads: int = 0) -> float | None:
+    """The norm that the block leaves as it is where all tokens are equal; None if norms grow or shrink for ever."""
+    return _core.collapsed_norm(block, whole(tokens, "tokens"), whole(threads, "threads"))
+
+
+class BlockExponents(NamedTuple):
+    """Growth a block, as logarithms, from equal tokens of norm start_norm: of norms (0 at a fixed point), of small angles
+    between tokens (lambda_a_log; in the last block alone as well), of the squared Jacobian (lambda_g)."""
+
+    start_norm: float
+    at_fixed_point: bool
+    norm_growth: Estimate
+    lambda_a_log: Estimate
+    lambda_a_log_last_block: Estimate
+    lambda_g: Estimate
+
+
+def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_norm: float | None = None, threads: int = 0,
+                    progress: Callable[[int, int], object] | None = None) -> BlockExponents:
+    """The BlockExponents of a repeated block, n >= 2 tokens, from start_norm, or (None) from the norm that it leaves as it
+    is, or from 1 where there is none. Errors as of propagate(); cost twice that."""
+    found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
+                                  None if start_norm is None else real(start_norm, "start_norm"),
+                                  whole(threads, "threads"), _callable(progress))
+    return BlockExponents(*found[:2], *(Estimate(*estimate) for estimate in found[2:]))
+
+
+class LayerGradients(NamedTuple):
+    """Mean squared gradients of the parameters of one layer of the block, block by block, [depth], the first block first.
+
+    layer      where it stands, as 'layers[0].branches[1].layers[2]'
+    kind       as 'dense'
+    parameter  of attention also its matrices, 'query', 'key', 'value' and 'output'; '' for the whole layer
+    """
+
+    layer: str
+    kind: str
+    parameter: str
+    gradients: Numbers
+    errors: Numbers
+
+
+def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
+                    progress: Callable[[int, int], object] | None = None) -> list[LayerGradients]:
+    """What the parameters of every layer of the block see of a random gradient behind all blocks: LayerGradients of each.
+    Arguments and errors as of propagate(); cost depth / 2 times that for each, of attention three times that."""
+    return [LayerGradients(*layer) for layer in _core.layer_gradients(
+        block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), _callable(progress))]
+
+
+class SampledBlock(NamedTuple):
+    """propagate() and layer_gradients() in random networks of finite width; log_gradient is NaN."""
+
+    tokens: Propagated
+    gradients: list[LayerGradients]
+
+
+def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width: int = 128, networks: int = 32, heads: int = 8,
+                 seed: int = 0, threads: int = 0,
+                 progress: Callable[[int, int], object] | None = None) -> SampledBlock:
+    """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
+    with Gaussian tokens of Gram matrix `start` [n, n] in front of `depth` blocks. Equal seeds give equal bits. Errors as of
+    propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
+    tokens, gradients = _core.sample_block(block, numbers(start, name="start"), whole(depth, "depth"), whole(width, "width"),
+                                           whole(networks, "networks"), whole(heads, "heads"), whole(seed, "seed"),
+                                           whole(threads, "threads"), _callable(progress))
+    return SampledBlock(_propagated(tokens), [LayerGradients(*layer) for layer in gradients])
+
+
+class Measured(NamedTuple):
+    """Norms and angles in a model's activations, [layers], with standard errors over sequences (NaN for one).
+
+    q, cosine            mean squared norm of a token over the width, cosine of the mean product of two tokens
+    cosine_gap           1 - cosine, without cancellation
+    norm_growth,         logarithms of the growth of q and of 1 - cosine from layer to layer, the first 0; the latter
+    angle_growth         estimates lambda_a_log where tokens are nearly equal
+    start                Gram matrix of the tokens of the first layer, [tokens, tokens]
+    theory, exponents    of a block, where one was given: propagate() from `start`, and block_exponents()
+    """
+
+    q: Numbers
+    q_error: Numbers
+    cosine: Numbers
+    cosine_error: Numbers
+    cosine_gap: Numbers
+    norm_growth: Numbers
+    angle_growth: Numbers
+    start: Numbers
+    theory: Propagated | None
+    exponents: BlockExponents | None
+
+    @property
+    def mean_norm_growth(self) -> float:
+        """Growth of q a block, a logarithm, over all blocks."""
+        return math.log(self.q[-1] / self.q[0]) / max(len(self.q) - 1, 1)
+
+    @property
+    def mean_angle_growth(self) -> float:
+        """Growth of 1 - cosine a block, a logarithm, over all blocks: > 0 chaotic, < 0 ordered."""
+        return _log_ratio(self.cosine_gap[-1], self.cosine_gap[0]) / max(len(self.q) - 1, 1)
+
+
+def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0) -> Measured:
+    """Norms and angles in activations of a model of one's own: a Measured.
+
+    layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and behind each block
+    block   a Network of one block: the theory from the first layer's tokens beside them
+
+    ArgumentError for other shapes, fewer than two tokens, what is not finite, and sequences that are 0 throughout.
+    """
+    arrays = [numbers(layer, name=f"layers[{k}]") for k, layer in enumerate(layers)]
+    if not arrays:
+        raise ValueError("layers: expected activations of one layer at least, got none")
+    for k, array in enumerate(arrays):
+        if array.ndim != 3 or array.shape != arrays[0].shape:
+            raise ValueError(f"layers[{k}]: expected activations [sequences, tokens, width] of the shape of the others, got "
+                             f"{array.shape} beside {arrays[0].shape}")
+    found = [_core.measured_layer(array, f"layers[{k}]") for k, array in enumerate(arrays)]
+    q, q_error = np.array([layer[0] for layer in found]).T
+    cosine, cosine_error = np.array([layer[1] for layer in found]).T
+    gap = np.array([layer[2] for layer in found])
+    theory = known = None
+    if block is not None:
+        if len(arrays) < 2:
+            raise ValueError("block: expected activations of two layers at least to go beside")
+        theory = propagate(block, found[0][3], len(arrays) - 1, threads)
+        known = block_exponents(block, arrays[0].shape[1], len(arrays) - 1, None, threads)
+    return Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(gap), found[0][3], theory, known)
+
+
+def _growth(values):
+    return np.array([0.0] + [_log_ratio(after, before) for before, after in zip(values, values[1:])])
+
+
+def _log_ratio(after, before):
+    """-inf where nothing is left, NaN where nothing was there."""
+    if not before > 0:
+        return math.nan
+    return math.log(after / before) if after > 0 else -math.inf
+
+
+class LossFit(NamedTuple):
+    """The loss after training by both exponents, min(bias + max(weight_a |lambda_a|, weight_g |lambda_g|), ceiling), fitted
+    by least squares: weights >= 0 and bias with bootstrap errors, how well it describes the losses, and the `predicted`
+    ones [n]."""
+
+    weight_a: float
+    weight_g: float
+    bias: float
+    weight_a_error: float
+    weight_g_error: float
+    bias_error: float
+    root_mean_square_error: float
+    explained_variance: float
+    rank_correlation: float
+    predicted: Numbers
+
+
+def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classes: int | None = None, bootstrap: int = 200,
+               seed: int = 0) -> LossFit:
+    """The LossFit of trained networks.
+
+    lambda_a, lambda_g  their exponents [n], n >= 4, the first in one form throughout
+    loss                [n], not all equal
+    classes             of the task, at least 2: the ceiling of losses is their logarithm; None: no ceiling
+    bootstrap           draws behind the standard errors, at least 2
+
+    ArgumentError for anything else.
+    """
+    ceiling = math.inf if classes is None else math.log(whole(classes, "classes", 2))
+    return LossFit(**_core.fit_losses(numbers(lambda_a, name="lambda_a"), numbers(lambda_g, name="lambda_g"),
+                                      numbers(loss, name="loss"), ceiling, whole(bootstrap, "bootstrap"),
+                                      whole(seed, "seed")))
+
+
+def _callable(progress):
+    if progress is not None:
+        check_callable("progress", progress)
+    return progress
+
+
+def _one_of(value, name, known):
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def _axis(axis, name):
+    coordinate, values = axis
+    return _one_of(coordinate, name, _COORDINATES), numbers(values, name=name).ravel().tolist()
+
+
+def _range(given, name):
+    coordinate, first, last = given
+    return _one_of(coordinate, name, _COORDINATES), real(first, name), real(last, name)

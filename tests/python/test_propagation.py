@@ -1,0 +1,260 @@
+"""Signal propagation: the program's bits, shapes, and what is refused."""
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import widelimit
+from program import column, program_json
+from widelimit import propagation
+
+SMALL = propagation.Parameters(tokens=8, sigma_w=2, alpha_A=0.4, alpha_M=0.3, mlp_depth=1)
+OPTIONS = ["--tokens", 8, "--sigma-w", 2, "--alpha-A", 0.4, "--alpha-M", 0.3, "--mlp-depth", 1]
+
+
+def estimate(found):
+    return {"value": found.value, "standard_error": found.standard_error}
+
+
+def test_exponents_are_those_of_the_program():
+    for causal in (False, True):
+        printed = program_json("propagation", "exponents", *OPTIONS, "--depth", 6, *["--causal"] * causal)
+        found = propagation.exponents(SMALL, depth=6, causal=causal)
+        for name in set(found._fields) - {"jacobian_q_p"}:
+            assert getattr(found, name) == printed[name], name
+        assert found.phase == printed["phase"]
+        if causal:
+            assert found.jacobian_q_p is None and found.mu_delta is None
+        else:
+            assert found.jacobian_q_p.tolist() == printed["jacobian_q_p"]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_trajectories_are_those_of_the_program(causal):
+    flags = ["--causal"] * causal
+    printed = program_json("propagation", "trajectory", *OPTIONS, "--depth", 5, "--q0", 2, "--c0", 0.3, *flags)
+    found = propagation.trajectory(SMALL, 5, 2, 0.3, causal)
+    assert found.q.tolist() == column(printed, "q")
+    assert found.cosine.tolist() == column(printed, "cosine")
+    assert found.cosine_gap.tolist() == column(printed, "gap")
+
+
+def test_maps_of_states_and_of_gram_matrices_agree():
+    block = propagation.BlockMap(SMALL)
+    state = propagation.TokenState.from_cosine(1.5, 0.2)
+    gram = propagation.start_gram(8, 1.5, 0.2)
+    for part in ("attention", "mlp", "block"):
+        behind, matrix = getattr(block, part)(state), getattr(block, part)(gram)
+        assert matrix.shape == (8, 8)
+        assert behind.q == pytest.approx(matrix[0, 0], rel=1e-10)
+        assert behind.p == pytest.approx(matrix[0, 1], rel=1e-9)
+    one = block.block(state)
+    path = block.trajectory(state, 3)
+    assert (path.q[1], path.gap[1]) == (one.q, one.gap)
+    assert block.trajectory(gram, 3).shape == (4, 8, 8)
+    np.testing.assert_allclose(block.trajectory(gram, 3)[:, 0, 0], path.q, rtol=1e-9)
+    assert block.block(gram, causal=True)[0, 0] > 0
+    with pytest.raises(ValueError, match="causal: expected a Gram matrix"):
+        block.block(state, causal=True)
+
+
+def test_jacobians_agree_with_differences():
+    block, state, step = propagation.BlockMap(SMALL), propagation.TokenState(1.5, 1.0), 1e-6
+    jacobian = block.jacobian(state)
+    for k in range(2):
+        ends = []
+        for sign in (1, -1):
+            moved = list(state)
+            moved[k] += sign * step
+            ends.append(np.array(block.block(propagation.TokenState(*moved))))
+        np.testing.assert_allclose(jacobian[:, k], (ends[0] - ends[1]) / (2 * step), rtol=1e-5)
+    np.testing.assert_allclose(jacobian, block.jacobian(block.attention(state), "mlp") @ block.jacobian(state, "attention"))
+
+
+def test_fixed_points_are_those_of_the_program():
+    points = propagation.BlockMap(SMALL).fixed_points()
+    printed = program_json("propagation", "trajectory", *OPTIONS, "--depth", 1)["fixed_points"]
+    assert [(p.state.q, p.state.cosine, p.largest_eigenvalue, p.stability == "stable") for p in points] == [
+        (p["q"], p["cosine"], p["largest_eigenvalue"], p["stable"]) for p in printed]
+    behind = propagation.BlockMap(SMALL).block(points[0].state)
+    assert behind.q == pytest.approx(points[0].state.q, rel=1e-12)
+
+
+def test_phase_diagram_and_lines_are_those_of_the_program():
+    axes = ["--x", "alpha_M:0.1:0.9:4", "--y", "sigma_w:0.5:4:3", "--tokens", 8, "--alpha-A", 0.4, "--mlp-depth", 1]
+    printed = program_json("propagation", "phase", *axes, "--depth", 6)
+    asked = []
+    found = propagation.phase_diagram(SMALL, ("alpha_M", np.linspace(0.1, 0.9, 4)), ("sigma_w", np.linspace(0.5, 4, 3)),
+                                      depth=6, progress=lambda done, total: asked.append((done, total)))
+    assert found.lambda_a.shape == found.lambda_g.shape == (3, 4)
+    np.testing.assert_allclose(found.lambda_a.ravel(), column(printed, "lambda_a"), rtol=1e-12)
+    np.testing.assert_allclose(found.lambda_g.ravel(), column(printed, "lambda_g"), rtol=1e-12)
+    assert asked[-1] == (3, 3)
+    lines = propagation.critical_lines(SMALL, ("alpha_M", 0.1, 0.9), ("sigma_w", 0.5, 4), depth=6)
+    for curves, name in ((lines.angle, "lambda_a_zero"), (lines.gradient, "lambda_g_zero")):
+        assert [curve.points.tolist() for curve in curves] == [curve["points"] for curve in printed[name]]
+        for alpha_M, sigma_w in curves[0].points[::10]:
+            on_line = propagation.exponents(dataclasses.replace(SMALL, alpha_M=alpha_M, sigma_w=sigma_w), 6)
+            assert abs(on_line.lambda_a if name == "lambda_a_zero" else on_line.lambda_g) < 1e-9
+    assert lines.crossings.shape == (0, 2)
+
+
+def test_critical_initialisations_are_those_of_the_program():
+    for free, option in (("strengths_and_gain", "strengths-and-gain"), ("sigma_w", "sigma-w"), ("balanced", "balanced")):
+        given = ["--tokens", 8, "--alpha-A", 0.4, "--alpha-M", 0.3, "--mlp-depth", 1, "--depth", 12]
+        printed = program_json("propagation", "critical", *given, "--free", option)["critical"]
+        found = propagation.critical(dataclasses.replace(SMALL, sigma_w=1), 12, free)
+        assert [found.parameters.alpha_A, found.parameters.alpha_M, found.parameters.sigma_w, *found[1:]] == [
+            printed[name] for name in ("alpha_A", "alpha_M", "sigma_w", "lambda_a", "lambda_g", "log_gradient_growth")]
+    (value,) = propagation.critical_values("angle", "sigma_w", SMALL)
+    assert propagation.exponents(dataclasses.replace(SMALL, sigma_w=value)).lambda_a == pytest.approx(0, abs=1e-12)
+
+
+def test_simulations_are_those_of_the_program():
+    drawn = ["--width", 16, "--networks", 4, "--seed", 7]
+    options = dict(width=16, networks=4, seed=7)
+    printed = program_json("propagation", "simulate", "trajectory", *OPTIONS, "--depth", 3, *drawn)
+    found = propagation.simulate_trajectory(SMALL, 3, **options)
+    for name in found._fields:
+        assert getattr(found, name).tolist() == column(printed, name), name
+    printed = program_json("propagation", "simulate", "angle", *OPTIONS, *drawn)
+    assert estimate(propagation.simulate_angle(SMALL, **options)) == printed["measured"]
+    printed = program_json("propagation", "simulate", "gradient", *OPTIONS, "--depth", 3, "--q0", 1.5, "--c0", 0.1, *drawn)
+    found = propagation.simulate_gradient(SMALL, 3, 1.5, 0.1, **options)
+    assert {name: estimate(getattr(found, name)) for name in found._fields} == {
+        name: printed[name] for name in found._fields}
+    printed = program_json("propagation", "simulate", "gradient", "--tokens", 8, "--depth", 3, *drawn)
+    found = propagation.simulate_gradient(propagation.Parameters(tokens=8), 3, **options)
+    assert estimate(found.log_of_mean) == printed["log_of_mean"]
+    printed = program_json("propagation", "simulate", "groups", *OPTIONS, "--depth", 3, *drawn)
+    ratio, error = propagation.simulate_groups(SMALL, 3, **options)
+    assert ratio.tolist() == column(printed, "ratio") and error.tolist() == column(printed, "ratio_error")
+    printed = program_json("propagation", "simulate", "histograms", *OPTIONS, "--depth", 2, *drawn)
+    found = propagation.simulate_samples(SMALL, [1, 2], **options)
+    np.testing.assert_allclose([samples.squared_norms.mean() for samples in found], column(printed, "q"), rtol=1e-12)
+    assert found[0].squared_norms.shape == (4 * 8,) and found[0].cosines.shape == (4 * 8 * 7 // 2,)
+
+
+def test_simulations_do_not_depend_on_threads():
+    one, all_of_them = (propagation.simulate_trajectory(SMALL, 3, width=16, networks=4, threads=threads) for threads in (1, 0))
+    for a, b in zip(one, all_of_them):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_block_of_parameters_is_that_of_the_program(tmp_path):
+    for parameters, options in ((SMALL, OPTIONS), (propagation.Parameters(activation="linear", sigma_out="shared", alpha_M=0),
+                                                   ["--activation", "linear", "--sigma-out", "shared", "--alpha-M", 0])):
+        for causal in (False, True):
+            program_json("propagation", "trajectory", *options, "--block", tmp_path / "block.json", *["--causal"] * causal)
+            assert parameters.block(causal) == widelimit.Network.read(tmp_path / "block.json")
+
+
+def test_blocks_are_propagated_as_by_the_program(tmp_path):
+    block = dataclasses.replace(SMALL, sigma_A=0.5).block()
+    block.write(tmp_path / "block.json")
+    printed = program_json("propagation", "network", tmp_path / "block.json", "--tokens", 4, "--depth", 2, "--q0", 1, "--c0", 0.2,
+                           "--gradients", "--networks", 3, "--width", 16, "--heads", 2, "--seed", 5)
+    start, told = propagation.start_gram(4, 1, 0.2), []
+    found = propagation.propagate(block, start, 2, progress=lambda done, total: told.append(done == total))
+    assert found.grams.shape == (3, 4, 4) and told[-1]
+    np.testing.assert_array_equal(found.grams[0], start)
+    for name in ("q", "q_error", "cosine", "cosine_error", "log_gradient", "log_gradient_error"):
+        assert getattr(found, name).tolist() == column(printed, name), name
+    known = propagation.block_exponents(block, 4, 2)
+    assert known.start_norm == printed["exponents"]["start_norm"]
+    for name in ("norm_growth", "lambda_a_log", "lambda_a_log_last_block", "lambda_g"):
+        assert estimate(getattr(known, name)) == printed["exponents"][name], name
+    assert propagation.collapsed_norm(block, 4) == pytest.approx(known.start_norm)
+    check_gradients(propagation.layer_gradients(block, start, 2), printed["layer_gradients"])
+    sampled = propagation.sample_block(block, start, 2, width=16, networks=3, heads=2, seed=5)
+    assert sampled.tokens.q.tolist() == column(printed, "networks_q")
+    assert sampled.tokens.cosine_error.tolist() == column(printed, "networks_cosine_error")
+    assert np.isnan(sampled.tokens.log_gradient).all()
+    check_gradients(sampled.gradients, printed["networks"]["layer_gradients"])
+
+
+def check_gradients(found, printed):
+    assert len(found) == len(printed) > 3
+    for layer, expected in zip(found, printed):
+        assert (layer.layer, layer.kind, layer.parameter) == (expected["layer"], expected["kind"], expected.get("parameter", ""))
+        assert layer.gradients.tolist() == [block["value"] for block in expected["blocks"]]
+        assert layer.errors.tolist() == [block["standard_error"] for block in expected["blocks"]]
+
+
+def test_activations_are_measured_as_by_the_program(tmp_path, random):
+    block = SMALL.block()
+    block.write(tmp_path / "block.json")
+    arrays = [random.normal(size=(3, 5, 7)) + shift for shift in (0.2, 1, 2)]
+    for k, array in enumerate(arrays):
+        np.save(tmp_path / f"layer_{k}.npy", array)
+    printed = program_json("propagation", "measure", tmp_path, "--network", tmp_path / "block.json")
+    found = propagation.measure(arrays, block)
+    for name in ("q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"):
+        assert getattr(found, name).tolist() == column(printed, name), name
+    assert found.theory.q.tolist() == column(printed, "theory_q")
+    assert found.exponents.lambda_g.value == printed["theory_lambda_g"]
+    assert (found.mean_norm_growth, found.mean_angle_growth) == (printed["norm_growth"], printed["angle_growth"])
+    np.testing.assert_allclose(found.start, np.einsum("sic,sjc->ij", arrays[0], arrays[0]) / 21, rtol=1e-12)
+    alone = propagation.measure([array[:1] for array in arrays])
+    assert alone.theory is None and np.isnan(alone.q_error).all()
+    as_tensor = propagation.measure(np.stack(arrays).astype(np.float32))
+    np.testing.assert_allclose(as_tensor.q, found.q, rtol=1e-6)
+
+
+def test_equal_tokens_have_no_angle(random):
+    equal = np.broadcast_to(random.normal(size=(2, 1, 8)), (2, 4, 8))
+    open_ = random.normal(size=(2, 4, 8))
+    found = propagation.measure([open_, equal, equal])
+    assert found.angle_growth[1] < -30 and found.mean_angle_growth < -15
+
+
+def test_losses_are_fitted_as_by_the_program(tmp_path, random):
+    lambda_a, lambda_g = random.normal(size=(2, 12))
+    loss = 0.3 + np.maximum(0.5 * abs(lambda_a), 0.8 * abs(lambda_g)) + 0.01 * random.normal(size=12)
+    rows = "".join(f"{a!r},{g!r},{l!r}\n" for a, g, l in zip(lambda_a.tolist(), lambda_g.tolist(), loss.tolist()))
+    (tmp_path / "losses.csv").write_text("lambda_a,lambda_g,loss\n" + rows)
+    printed = program_json("propagation", "fit", tmp_path / "losses.csv", "--classes", 20, "--bootstrap", 10)
+    found = propagation.fit_losses(lambda_a, lambda_g, loss, classes=20, bootstrap=10)
+    for name in set(found._fields) - {"predicted"}:
+        assert getattr(found, name) == printed[name], name
+    assert found.predicted.tolist() == column(printed, "predicted")
+    assert found.weight_g == pytest.approx(0.8, abs=0.05)
+
+
+def test_parameters_are_values():
+    assert pickle.loads(pickle.dumps(SMALL)) == SMALL
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SMALL.tokens = 9
+    again = pickle.loads(pickle.dumps(propagation.BlockMap(SMALL)))
+    assert again.block(propagation.TokenState(1, 0.5)) == propagation.BlockMap(SMALL).block(propagation.TokenState(1, 0.5))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: propagation.Parameters(tokens=1), widelimit.ArgumentError, "tokens must be at least 2, got 1"),
+    (lambda: propagation.Parameters(tokens=2.5), TypeError, "tokens: expected an integer"),
+    (lambda: propagation.Parameters(sigma_w="big"), TypeError, "sigma_w: expected a number"),
+    (lambda: propagation.Parameters(sigma_out="both"), widelimit.ArgumentError, "sigma_out: expected 'unit', 'shared'"),
+    (lambda: propagation.Parameters(activation="step"), widelimit.ArgumentError, "expected one of abs, .* got 'step'"),
+    (lambda: propagation.exponents(3), TypeError, "parameters: expected propagation.Parameters, got 3"),
+    (lambda: propagation.exponents(SMALL, -1), widelimit.ArgumentError, "depth"),
+    (lambda: propagation.trajectory(SMALL, 3, c0=-0.9), widelimit.ArgumentError, "cosine"),
+    (lambda: propagation.phase_diagram(SMALL, ("beta", [1, 2])), ValueError, "x: expected one of alpha, .* got 'beta'"),
+    (lambda: propagation.critical(SMALL, 8, "all"), ValueError, "free: expected one of strengths_and_gain, .* got 'all'"),
+    (lambda: propagation.critical_lines(SMALL, ("alpha", 0.5, 0.5)), widelimit.ArgumentError, "expected|must"),
+    (lambda: propagation.simulate_gradient(SMALL, 3, c0=0.5), ValueError, "c0: expected q0 beside it"),
+    (lambda: propagation.simulate_trajectory(SMALL, networks=1), widelimit.ArgumentError, "networks"),
+    (lambda: propagation.propagate(SMALL.block(), [[1, 0], [1, 1]]), widelimit.ArgumentError, "symmetric"),
+    (lambda: propagation.propagate(SMALL.block(), np.eye(2), progress=3), TypeError, "progress: expected a function"),
+    (lambda: propagation.measure([]), ValueError, "layers: expected activations of one layer at least"),
+    (lambda: propagation.measure([np.ones((1, 2, 3)), np.ones((1, 2, 4))]), ValueError, r"layers\[1\]: expected activations"),
+    (lambda: propagation.measure([np.ones((1, 2, 3)), np.zeros((1, 2, 3))]), widelimit.ArgumentError,
+     r"layers\[1\]: all activations of sequence 0 are 0"),
+    (lambda: propagation.measure([np.full((1, 2, 3), math.nan)]), widelimit.ArgumentError, r"layers\[0\]: expected finite"),
+    (lambda: propagation.fit_losses([1, 2], [1], [1, 2, 3, 4]), widelimit.ArgumentError, "as many lambda_a and lambda_g"),
+])
+def test_what_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
