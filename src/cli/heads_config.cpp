@@ -151,15 +151,6 @@ std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>
 
 json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
 
-RunControl piece_of(const RunControl& run, Index done, Index all) {
-  RunControl piece = run;
-  if (run.progress)
-    piece.progress = [told = run.progress, done, all](std::ptrdiff_t now, std::ptrdiff_t) {
-      told(done + now, all);
-    };
-  return piece;
-}
-
 std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run) {
   const auto strengths = flip_strengths(prior);

@@ -25,8 +25,6 @@ namespace widelimit::cli {
 using namespace specialization;
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-// Far from the small seeds a user counts up: starts must not repeat the numbers of batches and samples.
-inline constexpr std::uint64_t kStartSeed = 1'000'000'007;
 
 /// The value of a field, to be read as a matrix or a vector.
 [[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
@@ -104,9 +102,6 @@ ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const Append
   table.summary["spread"] = starts_spread(results, spread);
   return table;
 }
-
-/// Of a piece of a run that begins `done` steps in: progress is that of all steps.
-[[nodiscard]] RunControl piece_of(const RunControl& run, Index done, Index all);
 
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
 std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "cli/heads_times.hpp"
+#include "specialization/run_pieces.hpp"
+#include "specialization/seeds.hpp"
 #include "widelimit/data/mnist.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/random_stream.hpp"

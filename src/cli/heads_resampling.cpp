@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "cli/heads_config.hpp"
+#include "specialization/run_pieces.hpp"
+#include "specialization/seeds.hpp"
 #include "widelimit/specialization/flow.hpp"
 
 namespace widelimit::cli {

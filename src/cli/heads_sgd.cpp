@@ -3,10 +3,8 @@
 #include <utility>
 
 #include "cli/heads_config.hpp"
-#include "numerics/count.hpp"
-#include "specialization/checks.hpp"
-#include "widelimit/specialization/flow.hpp"
-#include "widelimit/specialization/sgd.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/specialization/sgd_runs.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 
 namespace widelimit::cli {
@@ -15,78 +13,46 @@ using nlohmann::json;
 
 namespace {
 
-enum class SgdForm { gram, vector };
-
-struct SgdRun {
-  HeadActivation activation;
-  Prior prior;
-  Index tokens;
-  Index heads;
-  double gamma;
-  double noise;  ///< gamma D / N_b.
-  std::vector<SgdPoint> points;
-};
-
-void check_planted(FieldReader& in, Index heads, Index features) {
-  const Matrix<double> m = field_value(in, "planted_m");
+void check_planted(FieldReader& in, const Matrix<double>& m, Index heads, Index features) {
   if (m.rows() != heads || m.cols() != features)
     in.fail("planted_m",
             fmt::format("expected {} x {} numbers, got {} x {}", heads, features, m.rows(), m.cols()));
 }
 
-SgdRun run_sgd_experiment(FieldReader& in, std::uint64_t seed, const RunControl& control) {
-  const HeadActivation activation = activation_of(in);
-  const Prior prior = prior_of(in);
-  const Index heads = in.integer("heads"), dimension = in.integer("dimension"), features = prior.features();
-  SgdOptions options;
-  options.tokens = in.integer("tokens");
-  options.batch = in.integer("batch", dimension);
-  options.gamma = in.number("gamma", 0.02);
-  options.steps = steps_in(in, "gamma", options.gamma);
-  options.record = records_of(in, options.steps, 100);
-  options.seed = seed;
-  options.run = control;
-  const double eta = in.number("eta", 1);
-  const auto form = choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}});
-  const std::uint64_t start_seed = options.seed + kStartSeed;
-  std::vector<SgdPoint> points;
-  if (in.has("planted_m")) check_planted(in, heads, features);
-  require_dimension(in, form == SgdForm::gram ? heads + features + options.tokens : features);
-  if (form == SgdForm::gram) {
-    GramState start = random_gram_start(activation, heads, features, dimension, eta, start_seed);
-    if (in.has("planted_m")) start = plant(start, field_value(in, "planted_m"));
-    points = gram_sgd(activation, prior, start, options);
-  } else {
-    SgdStart start = random_start(activation, heads, features, dimension, eta, start_seed);
-    if (in.has("planted_m")) start = plant(start, field_value(in, "planted_m"));
-    points = sgd(activation, prior, start, options);
+SgdSetup sgd_setup(FieldReader& in, std::uint64_t seed, const RunControl& control) {
+  SgdSetup setup;
+  setup.activation = activation_of(in);
+  setup.prior = prior_of(in);
+  setup.heads = in.integer("heads");
+  setup.dimension = in.integer("dimension");
+  setup.eta = in.number("eta", 1);
+  setup.form = choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}});
+  setup.options.tokens = in.integer("tokens");
+  setup.options.batch = in.integer("batch", setup.dimension);
+  setup.options.gamma = in.number("gamma", 0.02);
+  setup.options.steps = steps_in(in, "gamma", setup.options.gamma);
+  setup.options.record = records_of(in, setup.options.steps, 100);
+  setup.options.seed = seed;
+  setup.options.run = control;
+  const Index features = setup.prior.features();
+  if (in.has("planted_m")) {
+    setup.planted_m = field_value(in, "planted_m");
+    check_planted(in, setup.planted_m, setup.heads, features);
   }
-  const double noise = options.gamma * static_cast<double>(dimension) / static_cast<double>(options.batch);
-  return {activation, prior, options.tokens, heads, options.gamma, noise, std::move(points)};
+  require_dimension(in,
+                    setup.form == SgdForm::gram ? setup.heads + features + setup.options.tokens : features);
+  return setup;
 }
 
-/// The flow from SGD's own start, at SGD's recorded times.
-std::vector<FlowPoint> flow_beside(FieldReader& in, const SgdRun& run, const MatchedFlow& matched,
-                                   std::uint64_t seed, const RunControl& control) {
-  FlowOptions options;
-  options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, "step", options.step);
-  options.batch_noise = run.noise;
-  options.run = control;
-  for (const SgdPoint& point : run.points) {
-    const Index step = numerics::checked_count(std::round(point.tau / options.step), numerics::most_steps,
-                                               "config.step: steps up to a recorded time");
-    if (std::abs(static_cast<double>(step) * options.step - point.tau) > 1e-9 * std::max(1.0, point.tau))
-      throw ArgumentError(
-          fmt::format("config.step: SGD is recorded at tau = {}, which is no multiple of the flow's step {}; "
-                      "change records or step",
-                      point.tau, options.step));
-    options.record.push_back(step);
-  }
-  const auto samples = SampleSet<float>::draw(
-      run.prior, {run.tokens, run.heads, samples_of(in, "samples", 100'000, run.prior.features())}, seed,
-      {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
-  return gradient_flow(run.activation, matched.start, samples, options);
+/// How the flow beside it is followed; ArgumentError where SGD is recorded between its steps.
+BesideOptions beside_options(FieldReader& in, const SgdSetup& setup, const std::vector<SgdPoint>& points) {
+  BesideOptions options;
+  options.step = in.number("step", options.step);
+  static_cast<void>(steps_in(in, "step", options.step));
+  naming_errors("config.step", [&] { static_cast<void>(flow_steps_at(points, options.step)); });
+  options.samples = samples_of(in, "samples", options.samples, setup.prior.features());
+  options.symmetry = symmetry_of(in, options.symmetry);
+  return options;
 }
 
 }  // namespace
@@ -96,15 +62,16 @@ namespace {
 /// One SGD: its rows behind those of others, and its results.
 json append_sgd(FieldReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                 ExperimentTable& table) {
-  const SgdRun run = run_sgd_experiment(in, seed, control);
+  const SgdSetup setup = sgd_setup(in, seed, control);
+  const std::vector<SgdPoint> points = sgd_from_random_start(setup);
   if (table.columns.empty()) {
     table.columns =
-        trajectory_columns(run.heads, run.prior.features(), scale_count(run.activation, run.heads));
+        trajectory_columns(setup.heads, setup.prior.features(), scale_count(setup.activation, setup.heads));
     name_start_column(in, table);
   }
   std::vector<double> tau;
   std::vector<Matrix<double>> m;
-  for (const SgdPoint& point : run.points) {
+  for (const SgdPoint& point : points) {
     append_row(table, start,
                trajectory_row(point.tau, point.loss, point.overlaps.m, point.overlaps.S, point.b, point.v));
     tau.push_back(point.tau);
@@ -113,26 +80,27 @@ json append_sgd(FieldReader& in, std::size_t start, std::uint64_t seed, const Ru
   return {{"seed", seed},
           {"specialisation_time", time_or_null(specialisation_time(tau, m))},
           {"m", to_json(m.back())},
-          {"S", to_json(run.points.back().overlaps.S)}};
+          {"S", to_json(points.back().overlaps.S)}};
 }
 
 /// One SGD beside its flow.
 json append_comparison(FieldReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                        ExperimentTable& table) {
-  const SgdRun run = run_sgd_experiment(in, seed, control);
-  const MatchedFlow matched = matched_flow(run.points.front());
-  const std::vector<FlowPoint> flow = flow_beside(in, run, matched, seed, control);
+  const SgdSetup setup = sgd_setup(in, seed, control);
+  const std::vector<SgdPoint> points = sgd_from_random_start(setup);
+  const MatchedFlow matched = matched_flow(points.front());
+  const std::vector<FlowPoint> flow = flow_beside(setup, points, matched, beside_options(in, setup, points));
   if (table.columns.empty()) {
     table.columns = {"tau", "loss_sgd", "loss_flow"};
-    name_entries(table.columns, "m_sgd_", run.heads, run.prior.features());
-    name_entries(table.columns, "m_flow_", run.heads, run.prior.features());
+    name_entries(table.columns, "m_sgd_", setup.heads, setup.prior.features());
+    name_entries(table.columns, "m_flow_", setup.heads, setup.prior.features());
     name_start_column(in, table);
   }
   double worst_m = 0, worst_S = 0;
-  for (std::size_t i = 0; i < run.points.size(); ++i) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
     const Matrix<double> m = flow[i].parameters.m * matched.spike_root;
-    const OrderParameters& overlaps = run.points[i].overlaps;
-    std::vector<double> row = {run.points[i].tau, run.points[i].loss, flow[i].loss};
+    const OrderParameters& overlaps = points[i].overlaps;
+    std::vector<double> row = {points[i].tau, points[i].loss, flow[i].loss};
     append(row, overlaps.m);
     append(row, m);
     append_row(table, start, std::move(row));

@@ -30,15 +30,6 @@ void append_time(std::vector<double>& row, std::optional<double> time, double sc
 
 }  // namespace
 
-bool FirstTimes::all() const {
-  return std::all_of(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
-}
-
-void FirstTimes::see(double tau, const Vector<double>& values, double bound) {
-  for (std::size_t k = 0; k < times.size(); ++k)
-    if (!times[k] && values[static_cast<Index>(k)] > bound) times[k] = tau;
-}
-
 void TimesOverScales::add(double scale, std::optional<double> time) {
   if (spreads_.empty() || scale != last_scale_) spreads_.emplace_back();
   last_scale_ = scale;

@@ -6,23 +6,10 @@
 #include <vector>
 
 #include "cli/heads_config.hpp"
+#include "widelimit/specialization/first_times.hpp"
 
 /// Times at which heads specialise, over sizes of the start.
 namespace widelimit::cli {
-
-/// Why a run from one start ended.
-enum class RunEnd { specialised, rest, tau };
-
-/// First times at which quantities exceeded their bound, as far as they did.
-struct FirstTimes {
-  std::vector<std::optional<double>> times;
-  RunEnd end = RunEnd::tau;
-
-  explicit FirstTimes(std::size_t quantities) : times(quantities) {}
-  [[nodiscard]] bool all() const;
-  /// Keeps `tau` for each of `values` that is the first above `bound`.
-  void see(double tau, const Vector<double>& values, double bound);
-};
 
 /// The median of times of which NaN were not reached and so are later than all others; NaN where it is not reached.
 [[nodiscard]] double censored_median(std::vector<double> times);

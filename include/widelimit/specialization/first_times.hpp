@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "widelimit/specialization/activation.hpp"
+#include "widelimit/specialization/samples.hpp"
+
+/// Times at which heads specialise, along flows from the starts of SGD in D dimensions.
+namespace widelimit::specialization {
+
+/// Why a run from one start ended: everything had specialised, its gradient had become small, or time was up.
+enum class RunEnd { specialised, rest, tau };
+
+/// First times at which quantities exceeded their bound, as far as they did.
+struct FirstTimes {
+  std::vector<std::optional<double>> times;
+  RunEnd end = RunEnd::tau;
+
+  explicit FirstTimes(std::size_t quantities) : times(quantities) {}
+  [[nodiscard]] bool all() const;
+  /// Keeps `tau` for each of `values` that is the first above `bound`.
+  void see(double tau, const Vector<double>& values, double bound);
+};
+
+/// Flows whose times are looked for: what they have in common.
+struct TimedFlows {
+  HeadActivation activation = HeadActivation::softmax;
+  Prior prior = Prior::spikes(1, 1);
+  Index heads = 0;
+  Index tokens = 0;
+  Index dimension = 0;       ///< D of the random start, at least H + F.
+  Index samples = 20'000;    ///< Drawn once for each flow.
+  Index steps = 0;           ///< The last.
+  double step = 0.1;         ///< Time of one, in tau.
+  double delta = 0.2;        ///< What counts as specialised, see below.
+  double stop_gradient = 0;  ///< The flow ends at rest once every entry of its gradient is below; 0: never.
+  SampleSymmetry symmetry = SampleSymmetry::closed;
+  RunControl run = {};  ///< Progress counts steps.
+};
+
+/// The time at which max_split() exceeds delta, one quantity, from a random start of size eta.
+/// Errors  as random_gram_start(), SampleSet::draw and gradient_flow().
+[[nodiscard]] FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed);
+
+/// The times at which each of the feature_splits() exceeds delta.
+[[nodiscard]] FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed);
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,394 @@
+"""Specialisation of attention heads in the single-location model: flows, SGD, Bayes risks, Hessians.
+
+    from widelimit import heads
+    prior = heads.Prior.spikes(4, 10)
+    (trained,) = heads.flow("softmax1", prior, tokens=5, heads=4, step=0.5)
+
+A sequence has L tokens, one of which carries a signal that is a mixture of F spikes, by features theta of a Prior. H heads
+score the tokens; m [H, F] are their overlaps with the spikes, S [H, H] the Gram matrix of their parts orthogonal to these,
+r a root of S, b [H] biases and v scales (as many as heads for 'softmaxv', else one). Activations are 'softmax', 'softmaxv',
+'softmax1' and 'bayes'; times tau are learning rate times steps. Losses are 1 - 1/L for uniform attention.
+Mathematics: docs/theory/head-specialization.md. Source: Sagitova, Duranthon, Zdeborova, arXiv:2603.03993.
+
+Functions with `progress` call it with (steps done, steps in all), `threads` is 0 for one a core, and results depend on
+neither; Ctrl-C stops them. Equal seeds give the bits that `widelimit heads` gives.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, NamedTuple, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arrays import check_callable, numbers, real, whole
+from ._core import Prior
+
+__all__ = [
+    "Comparison", "EscapeRates", "Estimate", "FlowPath", "HeadParameters", "HessianConstants", "Judged", "Prior", "Pruned", "SgdPath",
+    "SpecialisationTimes", "TrainedHeads", "attention_map", "bayes_optimal_heads", "bayes_posterior", "bayes_risk", "compare",
+    "escape_rates", "flow", "hessian", "judge", "noise_start", "prune", "sgd", "specialisation_times", "split_rate"]
+
+Numbers = NDArray[np.float64]
+
+_ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
+
+
+class Estimate(NamedTuple):
+    """A mean with its standard error."""
+
+    value: float
+    standard_error: float
+
+
+class HeadParameters(NamedTuple):
+    """The state of the heads: m [H, F], r [H, H] with S = r r^T, b [H], v [scales]."""
+
+    m: Numbers
+    r: Numbers
+    b: Numbers
+    v: Numbers
+
+
+class FlowPath(NamedTuple):
+    """A flow at its recorded times: tau, loss on its samples and largest entry of the gradient, [k]; m [k, H, F], S and r
+    [k, H, H], b [k, H], v [k, scales]."""
+
+    tau: Numbers
+    loss: Numbers
+    gradient: Numbers
+    m: Numbers
+    S: Numbers
+    r: Numbers
+    b: Numbers
+    v: Numbers
+
+    @property
+    def end(self) -> HeadParameters:
+        """Where the flow ended."""
+        return HeadParameters(self.m[-1], self.r[-1], self.b[-1], self.v[-1])
+
+
+class TrainedHeads(NamedTuple):
+    """The heads after one flow: its seed, whether the gradient fell below stop_gradient, the loss on fresh samples with its
+    standard error, and the FlowPath."""
+
+    seed: int
+    converged: bool
+    loss: float
+    standard_error: float
+    path: FlowPath
+
+
+class SgdPath(NamedTuple):
+    """An online SGD at its recorded times: tau, loss of the batch [k]; overlaps m [k, H, F], Gram matrices q of the heads
+    [k, H, H] and p of the spikes [k, F, F], S = q - m p^-1 m^T [k, H, H], b [k, H], v [k, scales]."""
+
+    tau: Numbers
+    loss: Numbers
+    m: Numbers
+    q: Numbers
+    p: Numbers
+    S: Numbers
+    b: Numbers
+    v: Numbers
+
+
+def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float | None = None, step: float = 0.1,
+         records: int = 200, starts: int = 1, start: HeadParameters | None = None, eta: float = 1,
+         stop_gradient: float = 1e-4, stepper: str = "euler", variant: str = "frame", batch_noise: float = 0,
+         samples: int = 100_000, fresh_samples: int = 200_000, symmetry: str = "plain", seed: int = 1, threads: int = 0,
+         progress: Callable[[int, int], object] | None = None) -> list[TrainedHeads]:
+    """Gradient flows of the population loss, the limit of online SGD, one from each start: TrainedHeads of each.
+
+    tau            last time, a whole number of steps; None: 20,000, with records at growing instead of even times
+    step           of the integrator, in tau; records: rows of the path, about
+    starts         flows, each with a seed of its own (seed, seed + 1, ...); heads end in different minima
+    start          where all of them begin; None: random ones, with heads of length eta
+    stop_gradient  a flow ends once every entry of its gradient is below; 0: never
+    stepper        'euler', 'runge_kutta4' or 'dormand_prince'
+    variant        'frame': as SGD has it; 'symmetric': the symmetrised gradient that the paper prints
+    batch_noise    gamma D / N_b of an SGD whose noise enters S; of 'euler' only
+    samples        training set, drawn once for a flow; fresh_samples: those on which the loss is judged
+    symmetry       'closed': samples are completed under shifts of the heads and signs of features; or 'plain'
+
+    ArgumentError for numbers out of range, NumericalError where a state stops being finite.
+    """
+    steps = _steps(20_000 if tau is None else tau, step)
+    record = _growing(records, steps) if tau is None else _even(records, steps)
+    flows = _flows(activation, prior, tokens, heads, step=step, steps=steps, record=record, stop_gradient=stop_gradient,
+                   stepper=stepper, variant=variant, batch_noise=batch_noise, samples=samples, fresh_samples=fresh_samples,
+                   symmetry=symmetry, eta=eta, starts=starts, seed=seed, threads=threads, progress=progress)
+    return [TrainedHeads(*one, _flow_path(path)) for *one, path in flows.train(None if start is None else _arrays(start))]
+
+
+class Pruned(NamedTuple):
+    """Losses after 0, 1, ..., H - 1 removals, and the heads removed, in their order."""
+
+    losses: Numbers
+    removed: list[int]
+
+
+def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, normaliser: str = "kept_heads",
+          samples: int = 200_000, seed: int = 1, threads: int = 0) -> Pruned:
+    """Removes heads one by one, each time the one without which the loss is smallest, on the fresh samples of a flow() of
+    the same seed: a Pruned. normaliser: 'kept_heads' or 'full_model', over which heads weights are normalised. Cost: H^2 / 2
+    losses."""
+    flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
+    return Pruned(*flows.prune(_arrays(parameters), _one_of(normaliser, "normaliser", ("kept_heads", "full_model")) == "full_model"))
+
+
+class Judged(NamedTuple):
+    """The population loss of heads, its derivatives entry by entry, and the mean attention weight of the token that carries
+    the signal and of all others together."""
+
+    loss: Estimate
+    gradient: HeadParameters
+    relevant: float
+    other: float
+
+
+def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, samples: int = 200_000, seed: int = 1,
+          threads: int = 0) -> Judged:
+    """The loss of heads and where they attend, on the fresh samples of a flow() of the same seed: a Judged."""
+    flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
+    loss, gradient, mass = flows.judge(_arrays(parameters))
+    return Judged(Estimate(*loss), HeadParameters(*gradient), *mass)
+
+
+def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, tau: float, *, batch: int | None = None,
+        gamma: float = 0.02, eta: float = 1, records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None,
+        seed: int = 1, threads: int = 0, progress: Callable[[int, int], object] | None = None) -> SgdPath:
+    """Online SGD with fresh batches in D dimensions, from a random start: an SgdPath.
+
+    dimension  D; at least H + F + L of the form 'gram'
+    tau        last time, gamma times steps
+    batch      sequences a step; None: D
+    gamma      learning rate; eta: length of a head at the start; records: rows of the path, about, at even times
+    form       'gram': the same in distribution without vectors of length D, hundreds of times faster; or 'vector'
+    planted_m  overlaps at the start, [H, F]; None: random ones
+    """
+    return _sgd_path(_sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed,
+                          threads, progress).run())
+
+
+class Comparison(NamedTuple):
+    """An SGD and the flow from its start, at the same times and in the same frame."""
+
+    sgd: SgdPath
+    flow: FlowPath
+
+    @property
+    def largest_difference_m(self) -> float:
+        """Between overlaps, at any time."""
+        return float(abs(self.sgd.m - self.flow.m).max())
+
+    @property
+    def largest_difference_S(self) -> float:
+        """The same of S."""
+        return float(abs(self.sgd.S - self.flow.S).max())
+
+
+def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, tau: float, *, step: float = 0.1,
+            samples: int = 100_000, symmetry: str = "plain", batch: int | None = None, gamma: float = 0.02, eta: float = 1,
+            records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None, seed: int = 1, threads: int = 0,
+            progress: Callable[[int, int], object] | None = None) -> Comparison:
+    """An sgd() and the flow from its own start, spikes whitened and batch noise included: a Comparison. `step`, `samples` and
+    `symmetry` are of the flow, the rest as of sgd(). ArgumentError where SGD is recorded between the flow's steps."""
+    both = _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads,
+                progress)
+    run, beside = both.compare(real(step, "step"), whole(samples, "samples"), _closed(symmetry))
+    return Comparison(_sgd_path(run), _flow_path(beside))
+
+
+class SpecialisationTimes(NamedTuple):
+    """log_scale [etas] = ln(sqrt(D) / eta); times [etas, starts], or [etas, starts, F] of single features, NaN where time was
+    up before; ends [etas, starts]: 'specialised', 'rest' or 'tau'."""
+
+    log_scale: Numbers
+    times: Numbers
+    ends: NDArray[np.str_]
+
+
+def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, etas: Sequence[float],
+                         tau: float, *, starts: int = 2, features: bool = False, delta: float | None = None,
+                         step: float = 0.1, samples: int = 20_000, symmetry: str = "closed", stop_gradient: float = 0,
+                         seed: int = 1, threads: int = 0,
+                         progress: Callable[[int, int], object] | None = None) -> SpecialisationTimes:
+    """When heads of flows from random starts in D dimensions specialise: SpecialisationTimes.
+
+    etas      lengths of the heads at the start; for each `starts` flows (seed, seed + 1, ...)
+    features  False: when two heads are further apart than delta (None: 0.2); True: for each feature, when the length of its
+              overlaps minus their mean exceeds delta (None: 1)
+    tau       last time; the rest as of flow(). Progress counts flows.
+    """
+    found, told = [], _callable(progress)
+    for eta in etas:
+        for k in range(whole(starts, "starts", 1)):
+            found.append(_core.head_first_times(
+                _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
+                whole(samples, "samples"), real(step, "step"), _steps(tau, step),
+                (1.0 if features else 0.2) if delta is None else real(delta, "delta"), real(stop_gradient, "stop_gradient"),
+                _closed(symmetry), features, real(eta, "etas"), whole(seed, "seed") + k, whole(threads, "threads")))
+            if told is not None:
+                told(len(found), len(etas) * starts)
+    times = np.array([one for one, _ in found]).reshape(len(etas), starts, -1)
+    return SpecialisationTimes(np.log(math.sqrt(dimension) / np.array(etas, dtype=float)), times if features else times[..., 0],
+                               np.array([end for _, end in found]).reshape(len(etas), starts))
+
+
+def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
+               progress: Callable[[int, int], object] | None = None) -> Estimate:
+    """The smallest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, p the posterior."""
+    return Estimate(*_core.head_bayes_risk(prior, whole(tokens, "tokens"), whole(samples, "samples"), whole(seed, "seed"),
+                                           whole(threads, "threads"), _callable(progress)))
+
+
+def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | None = None) -> Numbers:
+    """The probability of each token to carry the signal, [L], by the projections chi_star [L, F] of the tokens on the spikes.
+    spike_gram: p [F, F] at finite D; None: the identity."""
+    return _core.head_bayes_posterior(prior, numbers(chi_star, name="chi_star"),
+                                      None if spike_gram is None else numbers(spike_gram, name="spike_gram"))
+
+
+def bayes_optimal_heads(prior: Prior, heads: int) -> HeadParameters:
+    """Heads with which the activation 'bayes' reaches the Bayes risk of a discrete prior. ArgumentError for Gaussian priors,
+    points of probability 0, and fewer heads than points."""
+    return HeadParameters(*_core.bayes_optimal_heads(prior, whole(heads, "heads")))
+
+
+class HessianConstants(NamedTuple):
+    """The loss to second order around m = 0, r = 0 (docs/theory/head-specialization.md): c1 to c5, the bias b and the scale v
+    about which it is expanded, and the pull on all heads along E[theta] at the start."""
+
+    c1: float
+    c2: float
+    c3: float
+    c4: float
+    c5: float
+    b: float
+    v: float
+    initial_pull: float
+
+
+def hessian(activation: str, tokens: int, heads: int, b: float | None = None) -> HessianConstants:
+    """The HessianConstants at the point that the flow reaches from b = 0, v = 1, or of 'softmax1' at a given bias. ArgumentError
+    for fewer than two tokens."""
+    return HessianConstants(*_core.head_hessian(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
+                                                None if b is None else real(b, "b")))
+
+
+class EscapeRates(NamedTuple):
+    """Growth a unit of tau, along an eigenvector of Cov(theta): of heads that move apart (of two or more), and together."""
+
+    split: float
+    common: float
+
+
+def escape_rates(constants: HessianConstants, heads: int, eigenvalue: float) -> EscapeRates:
+    """The EscapeRates from the origin along an eigenvector of Cov(theta) with this eigenvalue, at least 0."""
+    return EscapeRates(*_core.head_escape_rates(tuple(constants[:5]), whole(heads, "heads"), real(eigenvalue, "eigenvalue")))
+
+
+def split_rate(activation: str, tokens: int, heads: int, nu1: float, nu2: float, samples: int | None = 1_000_000, seed: int = 1,
+               threads: int = 0) -> Estimate:
+    """The rate at which heads split along the second feature from the unspecialised saddle of Prior.flip2(nu1, nu2); its
+    inverse is the slope of specialisation times in ln(sqrt(D) / eta). By Monte Carlo; samples=None: by quadrature, of few
+    tokens. ArgumentError unless the activation is 'softmax' or 'bayes' and heads >= 2."""
+    return Estimate(*_core.head_split_rate(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
+                                           real(nu1, "nu1"), real(nu2, "nu2"),
+                                           None if samples is None else whole(samples, "samples"), whole(seed, "seed"),
+                                           whole(threads, "threads")))
+
+
+def attention_map(activation: str, parameters: HeadParameters, chi_star: ArrayLike, xi: ArrayLike) -> Numbers:
+    """The weights that each head gives to each token of a sequence over H, [H, L], by the tokens' projections chi_star [L, F]
+    on the spikes and xi [L, H] on the rest of the heads. Columns sum to the weights of the tokens."""
+    return _core.head_attention_map(_activation(activation), _arrays(parameters), numbers(chi_star, name="chi_star"),
+                                    numbers(xi, name="xi"))
+
+
+def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed: int = 0) -> HeadParameters:
+    """A random start: m normal with standard deviation 0.01, r = eta I plus as much noise, b = 0, v = 1."""
+    return HeadParameters(*_core.noise_start(_activation(activation), whole(heads, "heads"), whole(features, "features"),
+                                             real(eta, "eta"), whole(seed, "seed")))
+
+
+def _flows(activation, prior, tokens, heads, *, step=0.1, steps=0, record=(), stop_gradient=1e-4, stepper="euler",
+           variant="frame", batch_noise=0, samples=1, fresh_samples=1, symmetry="plain", eta=1, starts=1, seed=1, threads=0,
+           progress=None):
+    return _core.HeadFlows(
+        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), real(step, "step"), steps, list(record),
+        real(stop_gradient, "stop_gradient"), _one_of(stepper, "stepper", ("euler", "runge_kutta4", "dormand_prince")),
+        _one_of(variant, "variant", ("frame", "symmetric")) == "symmetric", real(batch_noise, "batch_noise"),
+        whole(samples, "samples"), whole(fresh_samples, "fresh_samples"), _closed(symmetry), real(eta, "eta"),
+        whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), _callable(progress))
+
+
+def _judge(activation, parameters, prior, tokens, samples, seed, threads):
+    return _flows(activation, prior, tokens, len(parameters.m), fresh_samples=samples, seed=seed, threads=threads)
+
+
+def _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads, progress):
+    steps = round(real(tau, "tau") / real(gamma, "gamma"))
+    return _core.HeadSgd(
+        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
+        whole(dimension if batch is None else batch, "batch"), real(gamma, "gamma"), steps, _even(records, steps),
+        real(eta, "eta"), _one_of(form, "form", ("gram", "vector")) == "vector",
+        None if planted_m is None else numbers(planted_m, name="planted_m"), whole(seed, "seed"), whole(threads, "threads"),
+        _callable(progress))
+
+
+def _flow_path(found):
+    tau, loss, gradient, m, S, r, b, v = found
+    k = len(tau)
+    return FlowPath(tau, loss, gradient, *(matrix.reshape(k, -1, matrix.shape[1]) for matrix in (m, S, r)), b, v)
+
+
+def _sgd_path(found):
+    tau, loss, *matrices, b, v = found
+    return SgdPath(tau, loss, *(matrix.reshape(len(tau), -1, matrix.shape[1]) for matrix in matrices), b, v)
+
+
+def _arrays(parameters):
+    m, r, b, v = parameters
+    return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")
+
+
+def _steps(tau, step):
+    steps = round(real(tau, "tau") / real(step, "step"))
+    if abs(steps * step - tau) > 1e-9 * tau:
+        raise ValueError(f"tau: expected whole steps of {step}, got {tau}, which is {tau / step} of them")
+    return steps
+
+
+def _even(records, steps):
+    """About so many steps at even distances, 0 and the last among them."""
+    stride = max(1, steps // whole(records, "records", 1))
+    return sorted({*range(0, steps, stride), steps})
+
+
+def _growing(records, steps):
+    return _core.record_growing(whole(records, "records", 1), steps)
+
+
+def _activation(name):
+    return _one_of(name, "activation", _ACTIVATIONS)
+
+
+def _closed(symmetry):
+    return _one_of(symmetry, "symmetry", ("plain", "closed")) == "closed"
+
+
+def _callable(progress):
+    if progress is not None:
+        check_callable("progress", progress)
+    return progress
+
+
+def _one_of(value, name, known):
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return value

@@ -1,0 +1,82 @@
+#include "widelimit/specialization/first_times.hpp"
+
+#include <algorithm>
+
+#include "specialization/run_pieces.hpp"
+#include "specialization/seeds.hpp"
+#include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/order_parameters.hpp"
+#include "widelimit/specialization/sgd.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
+
+namespace widelimit::specialization {
+
+namespace {
+
+// A flow is looked at in pieces of this many steps, so that it can end once all times are known.
+constexpr Index steps_a_piece = 500;
+
+/// The start of a flow in place of SGD's in D dimensions.
+MatchedFlow flow_start(const TimedFlows& flows, double eta, std::uint64_t seed) {
+  const Index heads = flows.heads, features = flows.prior.features();
+  const GramState start =
+      random_gram_start(flows.activation, heads, features, flows.dimension, eta, seed + kStartSeed);
+  return matched_flow(
+      {0, 0,
+       order_parameters(start.gram.topLeftCorner(heads, heads), start.gram.topRightCorner(heads, features),
+                        start.gram.bottomRightCorner(features, features)),
+       start.b, start.v});
+}
+
+/// First times at which quantities_of(m), of the overlaps along the flow from a random start, exceed delta.
+template <typename Quantities>
+FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, std::size_t count,
+                       const Quantities& quantities_of) {
+  const MatchedFlow matched = flow_start(flows, eta, seed);
+  const auto samples = SampleSet<float>::draw(flows.prior, {flows.tokens, flows.heads, flows.samples}, seed,
+                                              {flows.symmetry, matched.spike_root, flows.run});
+  FlowOptions options;
+  options.step = flows.step;
+  options.stop_gradient = flows.stop_gradient;
+  FirstTimes found(count);
+  HeadParameters state = matched.start;
+  for (Index done = 0;; done += options.steps) {
+    options.steps = std::min(steps_a_piece, flows.steps - done);
+    options.record = record_every(1, options.steps);
+    options.run = piece_of(flows.run, done, flows.steps);
+    const auto points = gradient_flow(flows.activation, state, samples, options);
+    for (const FlowPoint& point : points)
+      found.see(static_cast<double>(done) * flows.step + point.tau,
+                quantities_of(point.parameters.m * matched.spike_root), flows.delta);
+    if (found.all())
+      found.end = RunEnd::specialised;
+    else if (points.back().gradient < flows.stop_gradient)
+      found.end = RunEnd::rest;
+    if (found.end != RunEnd::tau || done + options.steps >= flows.steps) return found;
+    state = points.back().parameters;
+  }
+}
+
+}  // namespace
+
+bool FirstTimes::all() const {
+  return std::all_of(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
+}
+
+void FirstTimes::see(double tau, const Vector<double>& values, double bound) {
+  for (std::size_t k = 0; k < times.size(); ++k)
+    if (!times[k] && values[static_cast<Index>(k)] > bound) times[k] = tau;
+}
+
+FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed) {
+  return first_times(flows, eta, seed, 1, [](const Matrix<double>& m) {
+    return Vector<double>(Vector<double>::Constant(1, max_split(m)));
+  });
+}
+
+FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed) {
+  return first_times(flows, eta, seed, static_cast<std::size_t>(flows.prior.features()),
+                     [](const Matrix<double>& m) { return feature_splits(m); });
+}
+
+}  // namespace widelimit::specialization

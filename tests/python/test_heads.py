@@ -1,0 +1,180 @@
+"""Head specialisation: the program's bits, shapes, and what is refused."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import widelimit
+from program import column, program_json
+from widelimit import heads
+
+SPIKES = {"kind": "spikes", "features": 2, "nu": 10}
+PRIOR = heads.Prior.spikes(2, 10)
+FLIP = heads.Prior.flip2(10, 10)
+
+
+def experiment(tmp_path, name, **fields):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"prior": SPIKES, **fields}))
+    return program_json("heads", name, config)
+
+
+def path_row(path, k):
+    """A row of the program's tables."""
+    return [path.tau[k], path.loss[k], *path.m[k].ravel(), *path.S[k].ravel(), *path.b[k], *path.v[k]]
+
+
+@pytest.mark.parametrize("more", [{}, {"tau": 3, "records": 6}, {"stepper": "runge_kutta4", "tau": 2, "symmetry": "closed"}])
+def test_flows_are_those_of_the_program(tmp_path, more):
+    fields = {"activation": "softmax1", "tokens": 3, "heads": 2, "step": 0.5, "starts": 2, "samples": 2000,
+              "fresh_samples": 3000, "stop_gradient": 0.05, **more}
+    printed = experiment(tmp_path, "flow", **fields)
+    found = heads.flow(fields.pop("activation"), PRIOR, fields.pop("tokens"), fields.pop("heads"), **fields)
+    assert len(found) == 2
+    rows = [[k, *path_row(one.path, i)] for k, one in enumerate(found) for i in range(len(one.path.tau))]
+    assert rows == printed["rows"]
+    for one, expected in zip(found, printed["starts"]):
+        assert (one.seed, one.loss, one.standard_error, one.converged) == (
+            expected["seed"], expected["loss"], expected["loss_standard_error"], expected["converged"])
+    path = found[0].path
+    assert path.m.shape[1:] == path.r.shape[1:] == (2, 2) and path.v.shape[1] == 1
+    np.testing.assert_allclose(path.r @ path.r.transpose(0, 2, 1), path.S, atol=1e-12)
+
+
+def test_a_flow_goes_on_where_one_ended():
+    options = dict(step=0.5, samples=2000, fresh_samples=2000, stop_gradient=0)
+    (whole,) = heads.flow("softmax", PRIOR, 3, 2, tau=4, **options)
+    (half,) = heads.flow("softmax", PRIOR, 3, 2, tau=2, **options)
+    (rest,) = heads.flow("softmax", PRIOR, 3, 2, tau=2, start=half.path.end, **options)
+    np.testing.assert_allclose(rest.path.m[-1], whole.path.m[-1], rtol=1e-12)
+
+
+def test_pruning_is_that_of_the_program(tmp_path):
+    fields = {"activation": "bayes", "tokens": 3, "heads": 3, "step": 0.5, "starts": 1, "samples": 2000, "fresh_samples": 3000,
+              "tau": 4}
+    printed = experiment(tmp_path, "prune", **fields)
+    (trained,) = heads.flow("bayes", PRIOR, 3, 3, tau=4, step=0.5, samples=2000, fresh_samples=3000)
+    found = heads.prune("bayes", trained.path.end, PRIOR, 3, samples=3000)
+    assert found.losses.tolist() == column(printed, "loss")
+    assert found.removed == column(printed, "head")[1:]
+    judged = heads.judge("bayes", trained.path.end, PRIOR, 3, samples=3000)
+    assert judged.loss == (trained.loss, trained.standard_error)
+    assert judged.gradient.m.shape == (3, 2)
+    assert judged.relevant + judged.other == pytest.approx(1)
+    assert judged.loss.value >= heads.bayes_risk(PRIOR, 3, 20_000).value - 0.02
+
+
+def test_sgd_is_that_of_the_program(tmp_path):
+    for more in ({}, {"form": "vector", "batch": 20, "planted_m": [[1, 0.5], [0, 1]]}):
+        fields = {"activation": "softmaxv", "tokens": 3, "heads": 2, "dimension": 40, "tau": 1, "records": 5, "gamma": 0.05,
+                  "seed": 3, **more}
+        printed = experiment(tmp_path, "sgd", **fields)
+        del fields["activation"]
+        path = heads.sgd("softmaxv", PRIOR, **fields)
+        assert [path_row(path, k) for k in range(len(path.tau))] == printed["rows"]
+        assert path.p.shape[1:] == path.q.shape[1:] == (2, 2)
+
+
+def test_comparisons_are_those_of_the_program(tmp_path):
+    fields = {"tokens": 3, "heads": 2, "dimension": 200, "tau": 1, "records": 5, "gamma": 0.1, "samples": 1000}
+    printed = experiment(tmp_path, "compare", activation="softmax", **fields)
+    found = heads.compare("softmax", PRIOR, **fields)
+    assert found.sgd.loss.tolist() == column(printed, "loss_sgd")
+    assert found.flow.loss.tolist() == column(printed, "loss_flow")
+    assert found.flow.m[:, 0, 1].tolist() == column(printed, "m_flow_01")
+    assert found.largest_difference_m == printed["largest_difference_m"]
+    assert found.largest_difference_S == printed["largest_difference_S"]
+
+
+def test_times_are_those_of_the_program(tmp_path):
+    fields = {"tokens": 3, "heads": 2, "dimension": 1000, "etas": [1, 0.1], "tau": 30, "samples": 2000, "step": 0.5, "delta": 0.5}
+    printed = experiment(tmp_path, "phase-transition", activation="softmax", **fields)
+    told = []
+    found = heads.specialisation_times("softmax", PRIOR, **fields, progress=lambda done, total: told.append((done, total)))
+    assert found.times.shape == found.ends.shape == (2, 2) and told[-1] == (4, 4)
+    expected = np.array(column(printed, "specialisation_time"), dtype=float)
+    np.testing.assert_array_equal(found.times.ravel(), expected)
+    assert {end: int((found.ends == end).sum()) for end in ("specialised", "rest", "tau")} == printed["ends"]
+    np.testing.assert_allclose(np.repeat(found.log_scale, 2), column(printed, "log_scale"), rtol=1e-14)
+    printed = experiment(tmp_path, "feature-times", activation="softmax", **fields)
+    found = heads.specialisation_times("softmax", PRIOR, **fields, features=True)
+    assert found.times.shape == (2, 2, 2)
+    np.testing.assert_array_equal(found.times[..., 1].ravel(), np.array(column(printed, "feature_time_1"), dtype=float))
+
+
+def test_bayes_risks_are_those_of_the_program(tmp_path):
+    printed = experiment(tmp_path, "bayes", tokens=3, samples=10_000, seed=4)
+    assert heads.bayes_risk(PRIOR, 3, 10_000, 4) == (printed["bayes_risk"], printed["standard_error"])
+
+
+def test_bayes_optimal_heads_reach_the_bayes_risk():
+    best = heads.bayes_optimal_heads(FLIP, 2)
+    judged = heads.judge("bayes", best, FLIP, 3, samples=50_000)
+    risk = heads.bayes_risk(FLIP, 3, 50_000)
+    assert abs(judged.loss.value - risk.value) < 4 * np.hypot(judged.loss.standard_error, risk.standard_error)
+    assert abs(judged.gradient.m).max() < 0.01
+
+
+def test_posterior_and_attention_of_the_best_heads_agree(random):
+    best, chi_star, xi = heads.bayes_optimal_heads(FLIP, 2), random.normal(size=(4, 2)), random.normal(size=(4, 2))
+    posterior = heads.bayes_posterior(FLIP, chi_star)
+    attention = heads.attention_map("bayes", best, chi_star, xi)
+    assert attention.shape == (2, 4) and posterior.sum() == pytest.approx(1)
+    np.testing.assert_allclose(attention.sum(0), posterior, rtol=1e-10)
+    np.testing.assert_allclose(heads.bayes_posterior(FLIP, chi_star, np.eye(2)), posterior, rtol=1e-12)
+
+
+def test_hessians_are_those_of_the_program(tmp_path):
+    for name in ("softmax", "softmax1"):
+        printed = experiment(tmp_path, "hessian", activation=name, tokens=4, heads=3)
+        found = heads.hessian(name, 4, 3)
+        assert found._asdict() == {field: printed[field] for field in found._fields}
+        for (eigenvalue, split, common) in printed["rows"]:
+            assert heads.escape_rates(found, 3, eigenvalue) == (split, common)
+    (tmp_path / "flip.json").write_text(json.dumps({"prior": {"kind": "flip2", "nu1": 10, "nu2": 10}, "activation": "bayes",
+                                                    "tokens": 2, "heads": 2, "seed": 2}))
+    printed = program_json("heads", "hessian", tmp_path / "flip.json")
+    sampled = heads.split_rate("bayes", 2, 2, 10, 10, seed=2)
+    assert sampled == (printed["saddle_split_rate"], printed["saddle_split_rate_standard_error"])
+    exact = heads.split_rate("bayes", 2, 2, 10, 10, samples=None)
+    assert abs(sampled.value - exact.value) < 4 * sampled.standard_error
+
+
+def test_priors():
+    assert FLIP.features == 2 and FLIP.kind == "discrete"
+    np.testing.assert_allclose(FLIP.mean, [np.sqrt(10), 0])
+    for prior in (FLIP, PRIOR, heads.Prior.gaussian([1, 2, 3]), heads.Prior.discrete([[0, 1], [1, 0]], [0.25, 0.75])):
+        again = pickle.loads(pickle.dumps(prior))
+        assert again.kind == prior.kind
+        np.testing.assert_array_equal(again.covariance, prior.covariance)
+        assert heads.bayes_risk(again, 2, 1000) == heads.bayes_risk(prior, 2, 1000)
+
+
+def test_threads_change_nothing():
+    one, both = (heads.flow("softmax", PRIOR, 3, 2, tau=2, step=0.5, samples=3000, fresh_samples=2000, threads=threads)[0]
+                 for threads in (1, 2))
+    np.testing.assert_array_equal(one.path.m, both.path.m)
+    assert one.loss == both.loss
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: heads.flow("relu", PRIOR, 3, 2), ValueError, "activation: expected one of softmax, .* got 'relu'"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, step=0.3), ValueError, "tau: expected whole steps of 0.3"),
+    (lambda: heads.flow("softmax", PRIOR, 0, 2, tau=1), widelimit.ArgumentError, "tokens|L"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, stepper="leapfrog"), ValueError, "stepper: expected one of euler"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, start=heads.noise_start("softmax", 2, 3), samples=100, fresh_samples=100),
+     widelimit.ArgumentError, "m"),
+    (lambda: heads.Prior.spikes(2, -1), widelimit.ArgumentError, "-1"),
+    (lambda: heads.Prior.gaussian("wide"), TypeError, "variances"),
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), widelimit.ArgumentError, "4"),
+    (lambda: heads.compare("softmax", PRIOR, 3, 2, 100, 1, step=0.3, samples=100), widelimit.ArgumentError, "no multiple of the flow's step"),
+    (lambda: heads.bayes_risk(PRIOR, 3, 1), widelimit.ArgumentError, "1"),
+    (lambda: heads.bayes_optimal_heads(heads.Prior.gaussian([1, 1]), 2), widelimit.ArgumentError, ""),
+    (lambda: heads.split_rate("softmax1", 3, 2, 1, 1), widelimit.ArgumentError, "softmax1"),
+    (lambda: heads.bayes_risk(PRIOR, 3, progress=1), TypeError, "progress: expected a function"),
+])
+def test_what_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
