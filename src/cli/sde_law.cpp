@@ -10,6 +10,7 @@
 #include "cli/sde_law_setup.hpp"
 #include "cli/sde_run.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
+#include "widelimit/covariance_sde/explosion.hpp"
 
 namespace widelimit::cli {
 
@@ -18,12 +19,7 @@ using nlohmann::json;
 
 bool has_attention(const SdeModel& model) { return model.attention_drift > 0; }
 
-double gap_of(const Matrix<double>& v) { return (v(0, 0) + v(1, 1) - 2 * v(0, 1)) / 4; }
-
-bool has_gap(const SdeSetup& setup) {
-  return setup.model.mask == AttentionMask::full && has_attention(setup.model) && setup.v0.rows() == 2 &&
-         gap_of(setup.v0) > 0;
-}
+bool has_gap(const SdeSetup& setup) { return covariance_sde::has_gap(setup.model, setup.v0); }
 
 bool has_gap_law(const SdeSetup& setup) { return has_gap(setup) && !(setup.model.relu_drift > 0); }
 

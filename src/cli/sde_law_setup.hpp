@@ -10,9 +10,6 @@ namespace widelimit::cli {
 
 [[nodiscard]] bool has_attention(const covariance_sde::SdeModel& model);
 
-/// Gap of two tokens, (V^11 + V^22 - 2 V^12) / 4.
-[[nodiscard]] double gap_of(const Matrix<double>& v);
-
 /// Two tokens of which the gap decides what attention does with them.
 [[nodiscard]] bool has_gap(const SdeSetup& setup);
 

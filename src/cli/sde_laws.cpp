@@ -9,7 +9,7 @@
 #include "cli/sde_run.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
-#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/covariance_sde/explosion.hpp"
 
 namespace widelimit::cli {
 
@@ -17,33 +17,6 @@ using namespace covariance_sde;
 using nlohmann::json;
 
 namespace {
-
-/// Paths that have gone beyond the upper bound by a time.
-std::vector<Index> beyond_by(const CovarianceEnsemble& ensemble, double time) {
-  std::vector<Index> paths;
-  for (Index path = 0; path < ensemble.paths(); ++path) {
-    const PathOutcome& outcome = ensemble.outcome(path);
-    const bool above = outcome.end == PathEnd::above || outcome.end == PathEnd::not_finite;
-    if (above && outcome.stop_time <= time) paths.push_back(path);
-  }
-  return paths;
-}
-
-/// Mean probability that such paths explode rather than return, by the scale function of the gap; attention alone
-/// decides up there. 1 where it is not known.
-double explodes_from_there(const SdeSetup& setup, const CovarianceEnsemble& ensemble,
-                           const std::vector<Index>& paths) {
-  if (!has_gap(setup) || paths.empty()) return 1;
-  SdeModel attention = setup.model;
-  attention.relu_drift = 0;
-  const Index last = last_time(ensemble);
-  double sum = 0;
-  for (const Index path : paths) {
-    const double gap = gap_of(ensemble.covariance(last, path));
-    if (gap > 0) sum += explosion_probability(attention, gap);
-  }
-  return sum / static_cast<double>(paths.size());
-}
 
 /// The exact share, or null and why it is not known; for the picture, where null is not drawn.
 double add_exact(const SdeSetup& setup, double time, json& row) {
@@ -62,23 +35,17 @@ double add_exact(const SdeSetup& setup, double time, json& row) {
 /// A row a time: the share that exploded by then, and what the exact law says.
 json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, LinePlot& plot) {
   json rows = json::array();
-  for (const double time : ensemble.times()) {
-    const std::vector<Index> beyond = beyond_by(ensemble, time);
-    const auto count = static_cast<Index>(beyond.size());
-    const double explodes = explodes_from_there(setup, ensemble, beyond);
-    const double share = explodes * static_cast<double>(count) / static_cast<double>(ensemble.paths());
-    auto interval = numerics::binomial_interval(count, ensemble.paths());
-    interval = {explodes * interval.lower, explodes * interval.upper};
-    json row{{"time", time},
-             {"beyond_upper", count},
-             {"explodes_from_there", explodes},
-             {"probability", share},
-             {"interval_95", {interval.lower, interval.upper}}};
-    plot.x.push_back(time);
-    plot.samples[0].values.push_back(share);
-    plot.samples[0].lower.push_back(interval.lower);
-    plot.samples[0].upper.push_back(interval.upper);
-    if (has_gap_law(setup)) plot.curves[0].values.push_back(add_exact(setup, time, row));
+  for (const ExplosionShare& share : explosion_shares(setup.model, setup.v0, ensemble)) {
+    json row{{"time", share.time},
+             {"beyond_upper", share.beyond_upper},
+             {"explodes_from_there", share.explodes_from_there},
+             {"probability", share.probability},
+             {"interval_95", {share.interval.lower, share.interval.upper}}};
+    plot.x.push_back(share.time);
+    plot.samples[0].values.push_back(share.probability);
+    plot.samples[0].lower.push_back(share.interval.lower);
+    plot.samples[0].upper.push_back(share.interval.upper);
+    if (has_gap_law(setup)) plot.curves[0].values.push_back(add_exact(setup, share.time, row));
     rows.push_back(std::move(row));
   }
   return rows;

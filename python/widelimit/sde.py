@@ -1,0 +1,444 @@
+"""The covariance SDE of shaped transformers: paths, exact laws, and random networks of finite width.
+
+    from widelimit import sde
+    model = sde.transformer(gamma_squared=0.5)
+    paths = sde.simulate(model, sde.start(tokens=2, rho0=0.2), times=[0.5, 1])
+
+The covariance V = X X^T / n [m, m] of m tokens, in a network whose depth and width n go to infinity together: time is layer
+over width. Networks are those of the paper, shaped or not. Mathematics: docs/theory/covariance-sde.md. Source: Noci et al.
+2023, arXiv:2306.17759.
+
+`threads` is 0 for one a core, and results do not depend on it; Ctrl-C stops every function. Equal seeds give the bits that
+`widelimit sde` gives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, NamedTuple, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arrays import check_callable, integers, numbers, real, whole
+
+__all__ = [
+    "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network", "attention",
+    "commuting_limit", "compare", "correlation_law", "diffusion", "drift", "entropy", "explosion", "explosion_probability", "flow",
+    "gap_law", "gradients", "mlp", "resnet", "sample_networks", "simulate", "stack", "start", "stopping_times", "transformer",
+    "with_finite_width_drift"]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Coefficients of dV = b(V) dt + Sigma(V)^(1/2) dB, made by mlp(), resnet(), attention(), transformer() and stack():
+
+        b     = relu_drift nu(rho) sqrt(V^aa V^bb) + attention_drift b_att(V)
+        Sigma = linear_noise Sigma_lin(V) + attention_noise A(V)
+
+    c_plus, c_minus: slopes of the shaped ReLU, 1 + c / sqrt(n); causal: the mask of the attention.
+    """
+
+    relu_drift: float = 0
+    attention_drift: float = 0
+    linear_noise: float = 0
+    attention_noise: float = 0
+    c_plus: float = 0
+    c_minus: float = 0
+    causal: bool = False
+
+
+def mlp(c_plus: float = 0, c_minus: float = -1) -> Model:
+    """The plain multilayer perceptron with shaped ReLU."""
+    return Model(*_core.sde_mlp(_slopes(c_plus, c_minus)))
+
+
+def resnet(gamma_squared: float, c_plus: float = 0, c_minus: float = -1, hidden_ratio: float = 1) -> Model:
+    """Residual feedforward blocks: gamma_squared in [0, 1] is the square of the residual weight, 1 - gamma_squared that of the
+    shortcut; hidden_ratio: hidden width over width."""
+    return Model(*_core.sde_resnet(real(gamma_squared, "gamma_squared"), _slopes(c_plus, c_minus),
+                                   real(hidden_ratio, "hidden_ratio")))
+
+
+def attention(gamma_squared: float, temperature: float = 1, causal: bool = False, heads: int = 1) -> Model:
+    """Residual shaped attention; temperature > 0 is tau_0, heads have queries and keys of their own."""
+    return Model(*_core.sde_attention(real(gamma_squared, "gamma_squared"), real(temperature, "temperature"), causal,
+                                      whole(heads, "heads")))
+
+
+def transformer(gamma_squared: float, temperature: float = 1, c_plus: float = 0, c_minus: float = -1, causal: bool = False,
+                heads: int = 1, hidden_ratio: float = 1, gamma_squared_feedforward: float | None = None) -> Model:
+    """The shaped transformer: an attention and a feedforward block a layer, of equal residual weights unless
+    gamma_squared_feedforward says otherwise."""
+    feedforward = gamma_squared if gamma_squared_feedforward is None else gamma_squared_feedforward
+    return stack(attention(gamma_squared, temperature, causal, heads), resnet(feedforward, c_plus, c_minus, hidden_ratio))
+
+
+def stack(first: Model, second: Model) -> Model:
+    """Two kinds of blocks in turn, counted as one layer. ArgumentError for different slopes or masks."""
+    return Model(*_core.sde_stack(_model(first), _model(second)))
+
+
+def with_finite_width_drift(model: Model, width: int) -> Model:
+    """The model with the ReLU drift that a network of this width has exactly."""
+    return Model(*_core.sde_finite_width_drift(_model(model), whole(width, "width")))
+
+
+def start(tokens: int = 2, variance: float = 1, rho0: float = 0.2) -> Numbers:
+    """The covariance [tokens, tokens] of tokens of equal variance and correlation."""
+    v = np.full((whole(tokens, "tokens", 1),) * 2, real(variance, "variance") * real(rho0, "rho0"))
+    np.fill_diagonal(v, variance)
+    return v
+
+
+def drift(model: Model, v: ArrayLike) -> Numbers:
+    """b(V) of a covariance v [m, m]: symmetric, [m, m]."""
+    return _core.sde_drift(_model(model), numbers(v, name="v"))
+
+
+def diffusion(model: Model, v: ArrayLike) -> Numbers:
+    """Sigma(V), [D, D], D = m (m + 1) / 2, over the pairs (a, b), a <= b, row by row (numpy.triu_indices(m)). Cost: m^4, under
+    a causal mask m^5."""
+    return _core.sde_diffusion(_model(model), numbers(v, name="v"))
+
+
+class Ensemble(NamedTuple):
+    """Covariances of independent paths or networks. A stopped path keeps its last state inside the bounds.
+
+    times              [times]
+    covariances        [times, paths, m, m]
+    ends               [paths]: 'horizon' for those that never left the bounds, 'above', 'below' or 'not_finite'
+    stop_times         [paths]: of the state at which a path stopped, the horizon if it did not
+    last_inside_times  [paths]: of the last state inside the bounds
+    cone_exits         [paths]: steps that left the positive semidefinite cone and were clipped
+    """
+
+    times: Numbers
+    covariances: Numbers
+    ends: NDArray[np.str_]
+    stop_times: Numbers
+    last_inside_times: Numbers
+    cone_exits: NDArray[np.int64]
+
+    @property
+    def running(self) -> NDArray[np.bool_]:
+        """Whether a path had not stopped by a time, [times, paths]."""
+        return (self.ends == "horizon") | (self.times[:, None] < self.stop_times)
+
+    @property
+    def correlations(self) -> Numbers:
+        """[times, paths, m, m]; NaN where a variance is 0."""
+        deviation = np.sqrt(np.diagonal(self.covariances, axis1=2, axis2=3))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.covariances / (deviation[..., :, None] * deviation[..., None, :])
+
+
+def _ensemble(found):
+    values, times, ends, stop, inside, exits = found
+    m = round(values.shape[1] ** 0.5)
+    return Ensemble(times, values.reshape(len(times), -1, m, m), np.array(ends), stop, inside, exits.astype(np.int64))
+
+
+def simulate(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
+             step_control: float | None = None, scheme: str | None = None, lower: float = 0, upper: float = 1e4, seed: int = 0,
+             threads: int = 0) -> Ensemble:
+    """Paths of the SDE from v0 [m, m]: an Ensemble.
+
+    times         at which covariances are kept, increasing and positive; the last is the horizon T = depth / width
+    max_step      largest step; step_control cuts it where attention is fast (None: 0.02 where the model attends, 0: not)
+    scheme        'geometric' (which stays in the cone; of full attention), 'euler_maruyama' or 'euler_maruyama_dense'; None:
+                  the first that the model takes
+    lower, upper  a path stops at its first state with an eigenvalue outside; lower = 0: no bound
+    seed          equal seeds give equal bits, and the first paths of larger ensembles
+
+    ArgumentError for what is no covariance within the bounds, and for numbers out of range. Cost: paths * steps * m^3.
+    """
+    return _ensemble(_paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
+                            threads).simulate(_model(model), numbers(v0, name="v0")))
+
+
+class Explosion(NamedTuple):
+    """How many paths exploded by each time, [times]: beyond the upper bound; the probability to explode from there, 1 where it
+    is not known; the share of paths times that; its 95 % interval [times, 2]; and the Ensemble."""
+
+    beyond_upper: NDArray[np.int64]
+    explodes_from_there: Numbers
+    probability: Numbers
+    interval_95: Numbers
+    paths: Ensemble
+
+
+def explosion(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
+              step_control: float = 0.005, scheme: str | None = None, lower: float = 0, upper: float = 1e6, seed: int = 0,
+              threads: int = 0) -> Explosion:
+    """An Explosion, by simulation with fine steps; of more than two tokens, and of two under a causal mask, an upper bound.
+    Arguments as of simulate(); upper at least 1e3. For two tokens explosion_probability() and gap_law() are exact."""
+    if not real(upper, "upper") >= 1e3:
+        raise ValueError(f"upper: expected a number >= 1000, from where paths explode or return at once, got {upper}")
+    rows, ensemble = _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
+                            threads).explode(_model(model), numbers(v0, name="v0"))
+    return Explosion(rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2], rows[:, 3:], _ensemble(ensemble))
+
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A network of finite width, whose layers are an attention and a feedforward block, where present.
+
+    name                       'shaped_transformer', 'shaped_attention', 'shaped_resnet', 'unshaped', 'unshaped_pre_ln',
+                               'unshaped_post_ln', or one of the interventions of the paper's figure 3, as the configuration
+                               of `widelimit sde network` names it
+    width                      n
+    gamma_squared              square of the residual weight, in [0, 1]; None: weights 1 and 1, of the unshaped networks
+    temperature                tau_0; c_plus, c_minus: slopes 1 + c / sqrt(n)
+    causal, heads              of the attention; heads divide the width
+    key_width, hidden_width    0: width / heads, width
+    gamma_squared_feedforward  of the feedforward block; None: that of the attention block
+
+    Immutable; `dataclasses.replace` makes others.
+    """
+
+    name: str
+    width: int
+    gamma_squared: float | None = None
+    temperature: float = 1
+    c_plus: float = 0
+    c_minus: float = -1
+    causal: bool = False
+    heads: int = 1
+    key_width: int = 0
+    hidden_width: int = 0
+    gamma_squared_feedforward: float | None = None
+
+    def __post_init__(self) -> None:
+        _network(self)
+
+    def limit(self) -> Model:
+        """The Model that it converges to. ArgumentError unless all its blocks are shaped."""
+        return Model(*_network(self).limit())
+
+
+def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
+                    upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Ensemble:
+    """Covariances of random networks after the layers asked for: an Ensemble, times are layer over width.
+
+    v0        covariance of the inputs, [m, m]; the width is at least m
+    layers    increasing, from at least 1; the last is the depth
+    samples   networks
+    lower, upper  bounds of the eigenvalues, as of simulate()
+    sampling  'reduced': m x m matrices of the exact distribution; 'explicit_weights': the network as written, m n^2 a block;
+              None: the first that the network takes
+
+    ArgumentError for what does not fit each other.
+    """
+    return _ensemble(_samples(network, layers, samples, seed, lower, upper, sampling,
+                              threads).sample(_network(network), numbers(v0, name="v0")))
+
+
+class Distance(NamedTuple):
+    """Kolmogorov and Smirnov's, between two samples, and the probability of a larger one where both have one distribution."""
+
+    distance: float
+    p_value: float
+
+
+class Comparison(NamedTuple):
+    """Networks and paths of their limit, at equal times and start, and Distances at the last time by the names of entries, as
+    'V00' and 'rho01', of those that ran up to it."""
+
+    networks: Ensemble
+    limit: Ensemble
+    distances: dict[str, Distance]
+
+
+def compare(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, paths: int | None = None,
+            max_step: float = 0.01, step_control: float | None = None, scheme: str | None = None, seed: int = 0,
+            threads: int = 0) -> Comparison:
+    """sample_networks() beside simulate() of the network's limit, a Comparison of up to four tokens. `paths` None: as many as
+    samples. ArgumentError unless the network is shaped."""
+    model = network.limit()
+    sampled = sample_networks(network, v0, layers, samples=samples, seed=seed, threads=threads)
+    limit = simulate(model, v0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
+                     step_control=step_control, scheme=scheme, seed=seed, threads=threads)
+    distances = {}
+    for a in range(min(sampled.covariances.shape[2], 4)):
+        for b in range(a, min(sampled.covariances.shape[2], 4)):
+            for name in ("V", "rho")[:1 if a == b else 2]:
+                first, second = (_at_the_end(ensemble, name, a, b) for ensemble in (sampled, limit))
+                if len(first) == 0 or len(second) == 0:
+                    raise _core.NumericalError("compare: no network or no path of the SDE stayed within the bounds up to the "
+                                               "horizon; take an earlier one")
+                distances[f"{name}{a}{b}"] = Distance(*_core.two_sample_test(first, second))
+    return Comparison(sampled, limit, distances)
+
+
+def _at_the_end(ensemble, name, a, b):
+    values = ensemble.covariances if name == "V" else ensemble.correlations
+    return np.ascontiguousarray(values[-1, ensemble.running[-1], a, b])
+
+
+def stopping_times(network: Network, v0: ArrayLike, layers: Sequence[int], *, gammas: Sequence[float] | None = None,
+                   temperatures: Sequence[float] | None = None, samples: int = 4096, lower: float = 1e-4, upper: float = 1e4,
+                   sampling: str | None = None, seed: int = 0, threads: int = 0) -> Numbers:
+    """When the eigenvalues of networks leave [lower, upper]: last times inside, [temperatures, gammas, samples], the horizon
+    for those that stay. gammas: residual weights, temperatures: tau_0; None: the network's own."""
+    squared = [network.gamma_squared] if gammas is None else [real(gamma, "gammas") ** 2 for gamma in gammas]
+    return np.array([[sample_networks(dataclasses.replace(network, gamma_squared=gamma_squared, temperature=temperature), v0,
+                                      layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
+                                      threads=threads).last_inside_times for gamma_squared in squared]
+                     for temperature in ([network.temperature] if temperatures is None else temperatures)])
+
+
+class Entropy(NamedTuple):
+    """Entropy in nats of the softmax rows that the attention of the next layer has: means over networks with standard errors,
+    and the expansion to first order in 1 / n, all [layers, m]; NaN where all networks have stopped."""
+
+    entropy: Numbers
+    error: Numbers
+    expansion: Numbers
+
+
+def entropy(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
+            upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Entropy:
+    """The Entropy of softmax rows against depth. Arguments as of sample_networks(); ArgumentError for networks without
+    attention or with normalisation."""
+    return Entropy(*_samples(network, layers, samples, seed, lower, upper, sampling,
+                             threads).entropies(_network(network), numbers(v0, name="v0")))
+
+
+class GradientNorms(NamedTuple):
+    """Mean squared gradients of <X_L, R>, R standard normal, over m n, with standard errors over networks: by the tokens X_0 to
+    X_L, [depth + 1], and by the parameters, {'query', 'key', 'value', 'hidden' or 'output': (values, errors)}, [depth]."""
+
+    tokens: Numbers
+    tokens_error: Numbers
+    parameters: dict[str, tuple[Numbers, Numbers]]
+
+
+def gradients(network: Network, v0: ArrayLike, depth: int, *, networks: int = 32, seed: int = 0, threads: int = 0,
+              progress: Callable[[int, int], object] | None = None) -> GradientNorms:
+    """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, run forwards and backwards. Progress, called
+    with (networks done, networks in all). Cost of a network: 4 m n^2 depth."""
+    if progress is not None:
+        check_callable("progress", progress)
+    tokens, parameters = _core.sde_gradients(_network(network), numbers(v0, name="v0"), whole(depth, "depth"),
+                                             whole(networks, "networks"), whole(seed, "seed"), whole(threads, "threads"),
+                                             progress)
+    return GradientNorms(*tokens, {name: tuple(values) for name, values in parameters.items()})
+
+
+class Law:
+    """The distribution of a number at one time, exact to 1e-8 in every probability. Made by correlation_law() and
+    gap_law(). x and p are numbers or vectors, and so are results."""
+
+    def __init__(self, law: _core.SdeLaw) -> None:
+        self._law = law
+
+    @property
+    def total_mass(self) -> float:
+        """What has not exploded."""
+        return self._law.total_mass
+
+    def cumulative(self, x: ArrayLike) -> Numbers:
+        """P(value <= x); what has exploded is above every x."""
+        return _each(self._law.cumulative, x, "x")
+
+    def density(self, x: ArrayLike) -> Numbers:
+        """The derivative of cumulative()."""
+        return _each(self._law.density, x, "x")
+
+    def quantile(self, p: ArrayLike) -> Numbers:
+        """The smallest x with cumulative(x) = p. ArgumentError unless 0 < p < total_mass."""
+        return _each(self._law.quantile, p, "p")
+
+
+def _each(function, x, name):
+    given = np.asarray(x)
+    return function(numbers(given.ravel(), name=name)).reshape(given.shape)
+
+
+def correlation_law(model: Model, rho0: float, time: float) -> Law:
+    """The Law of the correlation of two tokens under a model without attention, from rho0 in (-1, 1). ArgumentError for times
+    that are out of reach, NumericalError where no grid resolves the law."""
+    return Law(_core.sde_law(_model(model), False, real(rho0, "rho0"), real(time, "time")))
+
+
+def gap_law(model: Model, gap0: float, time: float) -> Law:
+    """The Law of the gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under full attention without ReLU, from gap0 > 0. Errors as
+    of correlation_law()."""
+    return Law(_core.sde_law(_model(model), True, real(gap0, "gap0"), real(time, "time")))
+
+
+def explosion_probability(model: Model, gap0: float) -> float:
+    """The probability that two tokens under shaped attention, with this gap, explode in finite time."""
+    return _core.sde_explosion_probability(_model(model), real(gap0, "gap0"))
+
+
+def flow(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike) -> Numbers:
+    """The flow of the drift alone, dV = b(V) dt, [times, m, m]. NumericalError where it explodes before a time."""
+    return _states(_core.sde_drift_flow(_model(model), numbers(v0, name="v0"), _times(times)))
+
+
+def commuting_limit(v0: ArrayLike, times: Sequence[float] | ArrayLike, shortcut: str = "unit") -> Numbers:
+    """V at times layer / depth of the unshaped ReLU residual network with gamma = 1 / sqrt(depth), [times, m, m]: its limits of
+    width and depth commute. shortcut: 'unit', under which variances grow as e^t, or 'variance_preserving'."""
+    known = ("unit", "variance_preserving")
+    return _states(_core.sde_commuting_limit(numbers(v0, name="v0"), _times(times),
+                                             _one_of(shortcut, "shortcut", known) == known[1]))
+
+
+def _states(found):
+    return found.reshape(-1, found.shape[1], found.shape[1])
+
+
+def _times(times):
+    return numbers(times, name="times").ravel().tolist()
+
+
+def _slopes(c_plus, c_minus):
+    return real(c_plus, "c_plus"), real(c_minus, "c_minus")
+
+
+def _model(model):
+    if not isinstance(model, Model):
+        raise TypeError(f"model: expected sde.Model, got {model!r}")
+    return _core.SdeModel(*(real(getattr(model, name), name) for name in (
+        "relu_drift", "attention_drift", "linear_noise", "attention_noise", "c_plus", "c_minus")), bool(model.causal))
+
+
+def _network(network):
+    if not isinstance(network, Network):
+        raise TypeError(f"network: expected sde.Network, got {network!r}")
+    one = network
+    return _core.SdeNetwork(
+        one.name, whole(one.width, "width"), None if one.gamma_squared is None else real(one.gamma_squared, "gamma_squared"),
+        real(one.temperature, "temperature"), _slopes(one.c_plus, one.c_minus), one.causal, whole(one.heads, "heads"),
+        whole(one.key_width, "key_width"), whole(one.hidden_width, "hidden_width"),
+        None if one.gamma_squared_feedforward is None else real(one.gamma_squared_feedforward, "gamma_squared_feedforward"))
+
+
+def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed, threads):
+    _model(model)
+    known = ("geometric", "euler_maruyama", "euler_maruyama_dense")
+    chosen = known[model.causal and model.attention_drift > 0] if scheme is None else _one_of(scheme, "scheme", known)
+    return _core.SdePaths(_times(times), real(max_step, "max_step"),
+                          None if step_control is None else real(step_control, "step_control"), chosen, real(lower, "lower"),
+                          real(upper, "upper"), whole(paths, "paths"), whole(seed, "seed"), whole(threads, "threads"))
+
+
+def _samples(network, layers, samples, seed, lower, upper, sampling, threads):
+    _network(network)
+    known = ("reduced", "explicit_weights")
+    # Post-LN has no reduction.
+    chosen = known[network.name == "unshaped_post_ln"] if sampling is None else _one_of(sampling, "sampling", known)
+    return _core.SdeNetworks(integers(layers, "layers"), whole(samples, "samples"), whole(seed, "seed"), real(lower, "lower"),
+                             real(upper, "upper"), chosen == known[1], whole(threads, "threads"))
+
+
+def _one_of(value, name, known):
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return value
