@@ -5,11 +5,14 @@
 #include "derivatives.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
+#include "heads.hpp"
 #include "inference.hpp"
 #include "kernels.hpp"
 #include "models.hpp"
 #include "networks.hpp"
 #include "positions.hpp"
+#include "propagation.hpp"
+#include "sde.hpp"
 #include "shared_function.hpp"
 #include "widelimit/version.hpp"
 
@@ -29,4 +32,8 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_calibration(module);
   widelimit::python::bind_models(module);
   widelimit::python::bind_finite(module);
+  widelimit::python::bind_propagation(module);
+  widelimit::python::bind_repeated_blocks(module);
+  widelimit::python::bind_heads(module);
+  widelimit::python::bind_sde(module);
 }

@@ -8,7 +8,7 @@
 Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax, predict` (docs/python.md).
 """
 
-from . import experimental, layers, predict, stax
+from . import experimental, heads, layers, predict, propagation, sde, stax
 from ._calibration import Calibration, CalibrationBin, calibration, class_probabilities, probability_scale
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
                     NumericalError, Preprocessing, Regression, __version__)
@@ -26,6 +26,7 @@ __all__ = [
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
     "__version__", "batch", "calibration", "check_limit", "class_probabilities", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
-    "gram_jvp", "gram_number_vjp", "gram_vjp",
-    "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict", "probability_scale", "search", "stax", "taylor_expand",
+    "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
+    "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
+    "probability_scale", "propagation", "sde", "search", "stax", "taylor_expand",
 ]

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 import widelimit as nt
-from widelimit import layers, predict, stax
+from widelimit import heads, layers, predict, propagation, sde, stax
 
 RANDOM = np.random.default_rng(0)
 
@@ -64,6 +64,30 @@ def kernels(name):
     return functions[name]
 
 
+def signals(name):
+    parameters = propagation.Parameters(tokens=64)
+    block, start = parameters.block(), propagation.start_gram(24, 1, 0.2)
+    functions = {"propagate": lambda: propagation.propagate(block, start, 400),
+                 "layer_gradients": lambda: propagation.layer_gradients(block, start, 100),
+                 "sample_block": lambda: propagation.sample_block(block, start, 8, width=256, networks=200),
+                 "simulate_trajectory": lambda: propagation.simulate_trajectory(parameters, 64, width=256, networks=200),
+                 "phase_diagram": lambda: propagation.phase_diagram(parameters, ("alpha", np.linspace(0.1, 0.9, 20)),
+                                                                    ("sigma_w", np.linspace(0.2, 4, 2000)), causal=True)}
+    return functions[name]
+
+
+def theories(name):
+    prior, model, network = heads.Prior.spikes(4, 10), sde.transformer(0.25), sde.Network("shaped_transformer", 256, 0.25)
+    v0 = sde.start(8)
+    functions = {"heads.flow": lambda: heads.flow("softmax1", prior, 5, 4, starts=9),
+                 "heads.sgd": lambda: heads.sgd("softmax1", prior, 5, 4, 10_000, 100, form="vector"),
+                 "heads.bayes_risk": lambda: heads.bayes_risk(prior, 5, 10**9),
+                 "sde.simulate": lambda: sde.simulate(model, v0, [1], paths=10**6),
+                 "sde.sample_networks": lambda: sde.sample_networks(network, v0, [256], samples=10**6),
+                 "sde.gradients": lambda: sde.gradients(network, v0, 64, networks=100)}
+    return functions[name]
+
+
 def regression(name):
     matrix, y = positive(2500), RANDOM.normal(size=(2500, 1))
     if name == "fit":
@@ -108,6 +132,9 @@ CALLS = [("FiniteNetwork", parameters), ("FiniteNetwork.__call__", finite, "__ca
          ("FiniteNetwork.jacobian", finite, "jacobian"), ("FiniteNetwork.ntk", finite, "ntk"),
          *[(name, empirical, name) for name in ("apply_fn", "empirical_ntk_fn", "linearize", "monte_carlo_kernel_fn")],
          *[(name, kernels, name) for name in ("gram", "gram_vjp", "gram_diagonal_vjp", "position_covariances", "explain", "check_limit")],
+         *[(name, signals, name) for name in ("propagate", "layer_gradients", "sample_block", "simulate_trajectory", "phase_diagram")],
+         *[(name, theories, name) for name in ("heads.flow", "heads.sgd", "heads.bayes_risk", "sde.simulate", "sde.sample_networks",
+                                               "sde.gradients")],
          ("Model.fit", model, "fit"), ("Model.samples", model, "samples"), ("Regression.fit", regression, "fit"),
          ("Regression.covariance", regression, "covariance"), ("GradientFlow.fit", flow), ("Preprocessing.fit", whitening),
          *[(name, prediction, name) for name in ("gp_inference", "gradient_descent_mse", "max_learning_rate")]]

@@ -5,9 +5,10 @@ import inspect
 import pytest
 
 import widelimit
-from widelimit import experimental, layers, predict, stax
+from widelimit import experimental, heads, layers, predict, propagation, sde, stax
 
-MODULES = {"widelimit": widelimit, "stax": stax, "predict": predict, "layers": layers, "experimental": experimental}
+MODULES = {"widelimit": widelimit, "stax": stax, "predict": predict, "layers": layers, "experimental": experimental,
+           "heads": heads, "propagation": propagation, "sde": sde}
 
 
 def public_callables():

@@ -8,6 +8,35 @@ import pytest
 FOLDER = pathlib.Path(__file__).parent.parent.parent / "examples" / "python"
 
 
+def check_attention_images(scope):
+    assert min(max(values) for values in scope["accuracy"].values()) > 0.2
+    assert scope["model"].prior_samples(scope["path"], 5).shape == (5, 25, 10)
+
+
+def check_signal_propagation(scope):
+    cosines = {label: trajectory.cosine[-1] for label, trajectory in scope["measured"].items()}
+    assert cosines["ordered"] > cosines["critical"] > cosines["chaotic"]
+    assert scope["lines"].angle and scope["lines"].gradient
+    assert scope["behind"].grams.shape == (5, 8, 8)
+
+
+def check_head_specialisation(scope):
+    assert scope["path"].loss[-1] < scope["path"].loss[0]
+    assert scope["risk"].value < scope["trained"].loss
+    assert scope["both"].largest_difference_m < 0.5
+    assert scope["best"].relevant > scope["found"].relevant - 0.05
+
+
+def check_covariance_sde(scope):
+    assert scope["both"].distances["rho01"].p_value > 1e-4
+    assert len(scope["gradients"]) == 3
+    assert abs((scope["sampled"] < scope["law"].quantile(0.5)).mean() - 0.5) < 0.04
+
+
+CHECKS = {"attention_images": check_attention_images, "signal_propagation": check_signal_propagation,
+          "head_specialisation": check_head_specialisation, "covariance_sde": check_covariance_sde}
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_the_notebook_runs(path):
     matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
@@ -17,5 +46,4 @@ def test_the_notebook_runs(path):
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), f"{path.name} cell {k}", "exec"), scope)
     matplotlib.pyplot.close("all")
-    assert min(max(values) for values in scope["accuracy"].values()) > 0.2
-    assert scope["model"].prior_samples(scope["path"], 5).shape == (5, 25, 10)
+    CHECKS[path.stem](scope)
