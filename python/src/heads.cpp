@@ -115,7 +115,7 @@ struct HeadFlows {
   auto run(const Compute& compute) const {
     return run_interruptibly([&](std::stop_token stop) {
       specialization::TrainingSetup with_run = setup;
-      with_run.flow.run = control_of(setup.flow.run.threads, progress, std::move(stop));
+      with_run.flow.run = run_control_of(setup.flow.run.threads, progress, std::move(stop));
       return compute(with_run);
     });
   }
@@ -202,7 +202,7 @@ struct HeadSgd {
   auto run(const Compute& compute) const {
     return run_interruptibly([&](std::stop_token stop) {
       specialization::SgdSetup with_run = setup;
-      with_run.options.run = control_of(setup.options.run.threads, progress, std::move(stop));
+      with_run.options.run = run_control_of(setup.options.run.threads, progress, std::move(stop));
       return compute(with_run);
     });
   }
@@ -268,7 +268,7 @@ nb::tuple first_times_of(const std::string& activation, const Prior& prior, Inde
                                    .stop_gradient = stop_gradient,
                                    .symmetry = symmetry_of(closed)};
   const auto found = run_interruptibly([&](std::stop_token stop) {
-    flows.run = control_of(threads, {}, std::move(stop));
+    flows.run = run_control_of(threads, {}, std::move(stop));
     return features ? feature_split_times(flows, eta, seed) : head_split_time(flows, eta, seed);
   });
   constexpr const char* ends[] = {"specialised", "rest", "tau"};
@@ -281,7 +281,7 @@ nb::tuple first_times_of(const std::string& activation, const Prior& prior, Inde
 nb::tuple bayes_risk_of(const Prior& prior, Index tokens, Index samples, std::uint64_t seed, int threads,
                         const ProgressFunction& progress) {
   const auto risk = run_interruptibly([&](std::stop_token stop) {
-    return bayes_risk(prior, tokens, samples, seed, control_of(threads, progress, std::move(stop)));
+    return bayes_risk(prior, tokens, samples, seed, run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(risk.risk, risk.standard_error);
 }
@@ -312,7 +312,7 @@ nb::tuple escape_rates_of(const std::tuple<double, double, double, double, doubl
 nb::tuple split_rate_of(const std::string& activation, Index tokens, Index heads, double nu1, double nu2,
                         std::optional<Index> samples, std::uint64_t seed, int threads) {
   const auto rate = run_interruptibly([&](std::stop_token stop) {
-    const RunControl run = control_of(threads, {}, std::move(stop));
+    const RunControl run = run_control_of(threads, {}, std::move(stop));
     const HeadActivation kind = head_activation_of(activation);
     return samples ? split_rate_by_sampling(kind, tokens, heads, nu1, nu2, *samples, seed, run)
                    : split_rate_by_quadrature(kind, tokens, heads, nu1, nu2, 81, 9, run);

@@ -184,7 +184,7 @@ nb::tuple diagram_of(const Parameters& parameters, const AxisTuple& x, const Axi
   auto diagram = run_interruptibly([&](std::stop_token stop) {
     return propagation::phase_diagram(parameters, axis_of(x), axis_of(y),
                                       exponent_options(depth, causal, one_block),
-                                      control_of(threads, progress, std::move(stop)));
+                                      run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(array_of(std::move(diagram.lambda_a)), array_of(std::move(diagram.lambda_g)));
 }

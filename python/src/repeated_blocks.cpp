@@ -53,13 +53,13 @@ nb::tuple propagated(const Network& block, const ArrayLikeObject& start, Index d
                      const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return arrays_of_tokens(run_interruptibly([&](std::stop_token stop) {
-    return propagation::propagate(block, gram, depth, control_of(threads, progress, std::move(stop)));
+    return propagation::propagate(block, gram, depth, run_control_of(threads, progress, std::move(stop)));
   }));
 }
 
 std::optional<double> collapsed_norm_of(const Network& block, Index tokens, int threads) {
   return run_interruptibly([&](std::stop_token stop) {
-    return propagation::collapsed_norm(block, tokens, control_of(threads, {}, std::move(stop)));
+    return propagation::collapsed_norm(block, tokens, run_control_of(threads, {}, std::move(stop)));
   });
 }
 
@@ -69,7 +69,7 @@ nb::tuple block_exponents_of(const Network& block, Index tokens, Index depth,
                              const ProgressFunction& progress) {
   const auto found = run_interruptibly([&](std::stop_token stop) {
     return propagation::block_exponents(block, tokens, depth, start_norm,
-                                        control_of(threads, progress, std::move(stop)));
+                                        run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(found.start_norm, found.at_fixed_point, pair_of(found.norm), pair_of(found.angle),
                         pair_of(found.last_angle), pair_of(found.gradient));
@@ -79,7 +79,8 @@ nb::list layer_gradients_of(const Network& block, const ArrayLikeObject& start, 
                             const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return tuples_of_layers(run_interruptibly([&](std::stop_token stop) {
-    return propagation::layer_gradients(block, gram, depth, control_of(threads, progress, std::move(stop)));
+    return propagation::layer_gradients(block, gram, depth,
+                                        run_control_of(threads, progress, std::move(stop)));
   }));
 }
 
@@ -92,7 +93,7 @@ nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, I
       .width = width, .networks = networks, .heads = {.count = heads}, .seed = seed};
   const auto sampled = run_interruptibly([&](std::stop_token stop) {
     return propagation::sample_block(block, gram, depth, options,
-                                     control_of(threads, progress, std::move(stop)));
+                                     run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(arrays_of_tokens(sampled.tokens), tuples_of_layers(sampled.gradients));
 }

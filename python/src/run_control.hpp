@@ -26,7 +26,7 @@ inline std::function<void(std::ptrdiff_t, std::ptrdiff_t)> locked(const Progress
   };
 }
 
-inline RunControl control_of(int threads, const ProgressFunction& progress, std::stop_token stop) {
+inline RunControl run_control_of(int threads, const ProgressFunction& progress, std::stop_token stop) {
   return {.threads = threads, .stop = std::move(stop), .progress = locked(progress)};
 }
 

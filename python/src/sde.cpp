@@ -175,8 +175,8 @@ struct SdeNetworks {
   }
 };
 
-void make_networks(SdeNetworks* self, const std::vector<Index>& layers, Index samples, std::uint64_t seed,
-                   double lower, double upper, bool explicit_weights, int threads) {
+void make_sde_networks(SdeNetworks* self, const std::vector<Index>& layers, Index samples, std::uint64_t seed,
+                       double lower, double upper, bool explicit_weights, int threads) {
   using covariance_sde::NetworkSampling;
   new (self) SdeNetworks{
       {.layers = layers,
@@ -212,7 +212,7 @@ nb::tuple entropies(const SdeNetworks& networks, const NetworkSpec& network, con
   for (Index time = 0; time < layers; ++time) {
     const auto rows = run_interruptibly([&](std::stop_token stop) {
       return covariance_sde::softmax_entropy(network, ensemble, time, networks.options.seed,
-                                             control_of(networks.options.threads, {}, std::move(stop)));
+                                             run_control_of(networks.options.threads, {}, std::move(stop)));
     });
     for (Index a = 0; a < m; ++a) {
       values(time, a) = rows[static_cast<std::size_t>(a)].value;
@@ -233,7 +233,7 @@ nb::tuple gradients_of(const NetworkSpec& network, const ArrayLikeObject& v0, In
                                           {.depth = depth,
                                            .networks = networks,
                                            .seed = seed,
-                                           .run = control_of(threads, progress, std::move(stop))});
+                                           .run = run_control_of(threads, progress, std::move(stop))});
   });
   const auto same = [](const numerics::Estimate& estimate) { return estimate; };
   nb::dict parameters;

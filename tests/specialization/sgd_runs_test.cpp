@@ -62,6 +62,6 @@ TEST_CASE("sgd runs: a wide SGD follows the flow beside it") {
 TEST_CASE("sgd runs: SGD must be recorded at steps of the flow") {
   const auto points = sgd_from_random_start(small_setup(SgdForm::gram));
   CHECK(flow_steps_at(points, 0.1) == std::vector<Index>{0, 5, 10, 15, 20});
-  CHECK(testing::error_message<ArgumentError>([&] { return flow_steps_at(points, 0.3).size(); }) ==
+  CHECK(widelimit::testing::error_message<ArgumentError>([&] { return flow_steps_at(points, 0.3).size(); }) ==
         "SGD is recorded at tau = 0.5, which is no multiple of the flow's step 0.3; change records or step");
 }
