@@ -66,6 +66,7 @@ class NetworkSearch {
     const TrialRow& best = best_row();
     draw(best, interrupt);
     fmt::print("best of {} trials: {}\n", rows_.size(), text_of(best.values, best.score));
+    fmt::print("{}", edges_text(best.values));
     return space_.network_with(best.values);
   }
 
@@ -134,6 +135,25 @@ class NetworkSearch {
     std::string text = fmt::format("{} {:.6g}", criterion_name(criterion_), score);
     for (std::size_t i = 0; i < values.size(); ++i)
       text += fmt::format(", {} = {:.6g}", space_.parameters()[i].name, values[i]);
+    return text;
+  }
+
+  /// A line for each parameter that lies at an end of its range, beyond which a better network may be.
+  [[nodiscard]] std::string edges_text(const std::vector<double>& values) const {
+    constexpr double near = 1e-3;  // Of the range.
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const gp::SearchParameter& parameter = space_.parameters()[i];
+      const auto place = [&](double value) {
+        return parameter.scale == gp::SearchScale::logarithmic ? std::log(value) : value;
+      };
+      const double low = place(parameter.lower), high = place(parameter.upper), at = place(values[i]);
+      for (const bool is_upper : {false, true})
+        if (std::abs(at - (is_upper ? high : low)) <= near * (high - low))
+          text += fmt::format("{} = {:.6g} is the {} end of its range: a {} value may be better\n",
+                              parameter.name, values[i], is_upper ? "upper" : "lower",
+                              is_upper ? "larger" : "smaller");
+    }
     return text;
   }
 

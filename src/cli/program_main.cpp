@@ -11,6 +11,7 @@
 #include <new>
 
 #include "cli/machine_facts.hpp"
+#include "cli/similar_name.hpp"
 #include "cli/standard_output.hpp"
 #include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
@@ -60,6 +61,23 @@ std::string unknown_command(const CLI::App& program) {
   return fmt::format("{}{}: no such command; there are {}", path, words.front(), names);
 }
 
+/// The options that unknown ones were probably meant to be: other spellings (--regularizer) and slips.
+std::string meant_options(const CLI::App& program) {
+  const CLI::App* last = &program;
+  while (!last->get_subcommands().empty()) last = last->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : last->get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  std::string text;
+  for (const std::string& word : last->remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string given = word.substr(0, word.find('='));
+    if (const auto meant = similar_name(given, known))
+      text += fmt::format("; {} is no option of this command, did you mean {}?", given, *meant);
+  }
+  return text;
+}
+
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
@@ -78,7 +96,9 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);
     const std::string unknown = unknown_command(program);
-    return fail(fmt::format("{} (see --help)", unknown.empty() ? error.what() : unknown), wrong_usage);
+    return fail(
+        fmt::format("{}{} (see --help)", unknown.empty() ? error.what() : unknown, meant_options(program)),
+        wrong_usage);
   } catch (const Cancelled& error) {
     return fail(stop_message(program, error.what()), Interrupt::exit_code());
   } catch (const std::bad_alloc&) {

@@ -103,5 +103,14 @@ TEST_CASE("files: what does not fit the inputs names the network's file, and the
                              "axis), got one axis of size 5\n");
 }
 
+TEST_CASE("usage: other spellings and slips name the option that was meant") {
+  const auto errors = [](const char* arguments) { return run_program(arguments).errors; };
+  CHECK(errors("gp --network fcn --data sample --regularizer 0.1")
+            .find("--regularizer is no option of this command, did you mean --regulariser?") !=
+        std::string::npos);
+  CHECK(errors("gp --netwrok fcn --data sample").find("did you mean --network?") != std::string::npos);
+  CHECK(errors("gp --network fcn --data sample --colour=red").find("did you mean") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace widelimit::testing

@@ -10,6 +10,9 @@ from ._live import LiveFlow, library_of, real
 
 def regularised(kernel, diag_reg, diag_reg_absolute_scale):
     """The matrix plus diag_reg on its diagonal, relative to the mean diagonal unless told otherwise."""
+    if np.ndim(diag_reg) != 0:
+        raise TypeError(f"diag_reg: expected one number for the whole diagonal, got shape {np.shape(diag_reg)}: add other "
+                        "numbers to the kernel, k_train_train + diag(numbers)")
     library = library_of(kernel, diag_reg)
     if library is not None:
         kernel, added = library.array(kernel), library.array(diag_reg)

@@ -40,6 +40,8 @@ def as_covariance(matrices, shape):
 
 def kernel_array(kernel, name):
     """An array with pairs of axes."""
+    if hasattr(kernel, "nngp") and hasattr(kernel, "ntk"):
+        raise TypeError(f"{name}: expected an array, got a {type(kernel).__name__} of two kernels: give its .ntk or .nngp")
     kernel = real(kernel, name)
     if kernel.ndim < 2 or kernel.ndim % 2:
         raise ValueError(f"{name}: expected an array [n, n', ...] with an even number of axes, got shape {kernel.shape}")
@@ -76,6 +78,9 @@ class Targets:
             raise ValueError(f"trace_axes={trace_axes!r}: expected axes of y_train, which has shape {self.y.shape}")
         self.trace_axes = axes
         self._axes = sorted(axis % self.y.ndim - self.y.ndim for axis in axes)
+        if self.y.ndim == 1 and axes:
+            raise ValueError(f"y_train: expected [n, ..., outputs], got shape {tuple(self.y.shape)}: give y_train[:, None], or "
+                             "trace_axes=() if kernels have all its axes")
         self.kernel_shape = tuple(size for axis, size in enumerate(self.y.shape) if axis - self.y.ndim not in self._axes)
 
     @property
