@@ -6,6 +6,7 @@
 
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
+#include "widelimit/index.hpp"
 
 namespace widelimit::gp {
 
