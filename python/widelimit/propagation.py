@@ -398,7 +398,7 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
     width, networks  channels, and how many networks (at least 2)
     seed             equal seeds give equal bits for any number of threads
 
-    Progress counts networks. Cost of a network and block: some (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
+    Progress counts networks, and Ctrl-C is heard between them. Cost of a network and block: some (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
     """
     q, cosine = _core.simulate_trajectory(_made(parameters), whole(depth, "depth"), real(q0, "q0"), real(c0, "c0"),
                                           _drawn(width, networks, causal, seed, threads, progress))

@@ -16,6 +16,17 @@ def program_json(*arguments):
     return json.loads(printed)
 
 
+def program_file(folder, *arguments):
+    """What a command writes to --out FILE.json: its table, with the summary beside it."""
+    program = os.environ.get("WIDELIMIT_PROGRAM")
+    if not program:
+        pytest.skip("WIDELIMIT_PROGRAM, the program, is not set")
+    file = folder / "printed.json"
+    subprocess.run([program, *map(str, arguments), "--out", str(file)], check=True, capture_output=True)
+    document = json.loads(file.read_text())
+    return {**document, **document.get("summary", {})}
+
+
 def column(table, name):
     """One column of a command's table."""
     place = table["columns"].index(name)

@@ -95,7 +95,10 @@ def test_phase_diagram_and_lines_are_those_of_the_program():
     assert asked[-1] == (3, 3)
     lines = propagation.critical_lines(SMALL, ("alpha_M", 0.1, 0.9), ("sigma_w", 0.5, 4), depth=6)
     for curves, name in ((lines.angle, "lambda_a_zero"), (lines.gradient, "lambda_g_zero")):
-        assert [curve.points.tolist() for curve in curves] == [curve["points"] for curve in printed[name]]
+        assert len(curves) == len(printed[name])
+        # The program's last value of an axis is rounded.
+        for curve, expected in zip(curves, printed[name]):
+            np.testing.assert_allclose(curve.points, expected["points"], rtol=1e-12)
         for alpha_M, sigma_w in curves[0].points[::10]:
             on_line = propagation.exponents(dataclasses.replace(SMALL, alpha_M=alpha_M, sigma_w=sigma_w), 6)
             assert abs(on_line.lambda_a if name == "lambda_a_zero" else on_line.lambda_g) < 1e-9
