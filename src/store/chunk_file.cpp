@@ -69,8 +69,11 @@ class OpenFile {
 /// Makes the folders that are missing, each of which is on the disk before something is put into it.
 void make_folders(const fs::path& folder) {
   std::error_code error;
-  if (folder.empty() || fs::is_directory(folder, error)) return;
-  if (fs::exists(folder, error))
+  if (folder.empty()) return;
+  // Asked once: another process may make the folder between two questions.
+  const fs::file_status found = fs::status(folder, error);
+  if (fs::is_directory(found)) return;
+  if (fs::exists(found))
     throw DataError(fmt::format(
         "{}: expected a folder of the store, found a file, pipe or device: remove it, and run again",
         folder.string()));
