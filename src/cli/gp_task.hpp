@@ -67,7 +67,8 @@ struct GpTask {
   std::optional<GpSet<Scalar>> validation;  ///< With targets.
   GpSet<Scalar> test;
   GpFaces test_faces;
-  nlohmann::ordered_json missing = {};  ///< What was done about missing cells of tables, for results.json; else null.
+  nlohmann::ordered_json missing =
+      {};  ///< What was done about missing cells of tables, for results.json; else null.
   nlohmann::ordered_json preparation = {};  ///< What was done to the inputs before, for who prepares others.
 };
 

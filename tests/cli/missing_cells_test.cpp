@@ -167,7 +167,7 @@ TEST_CASE("--missing: cells are an error unless it says else; targets and names 
   has(error_of(lacking, "--target t --missing mean"), "line 5: column 't': expected a value, found none\n");
   has(error_of(rows, "--target t --missing median", 2), "--missing");
   has(error_of("a,b,t\n,1,1.5\n,2,2.5\n,3,3.5\n,4,4.5\n,5,5.5\n", "--target t --missing mean"),
-      "column 'a': none of the 3 training rows has a value; leave the column out with --ignore 'a'");
+      "column 'a': none of the 4 training rows has a value; leave the column out with --ignore 'a'");
   // Words that stand for nothing among numbers are categories among texts.
   has(error_of("a,t\nNA,1.5\nred,2.5\nNA,3.5\nred,4.5\nNA,5.5\n", "--target t --missing mean", 0), "");
   has(error_of("a,t\n1,1.5\nNA,2.5\n3,3.5\nNA,4.5\n5,5.5\n", "--target t"), "expected a value, found 'NA'");

@@ -56,14 +56,14 @@ TEST_CASE("explosion: shares are counted by time, times the probability to explo
 
 TEST_CASE("explosion: shares of simulated paths are those of the exact law") {
   const SdeModel model = attention_model(ResidualWeights::shaped(0.25), 1);
-  const Matrix<double> v0 = tokens_of_gap(2);
+  const Matrix<double> v0 = tokens_of_gap(0.9);
   SimulationOptions options;
   options.times = {0.5, 1};
   options.step_control = 0.005;
   options.bounds.upper = 1e6;
   options.paths = 2048;
   for (const ExplosionShare& share : explosion_shares(model, v0, simulate(model, v0, options))) {
-    const double exact = 1 - gap_distribution(model, 2, share.time).total_mass();
+    const double exact = 1 - gap_distribution(model, 0.9, share.time).total_mass();
     const double width = share.interval.upper - share.interval.lower;
     CHECK(exact > share.interval.lower - width / 2);
     CHECK(exact < share.interval.upper + width / 2);

@@ -36,8 +36,11 @@ TEST_CASE("first times: the first value above the bound counts, and is kept") {
 }
 
 TEST_CASE("first times: heads that start smaller specialise later") {
-  const TimedFlows flows = small_flows();
-  const FirstTimes early = head_split_time(flows, 1, 1), late = head_split_time(flows, 1e-3, 1);
+  TimedFlows flows = small_flows();
+  flows.activation = HeadActivation::bayes;
+  flows.dimension = 1000;
+  flows.step = 0.2;
+  const FirstTimes early = head_split_time(flows, 1, 1), late = head_split_time(flows, 1e-2, 1);
   REQUIRE(early.all());
   REQUIRE(late.all());
   CHECK(early.end == RunEnd::specialised);
