@@ -1,8 +1,11 @@
 """Functions of JAX among the arguments: they compute in single precision unless they are told not to."""
 
 import importlib
+import inspect
 import sys
 from contextlib import nullcontext
+
+import numpy as np
 
 
 def double_precision():
@@ -49,3 +52,14 @@ def refuse_traced(name, *values):
         raise NotImplementedError(f"{name}: expected arrays and numbers outside of functions that JAX transforms (jit, "
                                   "grad, vmap): take the transformation away; kernel_fn, apply_fn and predict_fn can be "
                                   "transformed by what they are called with")
+
+
+def called_back(function, shape, dtype, *arrays):
+    """function(*arrays), an array of a shape and an element type, in a function that JAX compiles: called when that runs."""
+    import jax
+
+    # Versions before 0.4.34 go through a batch one by one without being told.
+    takes_method = "vmap_method" in inspect.signature(jax.pure_callback).parameters
+    options = {"vmap_method": "sequential"} if takes_method else {}
+    return jax.pure_callback(lambda *given: np.asarray(function(*(np.asarray(array) for array in given)), dtype),
+                             jax.ShapeDtypeStruct(shape, dtype), *arrays, **options)

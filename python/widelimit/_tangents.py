@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 from operator import index
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import numbers
+from ._arrays import numbers, whole
 from ._caller import caller_of
+from ._empirical import JaxFunction, contracted, function_of_jax
 from ._named import by_name
 
 _Function = Callable[..., Any]
@@ -39,17 +40,28 @@ class NtkImplementation(IntEnum):
     STRUCTURED_DERIVATIVES = 3
 
 
-def _finite_functions(apply_fn):
-    functions = getattr(apply_fn, "__self__", None)
-    if not hasattr(functions, "apply_fn"):
-        raise NotImplementedError("expected the apply_fn of a network of widelimit.stax; other functions need automatic "
-                                  "differentiation: use torch.func or jax.jacobian")
-    return functions
+def _functions_of(f):
+    """What computes kernels of a function: of the apply_fn of a network of this package itself, else JAX."""
+    from .stax._finite import FiniteFunctions
+
+    functions = getattr(f, "__self__", None)
+    return functions if isinstance(functions, FiniteFunctions) else function_of_jax(f)
+
+
+class _KernelAxes(NamedTuple):
+    """Axes of outputs over which kernels are averaged, and of which they have the diagonal."""
+
+    trace: Any
+    diagonal: Any
+
+    def are_usual(self):
+        return tuple(np.atleast_1d(self.trace)) in ((-1,), (1,)) and np.size(self.diagonal) == 0
 
 
 def _wanted(get):
     """What is asked for: 'nngp' or 'ntk', or a tuple of them; None: both."""
-    wanted = ("nngp", "ntk") if get is None else get if isinstance(get, str) else tuple(get if np.iterable(get) else ())
+    wanted = ("nngp", "ntk") if get is None else get.lower() if isinstance(get, str) else tuple(
+        name.lower() if isinstance(name, str) else name for name in (get if np.iterable(get) else ()))
     if not set(_names(wanted)) or not set(_names(wanted)) <= {"nngp", "ntk"}:
         raise ValueError(f"get: expected 'nngp', 'ntk', a tuple of them or None, got {get!r}")
     return wanted
@@ -71,24 +83,40 @@ def _one_key(name, apply_fn_kwargs):
 
 def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                         implementation: Any = None) -> _Function:
-    """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width, averaged over its outputs.
+    """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width.
 
     f is the apply_fn of a network of widelimit.stax, params what its init_fn gives, x1 [n1, ..., C], x2 [n2, ..., C] or None;
-    get: 'nngp', 'ntk', a tuple of them or None for both. Kernels are arrays [n1, n2]. trace_axes: (-1,), diagonal_axes: (),
-    others raise NotImplementedError; vmap_axes and implementation change nothing. ValueError for shapes that do not fit.
+    or any function f(params, x, **apply_fn_kwargs) of trees of arrays that JAX differentiates. get: 'nngp', 'ntk', a tuple of
+    them or None for both.
+
+    trace_axes     axes of outputs over which a kernel is averaged: (-1,) gives arrays [n1, n2] of outputs [n, outputs]
+    diagonal_axes  axes of which it has the diagonal alone: with trace_axes=() and diagonal_axes=(-1,) it is [n1, n2, outputs]
+    Others stand twice, as in neural-tangents: trace_axes=() gives [n1, n2, outputs, outputs]. vmap_axes and implementation
+    change nothing. ValueError for axes that there are not and shapes that do not fit.
 
     apply_fn_kwargs are those of apply_fn: `rng`, a key, for networks with Dropout. As in neural-tangents equal x1 and x2
-    count as one batch, in which dropout draws once an input; for different ones it draws anew."""
-    if tuple(trace_axes) not in ((-1,), (1,)) or tuple(diagonal_axes) != ():
-        raise NotImplementedError("empirical kernels: expected trace_axes=(-1,) and no diagonal_axes")
-    functions = _finite_functions(f)
+    count as one batch, in which dropout draws once an input; for different ones it draws anew. Of functions of JAX a pair
+    (a tuple) is one for each batch."""
+    functions, axes = _functions_of(f), _KernelAxes(trace_axes, diagonal_axes)
 
     def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
-        wanted, rng = _wanted(get), _one_key("empirical_kernel_fn", apply_fn_kwargs)
-        found = {name: functions.empirical(params, x1, x2, name, rng) for name in _names(wanted)}
+        wanted = _wanted(get)
+        if isinstance(functions, JaxFunction):
+            return by_name("EmpiricalKernel", wanted, {name: functions.kernel(name, params, x1, x2, axes, apply_fn_kwargs)
+                                                       for name in _names(wanted)})
+        rng = _one_key("empirical_kernel_fn", apply_fn_kwargs)
+        found = {name: _own_kernel(functions, axes, params, x1, x2, name, rng) for name in _names(wanted)}
         return by_name("EmpiricalKernel", wanted, caller_of(x1, x2, params).give(found, "own"))
 
     return kernel_fn
+
+
+def _own_kernel(functions, axes, params, x1, x2, name, rng):
+    if axes.are_usual() and not functions.has_positions(x1):
+        return functions.empirical(params, x1, x2, name, rng)
+    sides = functions.sides(params, x1, x2, name, rng)
+    left, right = sides[0], sides[-1]
+    return contracted(left, right, axes) if name == "ntk" else contracted(left[..., None], right[..., None], axes)
 
 
 def empirical_nngp_fn(f: _Function, trace_axes: _Axes = (-1,),
@@ -119,6 +147,9 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
 
     one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
     counts = _counts(n_samples)
+    is_of_jax = isinstance(_functions_of(apply_fn), JaxFunction)
+    if is_of_jax:
+        return _means_of_jax(init_fn, one, key, counts, n_samples)
     seed = seed_of(key)
 
     def means(x1, x2, wanted):
@@ -144,6 +175,34 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
     return kernel_fn
 
 
+def _means_of_jax(init_fn, one, key, counts, n_samples):
+    """monte_carlo_kernel_fn() of functions of JAX."""
+    import jax
+
+    key = jax.random.PRNGKey(key) if isinstance(key, int) else key
+
+    def means(x1, x2, wanted, kwargs):
+        names = _names(wanted)
+        sums = dict.fromkeys(names, 0.0)
+        shape = jax.tree_util.tree_map(np.shape, x1)
+        for draw in range(counts[-1]):
+            init_key, apply_key = jax.random.split(jax.random.fold_in(key, draw))
+            _, params = init_fn(init_key, shape)
+            for name in names:
+                sums[name] = jax.tree_util.tree_map(lambda new, old: new + old, one(
+                    x1, x2, name, params, rng=apply_key, **kwargs), sums[name]) if draw else one(
+                        x1, x2, name, params, rng=apply_key, **kwargs)
+            if draw + 1 in counts:
+                yield by_name("MonteCarloKernel", wanted, {
+                    name: jax.tree_util.tree_map(lambda total: total / (draw + 1), sums[name]) for name in names})
+
+    def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
+        found = means(x1, x2, _wanted(get), apply_fn_kwargs)
+        return found if hasattr(n_samples, "__iter__") else next(found)
+
+    return kernel_fn
+
+
 def _counts(n_samples):
     """Numbers of networks after which a mean is given."""
     try:
@@ -156,18 +215,21 @@ def _counts(n_samples):
 
 
 def _expansion(name, f, params, degree):
-    from .stax._finite import only_part
-
-    functions = _finite_functions(f)
-    origin = [np.array(numbers(only_part(params), name="params"))]
+    functions = _functions_of(f)
+    if isinstance(functions, JaxFunction):
+        return functions.expanded(params, degree)
+    if degree > 1:
+        raise NotImplementedError(f"{name}: degree={degree}: expected 0 or 1 for the apply_fn of a network of "
+                                  "widelimit.stax, which has first derivatives; functions of JAX are expanded to any degree")
 
     def expanded(new_params, x, **apply_fn_kwargs):
         rng = _one_key(name, apply_fn_kwargs)
         caller, x = caller_of(params, new_params, x), numbers(x, name="x")
-        outputs = functions.apply_fn(origin, x, rng)
+        origin = functions.packed(params, x)
+        outputs = functions.outputs(origin, x, rng)
+        shift = functions.packed(new_params, x) - origin
         if degree > 0:
-            shift = numbers(only_part(new_params), name="params") - origin[0]
-            outputs = outputs + functions.jacobians(origin, x, rng=rng)[0] @ shift
+            outputs = outputs + functions.sides(params, x, None, "ntk", rng)[0] @ shift
         return caller.give(outputs, "own")
 
     return expanded
@@ -176,29 +238,31 @@ def _expansion(name, f, params, degree):
 def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x, **apply_fn_kwargs): the network's first-order Taylor polynomial in its parameters, at `params`.
 
-    f is the apply_fn of a network of widelimit.stax, NotImplementedError for other functions; params what its init_fn gives, as
-    in f_lin; x [n, ..., C], outputs [n, out_dim]. ValueError for parameters of another structure or shape."""
+    f is the apply_fn of a network of widelimit.stax, params what its init_fn gives, as in f_lin; x [n, ..., C], outputs
+    [n, out_dim]; or f is any function of trees of arrays that JAX differentiates. ValueError for parameters of another
+    structure or shape."""
     return _expansion("linearize", f, params, 1)
 
 
 def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1
-    (NotImplementedError for others); arguments and errors as of linearize()."""
-    if degree not in (0, 1):
-        raise NotImplementedError(f"taylor_expand: degree={degree}: expected 0 or 1; higher ones need automatic "
-                                  "differentiation")
-    return _expansion("taylor_expand", f, params, degree)
+    (NotImplementedError for others), of functions of JAX of any degree; arguments and errors as of linearize()."""
+    return _expansion("taylor_expand", f, params, whole(degree, "taylor_expand: degree"))
 
 
 def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, params: Any,
                         **apply_fn_kwargs: Any) -> Callable[[ArrayLike], NDArray[np.float64]]:
-    """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs."""
-    functions = _finite_functions(f)
-    sides = functions.jacobians(params, x1, x2, _one_key("empirical_ntk_vp_fn", apply_fn_kwargs))
+    """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs; f and
+    arguments as of empirical_kernel_fn()."""
+    functions = _functions_of(f)
+    if isinstance(functions, JaxFunction):
+        return functions.vector_product(params, x1, x2, apply_fn_kwargs)
+    sides = functions.sides(params, x1, x2, "ntk", _one_key("empirical_ntk_vp_fn", apply_fn_kwargs))
     left, right = sides[0], sides[-1]
+    axes = list(range(right.ndim - 1))
 
     def ntk_vp_fn(cotangents):
-        product = left @ np.tensordot(numbers(cotangents, name="cotangents"), right, ([0, 1], [0, 1]))
+        product = left @ np.tensordot(numbers(cotangents, name="cotangents"), right, (axes, axes))
         return caller_of(x1, x2, params, cotangents).give(product, "own")
 
     return ntk_vp_fn

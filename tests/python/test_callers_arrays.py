@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+
 import widelimit as nt
+from parameter_trees import mapped
 from widelimit import predict, stax
 
 
@@ -36,7 +38,7 @@ def test_functions_give_what_they_get(random, library):
     convert, kind = library
     x, test, y = (random.normal(size=shape).astype(np.float32) for shape in ((5, 3), (2, 3), (5, 2)))
     init_fn, apply_fn, kernel_fn = network()
-    params, weights = [np.float32(init_fn(0, x.shape)[1][0])], np.ones((2, 5), np.float32)
+    params, weights = mapped(np.float32, init_fn(0, x.shape)[1]), np.ones((2, 5), np.float32)
     kernels, cross = kernel_fn(x, None, ("nngp", "ntk")), kernel_fn(test, x, ("nngp", "ntk"))
     prior = kernel_fn(test, None, "nngp")
 
@@ -48,7 +50,7 @@ def test_functions_give_what_they_get(random, library):
         yield kernel_fn(a(test), a(x)).cov2
         yield stax.Relu()[2](kernel_fn(a(x))).nngp
         yield kernel_fn.vjp(a(test), a(x), ntk=a(weights))
-        yield apply_fn([a(params[0])], a(x))
+        yield apply_fn(mapped(a, params), a(x))
         yield predict.gp_inference(k, a(y), 0.1)(None, c, a(prior))
         yield flow(None, 0.0, 0.0, c.ntk)
         yield flow(a(np.float32([1, 2])))
@@ -56,11 +58,11 @@ def test_functions_give_what_they_get(random, library):
         yield ensemble(2.0, a(test), ("nngp", "ntk"))
         yield predict.gradient_descent(lambda fx, y: ((fx - y)**2).mean() / 2, k.ntk, a(y))(1.0)
         yield predict.max_learning_rate(k.ntk)
-        yield nt.empirical_ntk_fn(apply_fn)(a(x), None, [a(params[0])])
-        yield nt.empirical_kernel_fn(apply_fn)(a(x), a(test), ("ntk", "nngp"), [a(params[0])])
+        yield nt.empirical_ntk_fn(apply_fn)(a(x), None, mapped(a, params))
+        yield nt.empirical_kernel_fn(apply_fn)(a(x), a(test), ("ntk", "nngp"), mapped(a, params))
         yield nt.monte_carlo_kernel_fn(init_fn, apply_fn, 1, 2)(a(x), None, "nngp")
-        yield nt.linearize(apply_fn, [a(params[0])])([a(params[0])], a(x))
-        yield nt.empirical_ntk_vp_fn(apply_fn, a(x), None, [a(params[0])])(a(y))
+        yield nt.linearize(apply_fn, mapped(a, params))(mapped(a, params), a(x))
+        yield nt.empirical_ntk_vp_fn(apply_fn, a(x), None, mapped(a, params))(a(y))
 
     for found, expected in zip(results(convert), results(lambda array: array), strict=True):
         check(found, expected, kind)
@@ -82,8 +84,8 @@ def test_what_numpy_brings_stays(random):
 
 def test_keys_of_jax_give_parameters_of_jax():
     jax = pytest.importorskip("jax")
-    assert isinstance(network()[0](jax.random.PRNGKey(0), (-1, 3))[1][0], jax.Array)
-    assert isinstance(network()[0](0, (-1, 3))[1][0], np.ndarray)
+    assert isinstance(network()[0](jax.random.PRNGKey(0), (-1, 3))[1][0][0], jax.Array)
+    assert isinstance(network()[0](0, (-1, 3))[1][0][0], np.ndarray)
 
 
 def test_kernels_of_jax_are_trees():
@@ -116,9 +118,9 @@ def losses(random):
     x1, x2 = random.normal(size=(3, 4)), random.normal(size=(2, 4))
     images = random.normal(size=(2, 5, 3))
     init_fn, apply_fn, kernel_fn = network()
-    params = init_fn(0, x1.shape)[1][0]
+    params = init_fn(0, x1.shape)[1]
     conv = stax.serial(stax.Conv(8, (3,), padding="SAME"), stax.Erf(), stax.GlobalAvgPool(), stax.Dense(1))
-    conv_params = conv[0](0, images.shape)[1][0]
+    conv_params = conv[0](0, images.shape)[1]
 
     def of_numbers(w_std, b_std):
         layer = stax.serial(stax.Dense(8, w_std, b_std), stax.Erf())
@@ -131,8 +133,8 @@ def losses(random):
     yield lambda a: (conv[2](a, None, "ntk")**2).sum(), images
     yield lambda s, b: (of_numbers(s, b)(x1, None, "ntk")**2).sum(), np.array(1.2), np.array(0.3)
     yield lambda s, b, a: sum(k.sum() for k in of_numbers(s, b)(a, x2, ("nngp", "cov1"))), np.array(1.2), np.array(0.3), x1
-    yield lambda p, a: (apply_fn([p], a)**2).sum(), params, x1
-    yield lambda p, a: (conv[1]([p], a)**3).sum(), conv_params, images
+    yield lambda w, a: (apply_fn([(w, params[0][1]), *params[1:]], a)**2).sum(), params[0][0], x1
+    yield lambda w, a: (conv[1]([*conv_params[:3], (w, None)], a)**3).sum(), conv_params[3][0], images
 
 
 def squares(value):

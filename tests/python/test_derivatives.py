@@ -191,9 +191,9 @@ def test_stored_kernels_keep_their_way_back(random, tmp_path):
 def test_help_knows_all_names():
     import pydoc
     assert "GlobalAvgPool" in pydoc.plain(pydoc.render_doc(stax))
-    assert not hasattr(stax.Bool, "no_such_name")
-    with pytest.raises(NotImplementedError, match="requirements are found"):
-        stax.Bool.member
+    assert not hasattr(stax.MaskedArray, "no_such_name")
+    with pytest.raises(NotImplementedError, match="give inputs with a mask_constant"):
+        stax.MaskedArray.member
 
 
 def test_numbers_of_a_network(random):

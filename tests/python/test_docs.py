@@ -1,6 +1,5 @@
-"""The Python blocks of the pages run as they stand and print what the pages say, and docs/python.md names everything."""
+"""The Python blocks of the pages run as they stand and print what the pages say."""
 
-import json
 import pathlib
 import re
 import textwrap
@@ -29,10 +28,3 @@ def test_the_block_runs(page, number, block, printed, tmp_path, monkeypatch, cap
 
 def test_outputs_of_the_blocks_are_found():
     assert {page for page, _, _, printed in BLOCKS if printed} >= {"README.md", "guide.md"}
-
-
-def test_the_table_names_every_public_name_of_neural_tangents():
-    page = (ROOT / "docs" / "python.md").read_text()
-    modules = json.loads((ROOT / "tests" / "reference" / "neural_tangents" / "names.json").read_text())
-    names = [name for module in modules.values() for name in module]
-    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []

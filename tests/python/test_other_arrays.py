@@ -86,7 +86,6 @@ def test_what_jax_cannot_transform_says_what_to_use(random):
             (lambda: jax.grad(lambda a: stax.Relu()[2](a, None, "nngp").sum())(np.ones((2, 3, 4), np.float32)),
              "readout over positions"),
             (lambda: jax.jit(lambda a, key: apply_fn(params, a, rng=key))(x, 3), "rng: .*outside"),
-            (lambda: jax.vmap(lambda key: init_fn(key, (-1, 4))[1][0])(np.arange(3)), "key: .*outside"),
             (lambda: jax.jit(lambda f: predict.gradient_descent(loss, ntk, y)(1.0, f))(y), "predict_fn: .*outside"),
             (lambda: jax.jit(lambda a: nt.empirical_ntk_fn(apply_fn)(a, None, params))(x), "x1: .*outside"),
             (lambda: jax.jit(lambda s: stax.GlobalSelfAttention(3, 1, 1, 1, W_key_std=s)[2](x, None, "nngp"))(2.0),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as nt
+from parameter_trees import mapped
 from widelimit import layers, predict, stax
 
 
@@ -39,7 +40,7 @@ def test_triples(random, number):
         for name in ("nngp", "ntk"):
             np.testing.assert_array_equal(getattr(kernel_fn(x), name), getattr(kernels, name))
         np.testing.assert_array_equal(apply_fn(params, x, rng=1), outputs)
-        np.testing.assert_array_equal(init_fn(0, x.shape)[1], params)
+        mapped(np.testing.assert_array_equal, init_fn(0, x.shape)[1], params)
 
 
 def test_nonlinearities_of_ones_own_go_with_their_functions(random):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import widelimit as nt
+from parameter_trees import mapped
 from widelimit import stax
 
 
@@ -77,14 +78,14 @@ def test_keys_reach_apply_fn(random, dropping):
     np.testing.assert_array_equal(empirical(x, x.copy(), "nngp", params, rng=5), one)
     np.testing.assert_allclose(nt.empirical_nngp_fn(apply_fn)(x, other, params, rng=5)[:, 0],
                                outputs @ apply_fn(params, np.concatenate([x, other]), rng=5)[3] / 48, rtol=1e-12)
-    shift = random.normal(size=params[0].shape) * 1e-6
+    moved = mapped(lambda array: array + random.normal(size=array.shape) * 1e-6, params)
     for f_lin in (nt.linearize(apply_fn, params), nt.taylor_expand(apply_fn, params, 1)):
-        np.testing.assert_allclose(f_lin([params[0] + shift], x, rng=5), apply_fn([params[0] + shift], x, rng=5), rtol=1e-6)
+        np.testing.assert_allclose(f_lin(moved, x, rng=5), apply_fn(moved, x, rng=5), rtol=1e-6)
     ntk = nt.empirical_ntk_fn(apply_fn)
     vectors = random.normal(size=(2, 48))
-    whole = np.einsum("aop,bqp,bq->ao", *apply_fn.__self__.jacobians(params, x, other, 5), vectors)
+    whole = np.einsum("aop,bqp,bq->ao", *apply_fn.__self__.sides(params, x, other, "ntk", 5), vectors)
     np.testing.assert_allclose(nt.empirical_ntk_vp_fn(apply_fn, x, other, params, rng=5)(vectors), whole, rtol=1e-12)
-    traced = np.einsum("aop,bop->ab", *apply_fn.__self__.jacobians(params, x, other, 5)) / 48
+    traced = np.einsum("aop,bop->ab", *apply_fn.__self__.sides(params, x, other, "ntk", 5)) / 48
     np.testing.assert_allclose(ntk(x, other, params, rng=5), traced, rtol=1e-10)
 
 

@@ -11,7 +11,8 @@ from ._attention import GlobalSelfAttention
 from ._combinators import FanInConcat, FanInProd, FanInSum, FanOut, parallel, repeat, serial
 from ._enums import AggregateImplementation, AttentionMechanism, Padding, PositionalEmbedding
 from ._kernel import Kernel
-from ._missing import Bool, Diagonal, MaskedArray, layer, requires, supports_masking, unmask_fn
+from ._missing import MaskedArray, unmask_fn
+from ._own import Bool, Diagonal, layer, requires, supports_masking
 from ._pools import AvgPool, Dropout, Flatten, GlobalAvgPool, GlobalSumPool, Identity, LayerNorm, SumPool
 from ._positions import Aggregate, DotGeneral, ImageResize, Index, Slice
 from ._weights import Conv, ConvLocal, ConvTranspose, Dense

@@ -12,14 +12,18 @@ from .._jax import in_double
 from ._diagonal import NO, Diagonal
 from ._enums import AttentionMechanism, PositionalEmbedding, choice
 from ._module import WithAxes, check_deviations, variance
+from ._structure import Place
 from ._triple import Triple, triple
 
 
 @dataclass
 class _Attention(WithAxes):
     n_chan_out: int
+    n_heads: int
+    n_chan_key: int
     fields: dict
     encodings: Optional["_Encodings"]
+    has_biases: bool
     batch_axis: int
     channel_axis: int
     name = "GlobalSelfAttention"
@@ -31,6 +35,28 @@ class _Attention(WithAxes):
             fields["positions"] = self.encodings.fields(value)
         return value.then(layers.attention(**fields), channels=self.n_chan_out,
                           places=value.places + (self.n_chan_out,), is_gaussian=True)
+
+    def parameters(self, value, counter):
+        """(queries, None where they are the keys, keys, values, output, biases, encodings), as neural-tangents has them."""
+        (heads, width), channels, axes = counter.heads, value.channels, len(value.shape) + 2
+
+        def in_heads():
+            return Place(counter.take(channels, heads, width).swapaxes(0, 1))
+
+        encodings = None
+        if self.encodings is not None:
+            numbers = counter.take(1, *value.shape, channels)
+            encodings = Place(np.moveaxis(numbers, (0, axes - 1), (value.batch_axis, value.channel_axis)))
+        queries = in_heads() if self.fields["scaling"] == "inverse_sqrt_width" else None
+        keys, values = in_heads(), in_heads()
+        output = Place(counter.take(heads, width, self.n_chan_out).swapaxes(0, 1).reshape(-1, self.n_chan_out))
+        shape = [1] * axes
+        shape[value.channel_axis] = self.n_chan_out
+        if not self.has_biases:
+            return queries, keys, values, output, None, encodings
+        has_effect = self.fields["bias_variance"] != 0
+        biases = counter.take(self.n_chan_out).reshape(shape) if has_effect else np.zeros(shape, int)
+        return queries, keys, values, output, Place(biases, has_effect), encodings
 
 
 @dataclass
@@ -94,7 +120,8 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
     pos_emb_type         'NONE', 'SUM' or 'CONCAT': random encodings of positions of deviation W_pos_emb_std, whose covariance
                          is pos_emb_decay_fn(sum over axes of |i - j|^pos_emb_p_norm); None: independent
     val_pos_emb          whether the values see them too
-    n_chan_key, n_chan_val, n_heads, n_chan_pos_emb: of finite networks; kernels take the last for 'CONCAT'
+    n_chan_key, n_heads, n_chan_pos_emb: of finite networks, of which all attention layers have those of the first, and
+    values as many channels as keys (n_chan_val counts for nothing); kernels take the last for 'CONCAT'
     With linear_scaling=False and 'SOFTMAX' there is no closed form: kernels are means over 2,048 draws, the same in each
     call, which err by some 0.1 to 1 %; widelimit.gram() of widelimit.layers.attention gives standard errors,
     and takes more draws.
@@ -108,4 +135,5 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
               "output_value_variance": float(W_out_std * W_value_std)**2, "bias_variance": variance(b_std)}
     kind = choice("GlobalSelfAttention: pos_emb_type", PositionalEmbedding, pos_emb_type)
     encodings = _encodings(kind, pos_emb_p_norm, pos_emb_decay_fn, n_chan_pos_emb, W_pos_emb_std, val_pos_emb)
-    return triple(_Attention(int(n_chan_out), fields, encodings, int(batch_axis), int(channel_axis)))
+    return triple(_Attention(int(n_chan_out), int(n_heads), int(n_chan_key), fields, encodings, b_std is not None,
+                             int(batch_axis), int(channel_axis)))

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add, mul
 from typing import Tuple
+
+import numpy as np
 
 from .. import layers
 from .._arrays import whole
+from .._caller import caller_of
 from ._diagonal import Diagonal, folded
 from ._module import Branches, Module, Sequence
 from ._triple import Triple, module_of, triple
+from ._own import alike
+from ._structure import stacked
 from ._widths import Joined
 
 
@@ -17,7 +24,7 @@ from ._widths import Joined
 class _Parallel(Module):
     modules: Tuple[Module, ...]
     name = "parallel"
-    takes_branches = True
+    takes_branches = keeps_branches = True
 
     def lower(self, value):
         if len(value.values) != len(self.modules):
@@ -25,8 +32,23 @@ class _Parallel(Module):
                              f"{len(self.modules)}")
         return replace(value, values=tuple(m.apply(v) for m, v in zip(self.modules, value.values)))
 
+    def form(self, value, counter):
+        behind = self.apply(value)
+        return tuple(module.form(branch, counter)[0] for module, branch in zip(self.modules, value.values)), behind
+
+    def of_kernels(self, walk, kernels):
+        """The same of Kernels (_own.py)."""
+        if len(kernels) != len(self.modules):
+            raise ValueError(f"parallel: expected {len(kernels)} layers, as many as FanOut has branches, got "
+                             f"{len(self.modules)}")
+        return [walk.behind(module, kernel) for module, kernel in zip(self.modules, kernels)]
+
     def parts(self):
         return self.modules
+
+    @property
+    def is_pointwise(self):
+        return all(module.is_pointwise for module in self.modules)
 
     @property
     def diagonal(self):
@@ -44,8 +66,19 @@ class _Repeat(Module):
             value = self.module.apply(value)
         return value
 
+    def form(self, value, counter):
+        trees = []
+        for _ in range(self.times):
+            tree, value = self.module.form(value, counter)
+            trees.append(tree)
+        return stacked(trees) if trees else (), value
+
     def parts(self):
         return (self.module,)
+
+    @property
+    def is_pointwise(self):
+        return self.module.is_pointwise
 
     @property
     def diagonal(self):
@@ -56,9 +89,13 @@ class _Repeat(Module):
 class _FanOut(Module):
     number: int
     name = "FanOut"
+    is_pointwise = opens_branches = True
 
     def lower(self, value):
         return Branches(value, (replace(value, layers=(), places=()),) * self.number)
+
+    def of_kernels(self, walk, kernel):
+        return [kernel] * self.number
 
 
 def _same(name, branches, what, of):
@@ -89,11 +126,47 @@ def _are_gaussian(branches):
 class _FanInElementwise(_FanIn):
     name: str
     join: object
+    is_pointwise = True
 
     def lower(self, branches):
         _same(self.name, branches, "shape", lambda value: (value.full_shape, value.batch_axis, value.channel_axis))
         is_gaussian = _are_gaussian(branches) and (self.join is layers.sum or len(branches.values) == 1)
         return self.joined(branches, self.join(*(list(value.layers) for value in branches.values)), is_gaussian)
+
+    def of_kernels(self, walk, kernels):
+        kernels = alike(self.name, kernels)
+        are_gaussian = all(kernel.is_gaussian for kernel in kernels)
+        if self.join is layers.sum and sum(not kernel.is_gaussian for kernel in kernels) > 1:
+            raise NotImplementedError("FanInSum: expected all branches but one to end in new weights")
+        fields = {name: _joined(kernels, name, self._sum_of if self.join is layers.sum else self._product_of)
+                  for name in ("nngp", "cov1", "cov2")}
+        ntk = [kernel.ntk for kernel in kernels]
+        if all(array is not None for array in ntk):
+            ntk = self._sum_of(ntk) if self.join is layers.sum else self._sum_of(
+                [self._product_of([array if k == j else kernel.nngp for k, kernel in enumerate(kernels)])
+                 for j, array in enumerate(ntk)])
+        return kernels[0].replace(**fields, ntk=None if isinstance(ntk, list) else ntk,
+                                  is_gaussian=are_gaussian and (self.join is layers.sum or len(kernels) == 1))
+
+    def shape_of(self, shapes):
+        """Of outputs, of those of branches (_own.py)."""
+        return shapes[0]
+
+    def outputs_of(self, arrays):
+        return self._sum_of(arrays) if self.join is layers.sum else self._product_of(arrays)
+
+    @staticmethod
+    def _sum_of(arrays):
+        return reduce(add, arrays)
+
+    @staticmethod
+    def _product_of(arrays):
+        return reduce(mul, arrays)
+
+
+def _joined(kernels, name, join):
+    arrays = [getattr(kernel, name) for kernel in kernels]
+    return None if arrays[0] is None else join(arrays)
 
 
 @dataclass
@@ -115,6 +188,38 @@ class _FanInConcat(_FanIn):
         total = sum(value.channels for value in branches.values)
         shares = [(value.channels / total, list(value.layers)) for value in branches.values]
         return self.joined(branches, layers.concat(*shares), False, channels=total)
+
+    def shape_of(self, shapes):
+        sizes = list(shapes[0])
+        sizes[self.axis] = sum(shape[self.axis] for shape in shapes)
+        return tuple(sizes)
+
+    def outputs_of(self, arrays):
+        caller = caller_of(arrays)
+        if caller.name == "NumPy":
+            return np.concatenate(arrays, self.axis)
+        if caller.name == "PyTorch":
+            import torch
+
+            return torch.cat(arrays, self.axis)
+        import jax.numpy as jnp
+
+        return jnp.concatenate(arrays, self.axis)
+
+    def of_kernels(self, walk, kernels):
+        if self.axis % len(kernels[0].shape1) != kernels[0].channel_axis:
+            raise NotImplementedError("FanInConcat: with layers of functions of kernels: expected the axis of the channels")
+        kernels = alike(self.name, kernels)
+        channels = [kernel.shape1[kernel.channel_axis] for kernel in kernels]
+        shares = [count / sum(channels) for count in channels]
+        shapes = {}
+        for name in ("shape1", "shape2"):
+            sizes = list(getattr(kernels[0], name))
+            sizes[kernels[0].channel_axis] = sum(channels)
+            shapes[name] = tuple(sizes)
+        fields = {name: _joined(kernels, name, lambda arrays: reduce(add, map(mul, shares, arrays)))
+                  for name in ("nngp", "ntk", "cov1", "cov2")}
+        return kernels[0].replace(**fields, **shapes, is_gaussian=False)
 
     def _positions(self, branches, axis):
         _same(self.name, branches, "number of channels", lambda value: value.channels)

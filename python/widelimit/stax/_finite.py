@@ -6,18 +6,19 @@ from contextlib import contextmanager
 from typing import Any, List, Sequence, Tuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._arrays import numbers
 from .._core import Network
 from .._caller import caller_of
 from .._differentiable import differentiated
-from .._jax import refuse_traced
+from .._jax import called_back, is_traced, refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of, same_inputs
 from ._live import LiveOutputs
 from ._module import start
 from ._request import counted
+from ._structure import Counter, Packer, unpacked
 from ._widths import chosen_widths
 
 
@@ -37,22 +38,6 @@ def seed_of(key, name="key"):
     return seed
 
 
-def only_part(params):
-    """The array in a list of parameters, or the array itself."""
-    if not isinstance(params, (list, tuple)):
-        return params
-    if len(params) != 1:
-        raise ValueError(f"params: expected a list with one array, as init_fn gives it, got {len(params)} of them")
-    return params[0]
-
-
-def _shape_behind(value, first, input_shape):
-    """Shape of outputs for inputs of a full shape in front of the network, with as many inputs, or -1 for any number."""
-    inputs = int(input_shape[first.batch_axis])
-    count = inputs if inputs == -1 else counted(inputs, value.rows)
-    return tuple(count if size == -1 else size for size in value.full_shape)
-
-
 def rng_among(name, kwargs):
     """The rng of arguments that go to apply_fn. NotImplementedError for others of neural-tangents', TypeError for those
     that it does not know."""
@@ -70,55 +55,131 @@ def _draws(module):
     return module.draws or any(_draws(part) for part in module.parts())
 
 
+class _Site:
+    """A network of finite width for inputs of one form: the values in front and behind, the structure of its parameters,
+    and the networks that no call uses, as many as calls ran at once.
+
+    A network that leaves positions where they are is one of vectors, to which every position is an input.
+    """
+
+    def __init__(self, module, first):
+        counter = Counter(_heads_of(module))
+        tree, value = module.form(first, counter)
+        if value.shape and not module.is_pointwise:
+            raise NotImplementedError("init_fn, apply_fn: expected a network with a readout over positions, or one that "
+                                      "treats every position by itself")
+        self.first, self.value, self.tree = first, value, tree
+        self.form = () if value.shape else first.shape
+        self.heads, self.idle = counter.heads, []
+        self.packed = Packer(tree, counter.count)
+
+    def made(self, seed=0):
+        value, (heads, width) = self.value, self.heads
+        made = FiniteNetwork(Network(list(value.layers)), self.form, self.first.channels, outputs=value.channels,
+                             widths=chosen_widths(value.places), seed=seed, hidden=heads * width, heads=heads)
+        if len(made.parameters) != self.packed.count:
+            raise AssertionError(f"init_fn: expected {self.packed.count} parameters, got {len(made.parameters)}")
+        return made
+
+    def inputs(self, x):
+        """A batch as the network takes it."""
+        array = batch_of(x, self.first, None, None).chosen(self.value.rows).array
+        return array.reshape(-1, array.shape[-1]) if self.value.shape else array
+
+    def outputs(self, rows):
+        """Outputs [n, channels, ...] of a batch in the layout of the layers, other axes behind."""
+        return self._laid_out(rows, 1 + len(self.value.shape))
+
+    def _laid_out(self, rows, channel):
+        if self.value.shape:
+            rows = rows.reshape(-1, *self.value.shape, *rows.shape[1:])
+        return np.moveaxis(rows, (0, channel), (self.value.batch_axis, self.value.channel_axis))
+
+    def rows(self, outputs):
+        """The way back."""
+        found = np.moveaxis(outputs, (self.value.batch_axis, self.value.channel_axis), (0, -1))
+        return found.reshape(-1, found.shape[-1])
+
+    def full_shape(self, input_shape):
+        """Shape of outputs for inputs of a full shape in front of the network, with as many inputs, or -1 for any number."""
+        inputs = int(input_shape[self.first.batch_axis])
+        count = inputs if inputs == -1 else counted(inputs, self.value.rows)
+        return tuple(count if size == -1 else size for size in self.value.full_shape)
+
+
+def _heads_of(module):
+    """(heads, channels of keys) of the first attention layer: the library has all alike."""
+    return next(_heads_in(module), (8, 32))
+
+
+def _heads_in(module):
+    if hasattr(module, "n_heads"):
+        yield module.n_heads, module.n_chan_key
+    for part in module.parts():
+        yield from _heads_in(part)
+
+
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
-    Parameters are a list with one array, independent standard normal numbers at the start. Widths are those that the
-    layers were given. Where layers draw at random (Dropout), apply_fn needs `rng`, a key: equal keys draw the same for
-    equal inputs at equal places.
+    Parameters are nested as neural-tangents nests them, independent standard normal numbers at the start (in the standard
+    parametrisation the weights themselves). Widths are those that the layers were given. Where layers draw at random
+    (Dropout), apply_fn needs `rng`, a key: equal keys draw the same for equal inputs at equal places.
     """
 
     def __init__(self, module):
         self.module = module
-        self._networks = {}
+        self._sites = {}
 
     def __reduce__(self):
         return FiniteFunctions, (self.module,)
 
-    def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]:
-        first = start(self.module, input_shape)
-        value = self._behind(first)
-        parameters = self._made(first, value, seed_of(key)).parameters
-        return _shape_behind(value, first, input_shape), [caller_of(key).give(parameters)]
+    def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], Any]:
+        site = self.site(input_shape)
+        shape = site.full_shape(input_shape)
+        if is_traced(key):
+            return shape, _traced_parameters(site, key)
+        caller, vector = caller_of(key), site.made(seed_of(key)).parameters
+        return shape, caller.give(unpacked(site.tree, vector, np.zeros))
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         rng_among("apply_fn", kwargs)
-        caller = caller_of(params, x)
+        caller, site = caller_of(params, x), self.site(np.shape(x))
         if not caller.is_live:
-            return caller.give(self.outputs(only_part(params), x, rng), "own")
+            return caller.give(self.outputs(site.packed(params), x, rng), "own")
         refuse_traced("rng", rng)
-        first = start(self.module, np.shape(x))
-        value, _ = self._idle(first)
-        outputs = LiveOutputs(self, rng, _shape_behind(value, first, np.shape(x)))
-        return differentiated(outputs, [only_part(params), x])[0]
+        outputs = LiveOutputs(self, rng, site.full_shape(np.shape(x)))
+        return differentiated(outputs, [site.packed(params), x])[0]
 
-    def outputs(self, parameters: Any, x: Any, rng: Any = None) -> Any:
+    def site(self, shape: Sequence[int]) -> _Site:
+        """The network for inputs of a full shape."""
+        first = start(self.module, shape)
+        if first not in self._sites:
+            self._sites.setdefault(first, _Site(self.module, first))
+        return self._sites[first]
+
+    def packed(self, params: Any, x: Any) -> Any:
+        """Parameters in the order of the library, [count], of the network for these inputs."""
+        return self.site(np.shape(x)).packed(params)
+
+    def outputs(self, vector: Any, x: Any, rng: Any = None) -> Any:
         """Outputs at arrays, for parameters in one array."""
-        with self._prepared(parameters, numbers(x, name="inputs")) as (network, batches, value):
-            outputs = network(*batches, draw=self._draw(rng))
-        return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
+        with self._prepared(vector, numbers(x, name="inputs")) as (network, batches, site):
+            return site.outputs(network(*batches, draw=self._draw(rng)))
 
-    def gradients(self, parameters: Any, x: Any, weights: Any, wanted: Sequence[bool], rng: Any = None) -> List[Any]:
+    def gradients(self, vector: Any, x: Any, weights: Any, wanted: Sequence[bool], rng: Any = None) -> List[Any]:
         """Of the sum of weights times outputs by parameters and by inputs, None where they are not wanted."""
-        with self._prepared(parameters, numbers(x, name="inputs")) as (network, batches, value):
-            rows = np.moveaxis(numbers(weights), (value.batch_axis, value.channel_axis), (0, 1))
+        x = numbers(x, name="inputs")
+        with self._prepared(vector, x) as (network, batches, site):
+            rows = site.rows(numbers(weights))
             found = network.vector_jacobian(*batches, rows, draw=self._draw(rng)) if wanted[0] else None
             if not wanted[1]:
                 return [found, None]
             slopes = sum(rows[:, k].reshape(-1, *[1] * (batches[0].ndim - 1)) * network.input_jacobian(*batches, k)
                          for k in range(network.outputs))
-        first = start(self.module, np.shape(x))
-        return [found, np.moveaxis(slopes, (0, -1), (first.batch_axis, first.channel_axis))]
+        axes = (site.first.batch_axis, site.first.channel_axis)
+        last = np.moveaxis(x, axes, (0, -1)).shape
+        return [found, np.moveaxis(slopes.reshape(last), (0, -1), axes)]
 
     def check_input_gradients(self) -> None:
         """NotImplementedError where there are no derivatives by inputs."""
@@ -133,30 +194,32 @@ class FiniteFunctions:
             raise ValueError("rng: expected a key (an integer or a JAX key): the network has Dropout, which draws at random")
         return 0
 
-    def _traced(self, params, x, rng):
-        """Within a function that JAX compiles: an array, computed when it runs."""
-        refuse_traced("rng", rng)
-        first = start(self.module, np.shape(x))
-        value, _ = self._idle(first)
-        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)],
-                           [_shape_behind(value, first, np.shape(x))], only_part(params), x)[0]
-
     def empirical(self, params, x1, x2, name, rng=None):
-        """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]. Equal batches are one: for both of its
-        inputs dropout draws the same."""
+        """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2], of outputs without positions. Equal batches
+        are one: for both of its inputs dropout draws the same."""
         left, right = self._sides(x1, x2)
-        with self._prepared(params, left, *(() if right is None else (right,))) as (network, batches, _):
+        vector = self.packed(params, left)
+        with self._prepared(vector, left, *(() if right is None else (right,))) as (network, batches, _):
             return getattr(network, name)(*batches, draw=self._draw(rng))
 
-    def jacobians(self, params, x1, x2=None, rng=None):
-        """Gradients of all outputs, [n, outputs, parameters], at the inputs of both batches, or of one where they are equal
-        or there is no x2; draws as in empirical()."""
+    def has_positions(self, x: Any) -> bool:
+        """Whether outputs have positions."""
+        return bool(self.site(np.shape(x)).value.shape)
+
+    def sides(self, params, x1, x2, name, rng=None):
+        """Outputs ('nngp'), or their gradients by all parameters ('ntk', one axis behind the others), at both batches, the
+        axes of outputs as apply_fn has them. One of them where there is no x2, or it is x1; draws as in empirical()."""
         left, right = self._sides(x1, x2)
-        draw, sides = self._draw(rng), (left,) if right is None else (left, right)
-        with self._prepared(params, *sides) as (network, batches, _):
-            firsts = (0, len(batches[0]))
-            return [np.stack([network.jacobian(batch, k, draw=draw, first_input=first) for k in range(network.outputs)], 1)
-                    for batch, first in zip(batches, firsts)]
+        vector, draw = self.packed(params, left), self._draw(rng)
+        with self._prepared(vector, *((left,) if right is None else (left, right))) as (network, batches, site):
+            found = []
+            for batch, first in zip(batches, (0, len(batches[0]))):
+                if name == "nngp":
+                    found.append(site.outputs(network(batch, draw=draw)))
+                    continue
+                rows = np.stack([network.jacobian(batch, k, draw=draw, first_input=first) for k in range(network.outputs)], 1)
+                found.append(site.outputs(rows))
+            return found
 
     @staticmethod
     def _sides(x1, x2):
@@ -165,34 +228,25 @@ class FiniteFunctions:
         return left, None if right is None or same_inputs(left, right) else right
 
     @contextmanager
-    def _prepared(self, params, *batches):
-        """A network with these parameters that nobody else uses meanwhile, the batches with channels last, and the value
-        behind the network."""
-        first = start(self.module, batches[0].shape)
-        value, idle = self._idle(first)
+    def _prepared(self, vector, *batches):
+        """A network with these parameters that nobody else uses meanwhile, the batches with channels last, and its site."""
+        site = self.site(batches[0].shape)
         try:
-            network = idle.pop()
+            network = site.idle.pop()
         except IndexError:
-            network = self._made(first, value)
+            network = site.made()
         try:
-            network.parameters = numbers(only_part(params), name="params")
-            yield network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
+            network.parameters = numbers(vector, name="params")
+            yield network, [site.inputs(batch) for batch in batches], site
         finally:
-            idle.append(network)
+            site.idle.append(network)
 
-    def _idle(self, first):
-        """The value behind the network, and the networks that no call uses: as many as calls ran at once."""
-        if first not in self._networks:
-            self._networks.setdefault(first, (self._behind(first), []))
-        return self._networks[first]
 
-    def _behind(self, first):
-        value = self.module.apply(first)
-        if value.shape:
-            raise NotImplementedError("init_fn, apply_fn: expected a network with a readout over positions")
-        return value
+def _traced_parameters(site, key):
+    """Of a key that is known when a function that JAX compiles runs."""
+    import jax
+    import jax.numpy as jnp
 
-    @staticmethod
-    def _made(first, value, seed=0):
-        return FiniteNetwork(Network(list(value.layers)), first.shape, first.channels, outputs=value.channels,
-                             widths=chosen_widths(value.places), seed=seed)
+    key = jax.random.key_data(key) if "key" in str(key.dtype) else key
+    found = called_back(lambda seed: site.made(seed_of(seed)).parameters, (site.packed.count,), jnp.result_type(float), key)
+    return unpacked(site.tree, found, lambda shape: jnp.zeros(shape, found.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -11,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._arrays import element_type, numbers
-from .._caller import caller_of
+from .._caller import caller_of, is_live
 from .._differentiable import differentiated
 from .._named import by_name
 from ._diagonal import NO
+from ._given import GivenKernel
 from ._inputs import are_same, batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel, registered
 from ._live import LiveKernels
 from ._module import Module, Sequence, start
 from ._numbers import numbers_of, with_values
+from ._own import OfKernels, has_own
 from ._request import Request, facts_of
 
 
@@ -27,9 +30,10 @@ class KernelFunction:
     """kernel_fn(x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
     precision=None, threads=0, store=None).
 
-    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel, what another network's
-            kernel_fn gave: the kernels of both networks one behind the other
-    get     'nngp', 'ntk', 'cov1', 'cov2' or another field of Kernel; a tuple of them for a named tuple; None for a Kernel
+    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel that stands in front of this
+            network: what another kernel_fn gave, changed, or made by hand
+    get     'nngp', 'ntk', 'cov1', 'cov2' or another field of Kernel in letters of either case; a tuple of them for a named
+            tuple; None for a Kernel
     pattern          (graphs of x1, graphs of x2), for networks with Aggregate layers
     mask_constant    positions whose channels all have this value do not count
     diagonal_batch   False: cov1 and cov2 hold the covariances of all pairs of inputs
@@ -40,6 +44,7 @@ class KernelFunction:
     Kernels are arrays of JAX where inputs are, tensors of PyTorch where inputs are, else NumPy's. Within functions that JAX
     transforms, and of tensors that require gradients, kernels have derivatives by the inputs and by the W_std and b_std of
     dense and convolutional layers: of networks with a readout, first ones in reverse mode (NotImplementedError for others).
+    Other keywords are ignored, as in neural-tangents, with one warning for each.
     """
 
     def __init__(self, module: Module, store: Any = None) -> None:
@@ -93,7 +98,8 @@ class KernelFunction:
     def __call__(self, x1: Any, x2: Any = None, get: Any = None, *, pattern: Any = None, mask_constant: float | None = None,
                  diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, precision: str | None = None,
                  threads: int = 0, store: Any = None, **others: Any) -> Any:
-        _check_unused(others)
+        _warn_of(others)
+        get = _in_lower_case(get)
         store = self._store if store is None else store
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
@@ -103,6 +109,11 @@ class KernelFunction:
             return self._continued(x1, x2, get, options)
         names = _wanted(get)
         caller = caller_of(x1, x2, self.numbers)
+        if self._has_own:
+            if store is not None or caller.is_live or self.numbers or mask_constant is not None:
+                raise NotImplementedError("kernel_fn: expected arrays of inputs without mask_constant or store, outside of "
+                                          "functions that JAX transforms: the network has layers of functions of kernels")
+            return self._of_kernels(self._inputs_kernel(x1, x2, options), names, get, options, caller)
         if caller.name == "JAX":
             registered()
         if caller.is_live:
@@ -175,19 +186,79 @@ class KernelFunction:
         return self._result(get, names, fields, facts, (self.module, x1, x2, options))
 
     def _continued(self, kernel, x2, get, options):
-        if kernel.origin is None or x2 is not None:
-            raise NotImplementedError("kernel_fn: expected a kernel that a kernel_fn gave, unchanged, and no x2; compose "
-                                      "the networks with stax.serial, or use layers.pair() for formulas of your own")
-        module, x1, x2, first = kernel.origin
-        given = {name: value for name, value in options.items() if value not in (None, 0)}
-        return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
+        if x2 is not None:
+            raise ValueError("kernel_fn: expected no x2 beside a Kernel, which is of both batches")
+        if kernel.origin is not None and not self._has_own:
+            module, x1, x2, first = kernel.origin
+            given = {name: value for name, value in options.items() if value not in (None, 0)}
+            return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
+        arrays = [getattr(kernel, name) for name in ARRAYS]
+        if is_live(arrays, self.numbers):
+            raise NotImplementedError("kernel_fn: expected a Kernel made by hand outside of functions that JAX transforms, of "
+                                      "tensors that require no gradients; one that a kernel_fn gave, unchanged, has "
+                                      "derivatives")
+        caller, names = caller_of(arrays, self.numbers), _wanted(get)
+        if caller.name == "JAX":
+            registered()
+        if self._has_own:
+            return self._of_kernels(kernel, names, get, options, caller)
+        fields, facts = self._behind(kernel, names, options)
+        return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
+
+    def _behind(self, kernel, names, options):
+        """Arrays of these names, and facts(), behind a Kernel made by hand."""
+        given = GivenKernel(kernel, options["precision"])
+        if given.is_diagonal and self._needs is not None and self._needs.before == NO:
+            raise ValueError("Kernel: diagonal_spatial: expected one with the covariances of all pairs of positions: pools, "
+                             "attention and other layers mix them")
+        if options["diagonal_batch"] is False and kernel.diagonal_batch:
+            raise ValueError("diagonal_batch=False: expected a Kernel with diagonal_batch=False")
+        patterns = (None, None) if options["pattern"] is None else options["pattern"]
+        first = given.value(patterns[0] is not None)
+        this = self.at([float(value) for value in self.numbers])
+        value = this.module.apply(first)
+        sides = [None if batch is None else batch.chosen(value.rows)
+                 for batch in given.batches([this._graphs(pattern, first) for pattern in patterns])]
+        request = Request(_core.Network(list(value.layers)), value, *sides, bool(kernel.diagonal_batch), given.is_diagonal,
+                          options["threads"], first)
+        present = [name for name in ARRAYS if name in names and (given.has_ntk or name != "ntk")]
+        fields = {name: None for name in names if name in ARRAYS}
+        fields.update(request.arrays(present))
+        if kernel.cov2 is None and "cov2" in fields:
+            fields["cov2"] = None
+        is_input = bool(kernel.is_input) and len(value.layers) == len(first.layers)
+        return fields, {**request.facts(), "x1_is_x2": given.x1_is_x2, "is_input": is_input}
+
+    @cached_property
+    def _has_own(self):
+        return has_own(self.module)
+
+    def _inputs_kernel(self, x1, x2, options):
+        """The Kernel of inputs, for layers of functions of kernels."""
+        given = {**options, "diagonal_batch": options["diagonal_batch"] is not False and not _needs_pairs(self.module)}
+        request = replace(self._request(x1, x2, behind=Sequence(()), **given))
+        fields = request.arrays(ARRAYS)
+        return Kernel(**fields, **{**request.facts(), "is_input": True})
+
+    def _of_kernels(self, kernel, names, get, options, caller):
+        def step(module, kernel):
+            fields, facts = KernelFunction(module)._behind(kernel, ARRAYS, {**options, "diagonal_batch": None})
+            return Kernel(**fields, **facts)
+
+        given = {"pattern": options["pattern"]} if options["pattern"] is not None else {}
+        found = OfKernels(caller, given, step).behind(self.module, kernel)
+        fields = {name: None if (array := getattr(found, name)) is None else numbers(array, name=name) for name in names
+                  if name in ARRAYS}
+        facts = {name: getattr(found, name) for name in FIELDS if name not in ARRAYS}
+        return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
 
     def request(self, x1: Any, x2: Any, **options: Any) -> Request:
         """What is asked of the library."""
         return self._request(x1, x2, **options)
 
     def _request(self, x1, x2, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
-                 precision=None, threads=0):
+                 precision=None, threads=0, behind=None):
+        """behind: the module whose kernels are wanted, if it is another one."""
         if x1 is None or isinstance(x1, Kernel):
             raise TypeError(f"x1: expected an array of inputs, got {'None' if x1 is None else 'a Kernel'}")
         dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
@@ -197,7 +268,7 @@ class KernelFunction:
         first = start(self.module, arrays[0].shape, is_diagonal=is_diagonal, has_masks=mask_constant is not None,
                       has_patterns=patterns[0] is not None)
         _check_shapes(*arrays, first)
-        network, value = self.network(first)
+        network, value = self.network(first) if behind is None else KernelFunction(behind).network(first)
         batches = [None if x is None else batch_of(x, first, mask_constant, self._graphs(graphs, first)).chosen(value.rows)
                    for x, graphs in zip(arrays, patterns)]
         if arrays[1] is not None and (patterns[0] is None) != (patterns[1] is None):
@@ -246,9 +317,23 @@ def _wanted(get):
     return names
 
 
-def _check_unused(others):
-    """What neural-tangents' kernel_fn takes and what changes nothing here."""
-    harmless = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
-    unknown = set(others) - harmless
-    if unknown:
-        raise TypeError(f"kernel_fn: unknown arguments {sorted(unknown)}")
+def _in_lower_case(get):
+    if isinstance(get, (tuple, list)):
+        return tuple(name.lower() if isinstance(name, str) else name for name in get)
+    return get.lower() if isinstance(get, str) else get
+
+
+_IGNORED = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
+
+
+def _warn_of(others):
+    """Of keywords that neural-tangents ignores, once for each of them."""
+    for name in sorted(set(others) - _IGNORED):
+        _IGNORED.add(name)
+        warnings.warn(f"kernel_fn: {name}: there is no such argument, and it is ignored, as in neural-tangents", UserWarning,
+                      stacklevel=3)
+
+
+def _needs_pairs(module):
+    """Whether a layer of functions of kernels needs the covariances among the inputs of a batch."""
+    return getattr(module, "requirements", {}).get("diagonal_batch") is False or any(map(_needs_pairs, module.parts()))

@@ -42,12 +42,6 @@ def missing_class(name: str, instead: str) -> Any:
     return _Absent(name.split(".")[-1], (), {"__doc__": f"{name}: {instead}"})
 
 
-layer = missing("stax.layer", "write a layer with widelimit.layers.elementwise() or elementwise_dual()")
-requires = missing("stax.requires", "requirements are found from the layers")
-supports_masking = missing("stax.supports_masking", "kernel_fn says which layers cannot take a mask (transposed convolutions, Aggregate, encodings of "
-                           "attention's values)")
-Bool = missing_class("stax.Bool", "requirements are found from the layers")
-Diagonal = missing_class("stax.Diagonal", "requirements are found from the layers; kernel_fn takes diagonal_spatial")
 MaskedArray = missing_class("stax.MaskedArray", "give inputs with a mask_constant")
 
 

@@ -65,6 +65,7 @@ class Module:
     """One stax layer. `lower` adds it to a Value (or to Branches, if it takes them)."""
 
     takes_branches = False
+    opens_branches = keeps_branches = False  # FanOut; parallel.
     # (batch, channels): the axes that the layer was told, which decide the input's layout; channels None: all of them.
     told_axes: Optional[Tuple[int, Optional[int]]] = None
     # What it asks of the kernel in front, None where it does not care.
@@ -86,6 +87,17 @@ class Module:
         """Modules inside this one."""
         return ()
 
+    # Whether it treats every position as it treats a vector.
+    is_pointwise = False
+
+    def parameters(self, value, counter):
+        """The structure of its parameters (_structure.py) behind a value."""
+        return ()
+
+    def form(self, value, counter):
+        """That structure, and the value behind the layer."""
+        return self.parameters(value, counter), self.apply(value)
+
 
 @dataclass
 class Simple(Module):
@@ -94,6 +106,7 @@ class Simple(Module):
     name: str
     layer: object
     diagonal = Diagonal()
+    is_pointwise = True
 
     def lower(self, value):
         return value.then(self.layer, is_gaussian=False)
@@ -111,8 +124,19 @@ class Sequence(Module):
             value = module.apply(value)
         return value
 
+    def form(self, value, counter):
+        trees = []
+        for module in self.modules:
+            tree, value = module.form(value, counter)
+            trees.append(tree)
+        return trees, value
+
     def parts(self):
         return self.modules
+
+    @property
+    def is_pointwise(self):
+        return all(module.is_pointwise for module in self.modules)
 
     @property
     def diagonal(self):

@@ -114,6 +114,7 @@ def Flatten(batch_axis: int = 0, batch_axis_out: int = 0) -> Triple:
 
 class _Identity(Module):
     name = "Identity"
+    is_pointwise = True
 
     def apply(self, value):
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Protocol, Sequence, Tuple
+from typing import Any, Protocol, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from ._finite import FiniteFunctions
 from ._kernel_fn import KernelFunction
 from ._module import Module
+from ._own import OwnFunctions, has_own
 
 
 class InitFunction(Protocol):
-    """(shape of outputs, parameters) of a network of finite width for inputs of a full shape, the batch -1 or its size."""
+    """(shape of outputs, parameters) of a network of finite width for inputs of a full shape, the batch -1 or its size.
+    Parameters: of serial() a list, of parallel() a tuple, of repeat() arrays with a leading axis, of Dense (W, b), b None without
+    biases, of layers without parameters ()."""
 
-    def __call__(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]: ...
+    def __call__(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], Any]: ...
 
 
 class ApplyFunction(Protocol):
@@ -29,7 +32,7 @@ Triple = Tuple[InitFunction, ApplyFunction, KernelFunction]
 
 def triple(module: Module) -> Triple:
     """What every stax layer is: plain functions, each of which knows its module."""
-    finite = FiniteFunctions(module)
+    finite = OwnFunctions(module) if has_own(module) else FiniteFunctions(module)
     return finite.init_fn, finite.apply_fn, KernelFunction(module)
 
 

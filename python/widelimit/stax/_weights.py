@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Optional, Sequence, Tuple
 
+import numpy as np
+
 from .. import layers
 from .._jax import is_traced
 from ._diagonal import MAYBE, NO, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import WithAxes, check_deviations, parametrisation, variance
+from ._structure import Place
 from ._triple import Triple, triple
 
 
@@ -25,6 +28,7 @@ class _Dense(WithAxes):
     s: Tuple[float, float]
     name = "Dense"
     diagonal = Diagonal()
+    is_pointwise = True
 
     def lower(self, value):
         fields = parametrisation(self.name, self.parameterization, self.s, value.channels, self.b_std)
@@ -32,6 +36,22 @@ class _Dense(WithAxes):
                                    **fields)
         width = int(self.out_dim * (self.s[1] if fields else 1))
         return value.then(layer, channels=width, places=value.places + (width,), is_gaussian=True)
+
+    def parameters(self, value, counter):
+        channels = self.apply(value).channels
+        weights = Place(counter.take(value.channels, channels))
+        shape = [1] * (len(value.shape) + 2)
+        shape[value.channel_axis] = channels
+        return weights, _biases(self, counter, channels, shape)
+
+
+def _biases(module, counter, count, shape):
+    """None without biases; with a deviation of 0, in the NTK parametrisation, numbers that change nothing."""
+    if module.b_std is None:
+        return None
+    if module.b_std == 0 and str(module.parameterization).lower() == "ntk":
+        return Place(np.zeros(shape, int), False)
+    return Place(counter.take(count).reshape(shape))
 
 
 def _check_deviations(name, **deviations):
@@ -94,6 +114,8 @@ class _Convolution(WithAxes):
     s: Tuple[float, float]
     batch_axis: int
     channel_axis: int
+    filter_axes: Tuple[int, ...]  # Of an array of weights [window..., in, out], in the order in which callers have them.
+    axes_behind: Tuple[int, int]  # Those of the batch and of the channels behind the layer.
 
     @property
     def diagonal(self):
@@ -112,27 +134,63 @@ class _Convolution(WithAxes):
         width = int(self.out_chan * (self.s[1] if scaled else 1))
         reverses = self.kind != "local_conv" and not value.is_diagonal
         return value.then(layer, shape=shape, channels=width, places=value.places + (width,), is_gaussian=True,
-                          is_reversed=value.is_reversed != reverses)
+                          is_reversed=value.is_reversed != reverses, batch_axis=self.axes_behind[0],
+                          channel_axis=self.axes_behind[1])
+
+    def parameters(self, value, counter):
+        behind = self.apply(value)
+        bias_shape = [1] * (len(value.shape) + 2)
+        bias_shape[behind.channel_axis] = behind.channels
+        if self.kind == "local_conv":
+            return self._unshared(value, behind, counter)
+        weights = counter.take(*self.filter_shape, value.channels, behind.channels).transpose(self.filter_axes)
+        return Place(weights), _biases(self, counter, behind.channels, bias_shape)
+
+    def _unshared(self, value, behind, counter):
+        """The library has weights and biases of a position side by side."""
+        taps, axes = int(np.prod(self.filter_shape)), len(value.shape)
+        has_biases = self.b_std is not None and (self.b_std != 0 or str(self.parameterization).lower() != "ntk")
+        block = counter.take(*behind.shape, taps * value.channels + has_biases, behind.channels)
+        weights = block[..., :taps * value.channels, :].reshape(*behind.shape, taps, value.channels, behind.channels)
+        weights = np.swapaxes(weights, -3, -2).reshape(*behind.shape, -1, behind.channels)
+        if self.b_std is None:
+            return Place(weights.transpose(self.filter_axes)), None
+        biases = block[..., -1, :] if has_biases else np.zeros((*behind.shape, behind.channels), int)
+        biases = np.moveaxis(biases[None], (0, axes + 1), (behind.batch_axis, behind.channel_axis))
+        return Place(weights.transpose(self.filter_axes)), Place(biases, has_biases)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What dimension numbers of a convolution say."""
+
+    batch_axis: int
+    channel_axis: int
+    order: Tuple[int, ...]  # Places of the input's spatial axes among those of the filter.
+    filter_axes: Tuple[int, ...]
+    axes_behind: Tuple[int, int]
 
 
 def _layout(name, dimension_numbers, axes):
-    """The axes of the batch and the channels that convolution dimension numbers such as ('NCHW', 'OIHW', 'NCHW') say,
-    and the places of the input's spatial axes among those of the filter."""
+    """Of numbers such as ('NCHW', 'OIHW', 'NHWC'): of inputs, filter and outputs."""
     if dimension_numbers is None:
-        return 0, axes + 1, range(axes)
+        return _Layout(0, axes + 1, tuple(range(axes)), tuple(range(axes + 2)), (0, axes + 1))
     try:
         left, right, out = (str(spec) for spec in dimension_numbers)
         spatial = [letter for letter in left if letter not in "NC"]
         order = [[letter for letter in right if letter not in "OI"].index(letter) for letter in spatial]
-        layout = left.index("N"), left.index("C"), order
+        # Behind a layer that keeps the order of positions.
+        layout = _Layout(left.index("N"), left.index("C"), tuple(order), tuple([*spatial, "I", "O"].index(c) for c in right),
+                         (out.index("N"), out.index("C")))
+        fits = sorted(left) == sorted(out)
     except ValueError:
         layout = None
-    if layout is None or len(left) != axes + 2 or len(right) != axes + 2:
+    if layout is None or not fits or len(left) != axes + 2 or len(right) != axes + 2:
         raise ValueError(f"{name}: dimension_numbers: expected three strings such as ('NHWC', 'HWIO', 'NHWC') for "
                          f"{axes} axes, got {dimension_numbers!r}")
-    if left != out:
-        raise NotImplementedError(f"{name}: dimension_numbers: expected inputs and outputs of one layout, got "
-                                  f"{dimension_numbers!r}")
+    if spatial != [letter for letter in out if letter not in "NC"]:
+        raise NotImplementedError(f"{name}: dimension_numbers: expected outputs whose spatial axes come in the order of the "
+                                  f"inputs', got {dimension_numbers!r}")
     return layout
 
 
@@ -141,13 +199,14 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
     _check_deviations(name, W_std=W_std, b_std=b_std)
     filter_shape = sizes(f"{name}: filter_shape", filter_shape)
     strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
-    batch_axis, channel_axis, order = _layout(name, dimension_numbers, len(filter_shape))
+    layout = _layout(name, dimension_numbers, len(filter_shape))
     if len(strides) != len(filter_shape):
         raise ValueError(f"{name}: expected strides of {len(filter_shape)} axes, as filter_shape has, got {strides}")
-    return triple(_Convolution(name, kind, int(out_chan), tuple(filter_shape[k] for k in order),
-                               tuple(strides[k] for k in order),
+    return triple(_Convolution(name, kind, int(out_chan), tuple(filter_shape[k] for k in layout.order),
+                               tuple(strides[k] for k in layout.order),
                                choice(f"{name}: padding", Padding, padding).name.lower(), W_std, b_std,
-                               parameterization, tuple(s), batch_axis, channel_axis))
+                               parameterization, tuple(s), layout.batch_axis, layout.channel_axis, layout.filter_axes,
+                               layout.axes_behind))
 
 
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
@@ -158,9 +217,9 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
     filter_shape, strides  one size an axis, strides 1 where None
     padding                'VALID', 'SAME' or 'CIRCULAR'
     W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
-    dimension_numbers      three strings such as ('NCHW', 'OIHW', 'NCHW'); None: channels last
+    dimension_numbers      of inputs, filter and outputs, three strings such as ('NHWC', 'HWIO', 'NCHW'); None: channels last
     parameterization, s    as in Dense()
-    ValueError where the number of axes does not fit, NotImplementedError for outputs in another layout than inputs.
+    ValueError where the number of axes does not fit, NotImplementedError for outputs with spatial axes in another order.
     """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s)

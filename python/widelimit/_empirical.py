@@ -1,0 +1,137 @@
+"""Empirical kernels and Taylor polynomials of any function f(params, x, **kwargs) that JAX differentiates."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+
+class JaxFunction:
+    """f(params, x, **apply_fn_kwargs) of JAX: params, x and outputs are trees of arrays."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def kernel(self, name, params, x1, x2, axes, kwargs):
+        """'nngp' or 'ntk', a tree of arrays like the outputs."""
+        import jax
+
+        sides = [(x1, 0)] if x2 is None or x2 is x1 else [(x1, 0), (x2, 1)]
+        tree = jax.tree_util
+        found = []
+        for x, side in sides:
+            given = _side_of(kwargs, side, len(sides))
+            found.append(self._outputs(params, x, given) if name == "nngp" else self._jacobian(params, x, given))
+        if name == "nngp":
+            return tree.tree_map(lambda a, b: contracted(a[..., None], b[..., None], axes), found[0], found[-1])
+        # Jacobians are trees like the outputs, of trees like the parameters.
+        outputs = tree.tree_structure(jax.eval_shape(lambda p: self._outputs(p, x1, _side_of(kwargs, 0, len(sides))), params))
+        left, right = (outputs.flatten_up_to(side) for side in (found[0], found[-1]))
+        return outputs.unflatten([self._products(params, a, b, axes) for a, b in zip(left, right)])
+
+    @staticmethod
+    def _products(params, left, right, axes):
+        import jax
+
+        leaves = [jax.tree_util.tree_leaves(part) for part in (params, left, right)]
+        parts = []
+        for array, a, b in zip(*leaves):
+            flat = [jac.reshape(*jac.shape[:jac.ndim - np.ndim(array)], -1) for jac in (a, b)]
+            parts.append(contracted(*flat, axes))
+        return reduce(add, parts)
+
+    def _outputs(self, params, x, kwargs):
+        return self.f(params, x, **kwargs)
+
+    def _jacobian(self, params, x, kwargs):
+        import jax
+
+        return jax.jacrev(lambda p: self.f(p, x, **kwargs))(params)
+
+    def expanded(self, params, degree):
+        """f(params, x, ...) as its Taylor polynomial at `params`."""
+        import jax
+
+        def polynomial(new_params, *args, **kwargs):
+            shift = jax.tree_util.tree_map(lambda new, old: new - old, new_params, params)
+
+            def term(f, k):
+                """f and its derivatives along the shift, from the k-th on."""
+                if k == degree:
+                    return f(params)
+                slope = term(lambda p: jax.jvp(f, (p,), (shift,))[1], k + 1)
+                return jax.tree_util.tree_map(lambda value, part: value + part / (k + 1), f(params), slope)
+
+            return term(lambda p: self.f(p, *args, **kwargs), 0)
+
+        return polynomial
+
+    def vector_product(self, params, x1, x2, kwargs):
+        """cotangents -> their product with the NTK."""
+        import jax
+
+        count = 1 if x2 is None or x2 is x1 else 2
+        left = lambda p: self.f(p, x1, **_side_of(kwargs, 0, count))
+        right = left if count == 1 else lambda p: self.f(p, x2, **_side_of(kwargs, 1, count))
+        back = jax.vjp(right, params)[1]
+        return lambda cotangents: jax.jvp(left, (params,), back(cotangents))[1]
+
+
+def _side_of(kwargs, side, count):
+    """Of arguments of both batches those of one: of pairs the member, of a key of two different batches one of two."""
+    found = {}
+    for name, value in kwargs.items():
+        if name == "rng" and count == 2 and not isinstance(value, tuple):
+            import jax
+
+            value = None if value is None else tuple(jax.random.split(value))
+        found[name] = value[side] if isinstance(value, tuple) and len(value) == 2 else value
+    return found
+
+
+def contracted(left, right, axes):
+    """The kernel of two sides [axes of outputs..., features]: for axes A, B, ... of outputs an array [A, A', B, B', ...];
+    those of axes.trace are averaged over their diagonal and gone, those of axes.diagonal stand once. Of NumPy's arrays or
+    JAX's."""
+    count = left.ndim - 1
+    trace, diagonal = (_axes_of(given, count, name) for given, name in (
+        (axes.trace, "trace_axes"), (axes.diagonal, "diagonal_axes")))
+    if set(trace) & set(diagonal):
+        raise ValueError(f"trace_axes, diagonal_axes: expected different axes, got {axes.trace} and {axes.diagonal}")
+    first = list(range(count))
+    second = [axis if axis in trace or axis in diagonal else count + 1 + axis for axis in first]
+    kept = [axis for axis in first if axis not in trace]
+    result = [label for axis in kept for label in ([axis] if axis in diagonal else [axis, second[axis]])]
+    for axis in (*trace, *diagonal):
+        if left.shape[axis] != right.shape[axis]:
+            raise ValueError(f"trace_axes, diagonal_axes: axis {axis}: expected outputs of one size along it, got "
+                             f"{left.shape[axis]} and {right.shape[axis]}")
+    if isinstance(left, np.ndarray):
+        einsum = np.einsum
+    else:
+        import jax.numpy as jnp
+
+        einsum = jnp.einsum
+    size = int(np.prod([left.shape[axis] for axis in trace]))
+    return einsum(left, [*first, count], right, [*second, count], result, optimize=True) / size
+
+
+def _axes_of(given, count, name):
+    axes = [given] if isinstance(given, int) else list(given)
+    if any(not -count <= axis < count for axis in axes) or len({axis % count for axis in axes}) != len(axes):
+        raise ValueError(f"{name}: expected different axes of outputs with {count} axes, got {tuple(axes)}")
+    return [axis % count for axis in axes]
+
+
+def function_of_jax(f: Any) -> JaxFunction:
+    """NotImplementedError without JAX, TypeError for what is no function."""
+    if not callable(f):
+        raise TypeError(f"f: expected a function f(params, x), got {f!r}")
+    if importlib.util.find_spec("jax") is None:
+        raise NotImplementedError("f: functions that are not the apply_fn of a network of widelimit.stax are differentiated "
+                                  "by JAX, which is not installed: pip install 'widelimit[jax]'")
+    return JaxFunction(f)
