@@ -10,6 +10,7 @@
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/image_task.hpp"
 #include "widelimit/specialization/loss.hpp"
+#include "widelimit/specialization/lowest_curvature.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/prior.hpp"
 #include "widelimit/specialization/quadrature.hpp"

@@ -124,8 +124,8 @@ struct HeadFlows {
 void make_flows(HeadFlows* self, const std::string& activation, const Prior& prior, Index tokens, Index heads,
                 double step, Index steps, const std::vector<Index>& record, double stop_gradient,
                 const std::string& stepper, bool symmetric, double batch_noise, Index samples,
-                Index fresh_samples, bool closed, double eta, Index starts, std::uint64_t seed, int threads,
-                ProgressFunction progress) {
+                Index fresh_samples, bool closed, double eta, bool leave_saddles, Index starts,
+                std::uint64_t seed, int threads, ProgressFunction progress) {
   using specialization::FlowStepper;
   HeadFlows made{.setup = {}, .progress = std::move(progress)};
   made.setup.activation = head_activation_of(activation);
@@ -146,12 +146,13 @@ void make_flows(HeadFlows* self, const std::string& activation, const Prior& pri
   made.setup.fresh_samples = fresh_samples;
   made.setup.symmetry = symmetry_of(closed);
   made.setup.eta = eta;
+  made.setup.leave_saddles = leave_saddles;
   made.setup.starts = starts;
   made.setup.seed = seed;
   new (self) HeadFlows(std::move(made));
 }
 
-/// (seed, converged, loss, standard error, flow) of each start.
+/// (seed, converged, loss, standard error, curvature or None, [(tau, loss, rate)] of saddles, flow) of each start.
 nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start) {
   std::optional<HeadParameters> given;
   if (start) given = heads_of(*start);
@@ -159,9 +160,13 @@ nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start)
     return given ? train_from_starts(setup, *given) : train_from_starts(setup);
   });
   nb::list result;
-  for (const specialization::TrainedStart& one : starts)
-    result.append(
-        nb::make_tuple(one.seed, one.converged, one.loss, one.standard_error, arrays_of_flow(one.points)));
+  for (const specialization::TrainedStart& one : starts) {
+    nb::list left;
+    for (const specialization::LeftSaddle& saddle : one.left_saddles)
+      left.append(nb::make_tuple(saddle.tau, saddle.loss, saddle.rate));
+    result.append(nb::make_tuple(one.seed, one.converged, one.loss, one.standard_error, one.curvature, left,
+                                 arrays_of_flow(one.points)));
+  }
   return result;
 }
 
@@ -381,7 +386,8 @@ void bind_heads(nb::module_& module) {
   nb::class_<HeadFlows>(module, "HeadFlows")
       .def("__init__", &make_flows, "activation"_a, "prior"_a, "tokens"_a, "heads"_a, "step"_a, "steps"_a,
            "record"_a, "stop_gradient"_a, "stepper"_a, "symmetric"_a, "batch_noise"_a, "samples"_a,
-           "fresh_samples"_a, "closed"_a, "eta"_a, "starts"_a, "seed"_a, "threads"_a, "progress"_a.none())
+           "fresh_samples"_a, "closed"_a, "eta"_a, "leave_saddles"_a, "starts"_a, "seed"_a, "threads"_a,
+           "progress"_a.none())
       .def("train", &trained, "start"_a.none())
       .def("prune", &pruned, "heads"_a, "full_model"_a)
       .def("judge", &judged, "heads"_a);

@@ -27,7 +27,7 @@ from ._arrays import check_callable, numbers, real, whole
 from ._core import Prior
 
 __all__ = [
-    "Comparison", "EscapeRates", "Estimate", "FlowPath", "HeadParameters", "HessianConstants", "Judged", "Prior", "Pruned", "SgdPath",
+    "Comparison", "EscapeRates", "Estimate", "FlowPath", "HeadParameters", "HessianConstants", "Judged", "LeftSaddle", "Prior", "Pruned", "SgdPath",
     "SpecialisationTimes", "TrainedHeads", "attention_map", "bayes_optimal_heads", "bayes_posterior", "bayes_risk", "compare",
     "escape_rates", "flow", "hessian", "judge", "noise_start", "prune", "sgd", "specialisation_times", "split_rate"]
 
@@ -71,15 +71,33 @@ class FlowPath(NamedTuple):
         return HeadParameters(self.m[-1], self.r[-1], self.b[-1], self.v[-1])
 
 
+class LeftSaddle(NamedTuple):
+    """A saddle at which a flow rested before it went on: when, its loss there on its own samples, and the rate, per unit of
+    tau, at which a flow leaves it."""
+
+    tau: float
+    loss: float
+    split_rate: float
+
+
 class TrainedHeads(NamedTuple):
     """The heads after one flow: its seed, whether the gradient fell below stop_gradient, the loss on fresh samples with its
-    standard error, and the FlowPath."""
+    standard error, the lowest eigenvalue of the Hessian where it rests (None where it does not), the saddles that it left, and
+    the FlowPath."""
 
     seed: int
     converged: bool
     loss: float
     standard_error: float
+    curvature: float | None
+    left_saddles: list[LeftSaddle]
     path: FlowPath
+
+    @property
+    def at_saddle(self) -> bool:
+        """Whether the loss still falls in some direction where the flow rests: the curvature is below -5e-5 and below minus three
+        times the gradient that is left."""
+        return self.curvature is not None and self.curvature < -max(5e-5, 3 * float(self.path.gradient[-1]))
 
 
 class SgdPath(NamedTuple):
@@ -98,7 +116,7 @@ class SgdPath(NamedTuple):
 
 def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float | None = None, step: float = 0.1,
          records: int = 200, starts: int = 1, start: HeadParameters | None = None, eta: float = 1,
-         stop_gradient: float = 1e-4, stepper: str = "euler", variant: str = "frame", batch_noise: float = 0,
+         stop_gradient: float = 1e-4, leave_saddles: bool = True, stepper: str = "euler", variant: str = "frame", batch_noise: float = 0,
          samples: int = 100_000, fresh_samples: int = 200_000, symmetry: str = "plain", seed: int = 1, threads: int = 0,
          progress: Callable[[int, int], object] | None = None) -> list[TrainedHeads]:
     """Gradient flows of the population loss, the limit of online SGD, one from each start: TrainedHeads of each.
@@ -108,6 +126,7 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
     starts         flows, each with a seed of its own (seed, seed + 1, ...); heads end in different minima
     start          where all of them begin; None: random ones, with heads of length eta
     stop_gradient  a flow ends once every entry of its gradient is below; 0: never
+    leave_saddles  a flow that rests at a saddle is moved along its descending direction and goes on; False: it ends there
     stepper        'euler', 'runge_kutta4' or 'dormand_prince'
     variant        'frame': as SGD has it; 'symmetric': the symmetrised gradient that the paper prints
     batch_noise    gamma D / N_b of an SGD whose noise enters S; of 'euler' only
@@ -120,8 +139,9 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
     record = _growing(records, steps) if tau is None else _even(records, steps)
     flows = _flows(activation, prior, tokens, heads, step=step, steps=steps, record=record, stop_gradient=stop_gradient,
                    stepper=stepper, variant=variant, batch_noise=batch_noise, samples=samples, fresh_samples=fresh_samples,
-                   symmetry=symmetry, eta=eta, starts=starts, seed=seed, threads=threads, progress=progress)
-    return [TrainedHeads(*one, _flow_path(path)) for *one, path in flows.train(None if start is None else _arrays(start))]
+                   symmetry=symmetry, eta=eta, leave_saddles=leave_saddles, starts=starts, seed=seed, threads=threads,
+                   progress=progress)
+    return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in flows.train(None if start is None else _arrays(start))]
 
 
 class Pruned(NamedTuple):
@@ -317,13 +337,13 @@ def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed
 
 
 def _flows(activation, prior, tokens, heads, *, step=0.1, steps=0, record=(), stop_gradient=1e-4, stepper="euler",
-           variant="frame", batch_noise=0, samples=1, fresh_samples=1, symmetry="plain", eta=1, starts=1, seed=1, threads=0,
-           progress=None):
+           variant="frame", batch_noise=0, samples=1, fresh_samples=1, symmetry="plain", eta=1, leave_saddles=True, starts=1, seed=1,
+           threads=0, progress=None):
     return _core.HeadFlows(
         _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), real(step, "step"), steps, list(record),
         real(stop_gradient, "stop_gradient"), _one_of(stepper, "stepper", ("euler", "runge_kutta4", "dormand_prince")),
         _one_of(variant, "variant", ("frame", "symmetric")) == "symmetric", real(batch_noise, "batch_noise"),
-        whole(samples, "samples"), whole(fresh_samples, "fresh_samples"), _closed(symmetry), real(eta, "eta"),
+        whole(samples, "samples"), whole(fresh_samples, "fresh_samples"), _closed(symmetry), real(eta, "eta"), bool(leave_saddles),
         whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), _callable(progress))
 
 

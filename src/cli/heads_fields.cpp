@@ -70,6 +70,9 @@ Fields flow_fields(const char* starts) {
       {"variant", V::words({"frame", "symmetric"}), "frame",
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
+      {"leave_saddles", "true or false", "true",
+       "a flow that rests at a saddle is moved along its descending direction and goes on; false: it ends "
+       "there"},
       {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
 }
 

@@ -103,6 +103,7 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.fresh_samples = samples_of(in, "fresh_samples", 200'000, setup.prior.features());
   setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
+  setup.leave_saddles = in.boolean("leave_saddles", true);
   setup.starts = starts_of(in, starts);
   setup.seed = seed_of(in);
   auto trained =
@@ -118,10 +119,16 @@ json start_summary(const TrainedStart& start) {
     tau.push_back(point.tau);
     m.push_back(point.parameters.m);
   }
+  json left = json::array();
+  for (const LeftSaddle& saddle : start.left_saddles)
+    left.push_back({{"tau", saddle.tau}, {"loss", saddle.loss}, {"split_rate", saddle.rate}});
   return {{"seed", start.seed},
           {"loss", start.loss},
           {"loss_standard_error", start.standard_error},
           {"converged", start.converged},
+          {"saddle", start.curvature ? json(start.at_saddle()) : json()},
+          {"split_rate", start.at_saddle() ? json(-*start.curvature) : json()},
+          {"left_saddles", left},
           {"tau", end.tau},
           {"largest_gradient", end.gradient},
           {"specialisation_time", time_or_null(specialisation_time(tau, m))},

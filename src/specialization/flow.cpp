@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "checks.hpp"
-#include "head_parts.hpp"
+#include "moving_parts.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
@@ -19,7 +19,7 @@ namespace odeint = boost::numeric::odeint;
 
 namespace {
 
-using State = std::vector<double>;
+using State = HeadNumbers;
 
 void check_options(const FlowOptions& options) {
   constexpr const char* where = "gradient_flow";
@@ -37,18 +37,6 @@ bool finite(const HeadParameters& parameters) {
   bool all = true;
   for_each_part([&](const auto& part) { all = all && part.allFinite(); }, parameters);
   return all;
-}
-
-/// Sets the parts that do not move to zero and applies the variant.
-void shape_gradient(HeadActivation activation, FlowVariant variant, HeadParameters& gradient) {
-  if (variant == FlowVariant::symmetric) gradient.r = ((gradient.r + gradient.r.transpose()) / 2).eval();
-  if (!has_bias(activation)) gradient.b.setZero();
-  if (!has_scale(activation)) gradient.v.setZero();
-}
-
-double largest_entry(const HeadParameters& gradient) {
-  return std::max({gradient.m.cwiseAbs().maxCoeff(), gradient.r.cwiseAbs().maxCoeff(),
-                   gradient.b.cwiseAbs().maxCoeff(), gradient.v.cwiseAbs().maxCoeff()});
 }
 
 /// `now`: loss and gradient at the parameters.
@@ -76,7 +64,7 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
   for (Index step = 0; step <= options.steps; ++step) {
     if (!finite(state)) report_divergence(step, options.step);
     SampledLoss now = sampled_loss(activation, state, samples, detail, {.stop = options.run.stop});
-    shape_gradient(activation, options.variant, now.gradient);
+    keep_what_moves(activation, options.variant, now.gradient);
     FlowPoint point = flow_point(static_cast<double>(step) * options.step, now, state);
     if (options.run.progress) options.run.progress(step, options.steps);
     const bool stop = at_rest(point, options) || step == options.steps;
@@ -89,26 +77,6 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
           state.r * state.r.transpose() + options.step * options.batch_noise * now.noise, overlap_rounding);
   }
   return points;
-}
-
-/// The parameters as one list of numbers, for odeint.
-State pack(const HeadParameters& parameters) {
-  State state;
-  for_each_part([&](const auto& part) { state.insert(state.end(), part.data(), part.data() + part.size()); },
-                parameters);
-  return state;
-}
-
-/// Parameters of the given shapes from such a list.
-HeadParameters unpack(const State& state, HeadParameters shapes) {
-  const double* next = state.data();
-  for_each_part(
-      [&](auto& part) {
-        std::copy_n(next, part.size(), part.data());
-        next += part.size();
-      },
-      shapes);
-  return shapes;
 }
 
 /// Follows the flow to one time after another until `visit` asks to stop by returning false.
@@ -130,11 +98,11 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
     if (!finite(parameters)) report_divergence(step_at(tau), options.step);
     SampledLoss now =
         sampled_loss(activation, parameters, samples, LossDetail::gradients, {.stop = options.run.stop});
-    shape_gradient(activation, options.variant, now.gradient);
+    keep_what_moves(activation, options.variant, now.gradient);
     return now;
   };
   const auto derivative = [&](const State& state, State& velocity, double tau) {
-    velocity = pack(loss_at(unpack(state, start), tau).gradient);
+    velocity = packed(loss_at(unpacked(state, start), tau).gradient);
     for (double& entry : velocity) entry = -entry;
   };
   std::vector<FlowPoint> points;
@@ -142,17 +110,17 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   times.reserve(record.size());
   for (const Index step : record) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
-    const HeadParameters parameters = unpack(state, start);
+    const HeadParameters parameters = unpacked(state, start);
     points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
     if (options.run.progress) options.run.progress(std::ssize(points), std::ssize(times));
     return !at_rest(points.back(), options);
   };
   if (options.stepper == FlowStepper::runge_kutta4)
-    visit_times(odeint::runge_kutta4<State>(), derivative, pack(start), times, options.step, visit);
+    visit_times(odeint::runge_kutta4<State>(), derivative, packed(start), times, options.step, visit);
   else
     visit_times(
         odeint::make_dense_output(options.tolerance, options.tolerance, odeint::runge_kutta_dopri5<State>()),
-        derivative, pack(start), times, options.step, visit);
+        derivative, packed(start), times, options.step, visit);
   return points;
 }
 

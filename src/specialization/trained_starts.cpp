@@ -1,9 +1,17 @@
 #include "widelimit/specialization/trained_starts.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "checks.hpp"
+#include "moving_parts.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/numerics/statistics.hpp"
+#include "widelimit/specialization/lowest_curvature.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 
 namespace widelimit::specialization {
@@ -13,6 +21,67 @@ namespace {
 // Far from the small seeds a user counts up: fresh samples and starts must not repeat the training set.
 constexpr std::uint64_t kNoiseSeed = 1'000'000'007;
 constexpr std::uint64_t kJudgeSeed = 2'000'000'011;
+
+bool converged(const TrainingSetup& setup, const TrainedStart& result) {
+  return result.end().gradient < setup.flow.stop_gradient;
+}
+
+/// The end of a flow moved along a direction in which its loss falls, far enough that the gradient there does not
+/// end the flow at once; nothing where no such place is near.
+std::optional<HeadParameters> moved_from_saddle(const TrainingSetup& setup, const FlowPoint& end,
+                                                const HeadParameters& direction,
+                                                const SampleSet<float>& samples) {
+  constexpr double shortest = 0.05, longest = 2, enough_gradient = 3;
+  for (double length = shortest; length < longest; length *= 2)
+    for (const double sign : {1.0, -1.0}) {
+      HeadParameters moved = end.parameters;
+      add_scaled(moved, sign * length, direction);
+      SampledLoss there = sampled_loss(setup.activation, moved, samples, LossDetail::gradients,
+                                       {.stop = setup.flow.run.stop});
+      keep_what_moves(setup.activation, setup.flow.variant, there.gradient);
+      if (there.loss < end.loss && largest_entry(there.gradient) > enough_gradient * setup.flow.stop_gradient)
+        return moved;
+    }
+  return std::nullopt;
+}
+
+/// The flow from `moved` in the time that is left after `steps` steps.
+std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParameters& moved,
+                                    const SampleSet<float>& samples, Index steps) {
+  FlowOptions options = setup.flow;
+  options.steps -= steps;
+  options.record.clear();
+  for (const Index step : setup.flow.record)
+    if (step > steps) options.record.push_back(step - steps);
+  // Not step 0, whose time is that of the rest.
+  if (options.record.empty()) options.record.push_back(options.steps);
+  if (setup.flow.run.progress)
+    options.run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t) {
+      setup.flow.run.progress(done + steps, setup.flow.steps);
+    };
+  std::vector<FlowPoint> points = gradient_flow(setup.activation, moved, samples, options);
+  for (FlowPoint& point : points) point.tau += static_cast<double>(steps) * options.step;
+  return points;
+}
+
+/// Looks at the end of a flow, and goes on from a saddle as long as time is left.
+void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, TrainedStart& result) {
+  while (converged(setup, result) && setup.flow.batch_noise == 0) {
+    const FlowPoint& end = result.end();
+    const LowestCurvature lowest = numerics::on_threads(setup.flow.run.threads, [&] {
+      return lowest_curvature(setup.activation, end.parameters, samples, setup.flow.variant, setup.flow.run);
+    });
+    result.curvature = lowest.eigenvalue;
+    const auto steps = static_cast<Index>(std::llround(end.tau / setup.flow.step));
+    if (!setup.leave_saddles || !result.at_saddle() || steps >= setup.flow.steps) return;
+    const auto moved = moved_from_saddle(setup, end, lowest.direction, samples);
+    if (!moved) return;
+    result.left_saddles.push_back({end.tau, end.loss, -lowest.eigenvalue});
+    result.curvature.reset();
+    std::vector<FlowPoint> further = rest_of_flow(setup, *moved, samples, steps);
+    std::move(further.begin(), further.end(), std::back_inserter(result.points));
+  }
+}
 
 template <typename StartOf>
 std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start_of) {
@@ -25,7 +94,8 @@ std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start
     const auto samples = SampleSet<float>::draw(setup.prior, {setup.tokens, setup.heads, setup.samples},
                                                 result.seed, {setup.symmetry, {}, setup.flow.run});
     result.points = gradient_flow(setup.activation, start_of(result.seed), samples, setup.flow);
-    result.converged = result.end().gradient < setup.flow.stop_gradient;
+    look_at_rest(setup, samples, result);
+    result.converged = converged(setup, result);
     const SampledLoss loss =
         sampled_loss(setup.activation, result.end().parameters, judge, LossDetail::loss_only, setup.flow.run);
     result.loss = loss.loss;

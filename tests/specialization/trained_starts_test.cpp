@@ -6,6 +6,8 @@
 
 #include "support.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/specialization/hessian.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
 
 using namespace widelimit;
 using namespace widelimit::specialization;
@@ -99,6 +101,55 @@ TEST_CASE("trained starts: from given parameters the samples alone differ") {
   const auto starts = train_from_starts(setup, given);
   for (const TrainedStart& start : starts) CHECK(start.end().parameters.m == given.m);
   CHECK(starts[0].end().loss != starts[1].end().loss);
+}
+
+/// All heads along the mean of flip2, as a flow from a common start ends: its gradient is small, and it is a saddle.
+TEST_CASE("trained starts: saddles are named, and left if asked for") {
+  TrainingSetup setup;
+  setup.prior = Prior::flip2(2, 2);
+  setup.tokens = 3;
+  setup.heads = 2;
+  setup.flow.step = 0.5;
+  setup.flow.steps = 2'000;
+  setup.flow.record = {0, 100, 1'000};
+  setup.samples = 4'000;
+  setup.fresh_samples = 4'000;
+  setup.symmetry = SampleSymmetry::closed;
+  setup.starts = 1;
+  const HeadParameters common =
+      with_initial_offsets(setup.activation, Matrix<double>::Zero(2, 2), Matrix<double>::Identity(2, 2));
+  setup.leave_saddles = false;
+  const TrainedStart rested = train_from_starts(setup, common)[0];
+  REQUIRE(rested.converged);
+  CHECK(rested.at_saddle());
+  CHECK(-*rested.curvature ==
+        doctest::Approx(split_rate_by_quadrature(setup.activation, 3, 2, 2, 2).rate).epsilon(0.1));
+  CHECK(rested.left_saddles.empty());
+  CHECK(max_split(rested.end().parameters.m) < 1e-3);
+
+  setup.leave_saddles = true;
+  const TrainedStart led_on = train_from_starts(setup, common)[0];
+  REQUIRE(led_on.left_saddles.size() == 1);
+  CHECK(led_on.left_saddles[0].tau == rested.end().tau);
+  CHECK(led_on.left_saddles[0].loss == rested.end().loss);
+  CHECK(led_on.left_saddles[0].rate == -*rested.curvature);
+  CHECK(max_split(led_on.end().parameters.m) > 0.5);
+  CHECK(led_on.loss < rested.loss - 0.001);
+  CHECK_FALSE(led_on.at_saddle());
+  // Times go on increasing, records keep their places, and no more time is taken than was given.
+  for (std::size_t i = 1; i < led_on.points.size(); ++i)
+    CHECK(led_on.points[i].tau > led_on.points[i - 1].tau);
+  CHECK(led_on.end().tau <= 1'000);
+}
+
+TEST_CASE("trained starts: with batch noise, or without rest, nothing is said of saddles") {
+  TrainingSetup setup = small_setup();
+  setup.starts = 1;
+  setup.flow.batch_noise = 1e-9;
+  CHECK_FALSE(train_from_starts(setup)[0].curvature);
+  setup.flow.batch_noise = 0;
+  setup.flow.steps = 20;
+  CHECK_FALSE(train_from_starts(setup)[0].curvature);
 }
 
 TEST_CASE("trained starts: medians and ranges") {

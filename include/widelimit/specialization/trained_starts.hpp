@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,9 +23,24 @@ struct TrainingSetup {
   Index samples = 100'000;                  ///< Training set of each start, drawn anew for each.
   Index fresh_samples = 200'000;            ///< On which all starts are judged.
   SampleSymmetry symmetry = SampleSymmetry::plain;
-  double eta = 1;          ///< Size of the random start; see noise_start.
+  double eta = 1;  ///< Size of the random start; see noise_start.
+  /// A flow that comes to rest at a saddle is moved a little along its descending direction and goes on; the time
+  /// that its noise would have needed to find that direction is not counted. False: it ends there.
+  bool leave_saddles = true;
   Index starts = 5;        ///< >= 1
   std::uint64_t seed = 1;  ///< Start k uses seed + k.
+};
+
+/// A rest at which the Hessian has an eigenvalue below -saddle_rate, and below -saddle_gradients times the largest
+/// entry of the gradient that is left, is a saddle. Smaller ones are not told from the rounding of gradients, and from
+/// the bending of valleys in which the flow still descends; they would hold a flow for thousands of units of tau.
+inline constexpr double saddle_rate = 5e-5, saddle_gradients = 3;
+
+/// A saddle at which a flow rested before it went on.
+struct LeftSaddle {
+  double tau = 0;
+  double loss = 0;  ///< On the samples of the flow.
+  double rate = 0;  ///< Per unit of tau: minus the lowest eigenvalue of the Hessian.
 };
 
 /// The heads after one flow.
@@ -33,8 +50,16 @@ struct TrainedStart {
   bool converged = false;  ///< The gradient fell below flow.stop_gradient; false where that is 0.
   double loss = 0;         ///< On the fresh samples, with its standard error.
   double standard_error = 0;
+  /// Lowest eigenvalue of the Hessian at the end, on the samples of the flow; only of a flow that converged and has
+  /// no batch noise.
+  std::optional<double> curvature;
+  std::vector<LeftSaddle> left_saddles;  ///< In the order of their times.
 
   [[nodiscard]] const FlowPoint& end() const { return points.back(); }
+  /// Whether the flow rests where the loss still falls in some direction.
+  [[nodiscard]] bool at_saddle() const {
+    return curvature && *curvature < -std::max(saddle_rate, saddle_gradients * end().gradient);
+  }
 };
 
 /// The set on which all starts of a setup are judged.
