@@ -83,6 +83,10 @@ FieldValues FieldValues::integer_at_least(Index from) {
   return {text, with_article(text), integer_check(from, std::numeric_limits<Index>::max())};
 }
 
+FieldValues FieldValues::boolean() {
+  return {"true or false", "true or false", [](const json& value) { return value.is_boolean(); }};
+}
+
 FieldValues FieldValues::words(std::vector<std::string> known) {
   std::string text;
   for (std::size_t k = 0; k < known.size(); ++k)

@@ -23,6 +23,7 @@ class FieldValues {
   static FieldValues zero_or_at_least(double bound);
   static FieldValues integer(Index from, Index to);
   static FieldValues integer_at_least(Index from);
+  static FieldValues boolean();
   static FieldValues words(std::vector<std::string> known);
 
   /// A list of at least one of these.

@@ -48,8 +48,10 @@ constexpr HeadsExperiment heads_experiments[] = {
     {"bayes", "Bayes risk of a prior"},
     {"hessian", "Hessian constants at the origin and escape rates"},
     {"prune", "Greedy removal of trained heads"},
+    {"attention", "Where trained heads attend: maps of single sequences, and mean weights"},
     {"phase-transition", "Specialisation times over the size of the start"},
     {"feature-times", "Specialisation times of each feature over the size of the start"},
+    {"digits", "SGD on digits: loss against the Bayes risk, and keys of the heads beside the classes"},
     {"digit-times", "Specialisation times of SGD on digits, for each of them, over the size of the start"},
     {"resampling", "A flow on samples that are kept beside one on fresh samples at every step"}};
 

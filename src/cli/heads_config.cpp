@@ -52,10 +52,10 @@ Index samples_of(FieldReader& in, const char* field, Index otherwise, Index feat
   return samples;
 }
 
-void require_dimension(FieldReader& in, Index least) {
-  const Index dimension = in.integer("dimension");
+void require_dimension(FieldReader& in, Index dimension, Index least) {
   if (dimension < least)
-    in.fail("dimension", fmt::format("expected an integer >= {}, got {}", least, dimension));
+    in.fail(in.has("dimensions") ? "dimensions" : "dimension",
+            fmt::format("expected an integer >= {}, got {}", least, dimension));
 }
 
 std::uint64_t seed_of(FieldReader& in) { return static_cast<std::uint64_t>(in.integer("seed", 1)); }

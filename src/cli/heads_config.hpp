@@ -50,8 +50,8 @@ Prior prior_of(FieldReader& in);
 std::uint64_t seed_of(FieldReader& in);
 SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
 
-/// NetworkError unless "dimension" is at least this.
-void require_dimension(FieldReader& in, Index least);
+/// NetworkError unless this entry of "dimension" or "dimensions" is at least that.
+void require_dimension(FieldReader& in, Index dimension, Index least);
 
 Index starts_of(FieldReader& in, Index otherwise);
 /// Puts a first column "start" in front of the others where there are several starts; rows are appended with the number of
@@ -110,6 +110,7 @@ std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation,
 /// Experiments on the flow, in heads_flow.cpp.
 ExperimentTable flow_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable attention_experiment(FieldReader& in, const RunControl& run);
 
 /// Experiments on SGD, in heads_sgd.cpp.
 ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
@@ -118,7 +119,8 @@ ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
 /// A flow on kept samples beside one on fresh samples, in heads_resampling.cpp.
 ExperimentTable resampling_experiment(FieldReader& in, const RunControl& run);
 
-/// Times of SGD on pictures over the size of its starts, in heads_digits.cpp.
+/// SGD on pictures, and its times over the size of its starts, in heads_digits.cpp.
+ExperimentTable digits_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& run);
 
 /// Times of flows over the size of their starts, in heads_flow_times.cpp.

@@ -69,13 +69,24 @@ LabelledPixels pixels_of(FieldReader& in) {
   return result;
 }
 
-/// SGD on pictures until every class has specialised.
-FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
-                         const RunControl& control) {
+SgdOptions picture_options(FieldReader& in, const ImageTask& task) {
   SgdOptions options;
   options.tokens = in.integer("tokens", 5);
   options.batch = in.integer("batch", task.dimension());
   options.gamma = in.number("gamma", 0.25);
+  return options;
+}
+
+ImageTask task_of(FieldReader& in, LabelledPixels& input) {
+  return naming_errors(in.path() + ".images", [&] {
+    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude", 0.3));
+  });
+}
+
+/// SGD on pictures until every class has specialised.
+FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
+                         const RunControl& control) {
+  SgdOptions options = picture_options(in, task);
   const double delta = in.number("delta", 1);
   const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
   const HeadActivation activation = activation_of(in);
@@ -97,13 +108,53 @@ FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std
   }
 }
 
+/// head, bias, the class whose mean its key is most alike and their cosine, and the key.
+std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix<double>& cosines) {
+  std::vector<std::vector<double>> rows;
+  for (Index h = 0; h < heads.k.rows(); ++h) {
+    Index nearest = 0;
+    const double cosine = cosines.row(h).maxCoeff(&nearest);
+    std::vector<double> row{static_cast<double>(h), heads.b[h], static_cast<double>(nearest), cosine};
+    append(row, heads.k.row(h));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
+
+ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
+  constexpr std::uint64_t judge_seed = 2'000'000'011, risk_seed = 2'000'000'033;
+  LabelledPixels input = pixels_of(in);
+  const ImageTask task = task_of(in, input);
+  SgdOptions options = picture_options(in, task);
+  options.steps = steps_in(in, "gamma", options.gamma);
+  options.seed = seed_of(in);
+  options.run = control;
+  const HeadActivation activation = activation_of(in);
+  const HeadVectors start = random_start(activation, in.integer("heads", 10), 1, task.dimension(),
+                                         in.number("eta", 1), options.seed + kStartSeed)
+                                .heads;
+  const HeadVectors heads = image_sgd(activation, task, start, options).back().heads;
+  const BayesRisk loss = image_loss(activation, task, heads, options.tokens,
+                                    in.integer("fresh_samples", 20'000), options.seed + judge_seed, control);
+  const BayesRisk risk =
+      task.bayes_risk(options.tokens, in.integer("risk_samples", 1'000), options.seed + risk_seed, control);
+  const Matrix<double> cosines = task.class_cosines(heads.k);
+  ExperimentTable table;
+  table.columns = {"head", "b", "class", "cosine"};
+  for (Index d = 0; d < task.dimension(); ++d) table.columns.push_back(fmt::format("k{}", d));
+  table.rows = key_rows(heads, cosines);
+  table.summary = {{"loss", loss.risk},           {"loss_standard_error", loss.standard_error},
+                   {"bayes_risk", risk.risk},     {"bayes_risk_standard_error", risk.standard_error},
+                   {"cosines", to_json(cosines)}, {"b", to_json(heads.b)},
+                   {"v", to_json(heads.v)},       {"input", std::move(input.input)}};
+  return table;
+}
 
 ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& control) {
   LabelledPixels input = pixels_of(in);
-  const ImageTask task = naming_errors(in.path() + ".images", [&] {
-    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude", 0.3));
-  });
+  const ImageTask task = task_of(in, input);
   std::vector<std::string> names;
   for (Index c = 0; c < task.class_means().rows(); ++c) names.push_back(fmt::format("{}", c));
   TimesTable times("digit_time", names);

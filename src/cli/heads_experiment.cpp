@@ -6,6 +6,7 @@
 
 #include "cli/heads_config.hpp"
 #include "numerics/eigen_solver.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::cli {
@@ -15,12 +16,18 @@ using nlohmann::json;
 namespace {
 
 ExperimentTable bayes_experiment(FieldReader& in, const RunControl& run) {
+  const Prior prior = prior_of(in);
   const BayesRisk risk =
-      bayes_risk(prior_of(in), in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in), run);
+      bayes_risk(prior, in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in), run);
   ExperimentTable table;
   table.columns = {"bayes_risk", "standard_error"};
   table.rows = {{risk.risk, risk.standard_error}};
   table.summary = {{"bayes_risk", risk.risk}, {"standard_error", risk.standard_error}};
+  if (in.has("heads")) {
+    const HeadParameters optimal =
+        naming_errors("config.heads", [&] { return bayes_optimal_heads(prior, in.integer("heads")); });
+    table.summary["optimal_heads"] = {{"m", to_json(optimal.m)}, {"b", to_json(optimal.b)}};
+  }
   return table;
 }
 
@@ -53,15 +60,17 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
 
 using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
 
-constexpr std::array<std::pair<const char*, Experiment>, 10> kExperiments = {
+constexpr std::array<std::pair<const char*, Experiment>, 12> kExperiments = {
     {{"flow", flow_experiment},
      {"sgd", sgd_experiment},
      {"compare", compare_experiment},
      {"bayes", bayes_experiment},
      {"hessian", hessian_experiment},
      {"prune", prune_experiment},
+     {"attention", attention_experiment},
      {"phase-transition", phase_transition_experiment},
      {"feature-times", feature_times_experiment},
+     {"digits", digits_experiment},
      {"digit-times", digit_times_experiment},
      {"resampling", resampling_experiment}}};
 

@@ -70,7 +70,7 @@ Fields flow_fields(const char* starts) {
       {"variant", V::words({"frame", "symmetric"}), "frame",
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
-      {"leave_saddles", "true or false", "true",
+      {"leave_saddles", V::boolean(), "true",
        "a flow that rests at a saddle is moved along its descending direction and goes on; false: it ends "
        "there"},
       {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
@@ -90,41 +90,82 @@ Fields sgd_fields() {
            "runs, each from a start and batches of its own (seed, seed + 1, ...); ranges are over them"}};
 }
 
-Fields transition_fields(const char* delta) {
+Fields dimension_field() {
   return {
-      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"},
-      {"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
-      {"tau", V::at_least(0), kRequired, "last time of a flow"},
-      {"starts", V::integer(1, 100'000), "2",
-       "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
-      {"stop_gradient", V::at_least(0), "0",
-       "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
-       "saddle at which "
-       "heads wait has a small gradient too"},
-      {"delta", V::at_least(0), delta,
-       "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
-      step_field(),
-      samples_field("20000"),
-      symmetry_field("closed")};
+      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"}};
+}
+
+/// `what`: flows, or runs of either dynamics.
+Fields transition_fields(
+    const char* delta,
+    const char* what = "flows for each of etas (seed, seed + 1, ...); ranges are over them",
+    const char* last = "last time of a flow") {
+  return {{"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
+          {"tau", V::at_least(0), kRequired, last},
+          {"starts", V::integer(1, 100'000), "2", what},
+          {"stop_gradient", V::at_least(0), "0",
+           "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
+           "saddle at which "
+           "heads wait has a small gradient too"},
+          {"delta", V::at_least(0), delta,
+           "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
+          step_field(),
+          samples_field("20000"),
+          symmetry_field("closed")};
+}
+
+Fields phase_transition_fields() {
+  return joined_fields(
+      {{{"dimension", V::integer(1, most_drawn).said("integer >= H + F"), "dimensions",
+         "D of the random starts; of SGD at least H + F + L"},
+        {"dimensions", V::integer(1, most_drawn).different_list(), "dimension",
+         "several, each >= H + F, in place of dimension: a first column tells them apart"},
+        {"dynamics", V::words({"flow", "sgd"}), "flow",
+         "sgd: online SGD in Gram form at finite D, with gamma and batch in place of step, samples, symmetry "
+         "and "
+         "stop_gradient"},
+        {"gamma", V::above(0), "0.02", "learning rate of sgd"},
+        {"batch", V::integer(1, most_drawn), "dimension", "N_b of sgd, fresh sequences a step"}},
+       transition_fields(
+           "0.2",
+           "runs for each of dimensions and etas (seed, seed + 1, ...); means, variances and ranges "
+           "are over them",
+           "last time of a run")});
+}
+
+/// What runs on pictures are told, `rest` included.
+Fields picture_fields(const Fields& rest) {
+  Fields fields = {{"activation", head_activations(), kRequired, "how scores become weights"},
+                   {"mnist", "text", "none",
+                    "folder with the t10k files of MNIST; without it, generated bars take the digits' place"},
+                   {"images", V::integer(10, 10'000), "10000", "how many images to take"},
+                   {"amplitude", V::at_least(0), "0.3", "nu, which multiplies the centred image"},
+                   {"heads", V::integer(1, 1'000), "10", "H"},
+                   {"tokens", V::integer(1, 10'000), "5", "L, tokens of a sequence"}};
+  fields.insert(fields.end(), rest.begin(), rest.end());
+  return joined_fields(
+      {fields,
+       {{"gamma", V::above(0), "0.25", "learning rate"},
+        {"batch", V::integer(1, most_drawn), "pixels of an image", "N_b, fresh sequences a step"},
+        {"seed", V::integer_at_least(0), "1", "of starts and batches"}}});
 }
 
 Fields digit_fields() {
-  return {{"activation", head_activations(), kRequired, "how scores become weights"},
-          {"mnist", "text", "none",
-           "folder with the t10k files of MNIST; without it, generated bars take the digits' place"},
-          {"images", V::integer(10, 10'000), "10000", "how many images to take"},
-          {"amplitude", V::at_least(0), "0.3", "nu, which multiplies the centred image"},
-          {"heads", V::integer(1, 1'000), "10", "H"},
-          {"tokens", V::integer(1, 10'000), "5", "L, tokens of a sequence"},
-          {"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
-          {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
-          {"starts", V::integer(1, 100'000), "2",
-           "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
-          {"gamma", V::above(0), "0.25", "learning rate"},
-          {"batch", V::integer(1, most_drawn), "pixels of an image", "N_b, fresh sequences a step"},
-          {"delta", V::at_least(0), "1",
-           "length of a class' overlaps minus their mean over the heads that counts as specialised"},
-          {"seed", V::integer_at_least(0), "1", "of starts and batches"}};
+  return picture_fields(
+      {{"eta", V::within(0, 1e6), "1", "length of a head at the random start"},
+       {"tau", V::at_least(0), kRequired, "last time gamma t"},
+       {"fresh_samples", V::integer(2, most_drawn), "20000", "sequences on which the heads are judged"},
+       {"risk_samples", V::integer(2, most_drawn), "1000", "sequences of the estimate of the Bayes risk"}});
+}
+
+Fields digit_times_fields() {
+  return picture_fields(
+      {{"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
+       {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
+       {"starts", V::integer(1, 100'000), "2",
+        "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
+       {"delta", V::at_least(0), "1",
+        "length of a class' overlaps minus their mean over the heads that counts as specialised"}});
 }
 
 Fields resampling_fields() {
@@ -152,10 +193,16 @@ FieldMap all_fields() {
   const Fields activations = {{"activations",
                                head_activations().different_list().said("list of different activations"),
                                "activation", "several, in place of activation, side by side"}};
-  const Fields risk = {{"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"}};
+  const Fields risk = {
+      {"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"},
+      {"heads", V::integer(1, 1'000), "none",
+       "H of the Bayes-optimal heads in the summary: of a discrete prior, at least its points"}};
+  const Fields sequences = {{"sequences", V::integer(1, most_drawn), "6",
+                             "how many of the fresh samples have their maps in the table"}};
   return {
       {"flow", joined_fields({task, model, flow_fields("1")})},
       {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},
+      {"attention", joined_fields({task, model, flow_fields("5"), sequences})},
       {"sgd", joined_fields({task, model, sgd_fields()})},
       {"compare",
        joined_fields(
@@ -164,9 +211,10 @@ FieldMap all_fields() {
       {"hessian",
        joined_fields(
            {task_fields(2, "of the samples behind saddle_split_rate; an error where there is none"), model})},
-      {"phase-transition", joined_fields({task, model, activations, transition_fields("0.2")})},
-      {"feature-times", joined_fields({task, model, transition_fields("1")})},
-      {"digit-times", digit_fields()},
+      {"phase-transition", joined_fields({task, model, activations, phase_transition_fields()})},
+      {"feature-times", joined_fields({task, model, dimension_field(), transition_fields("1")})},
+      {"digits", digit_fields()},
+      {"digit-times", digit_times_fields()},
       {"resampling", joined_fields({task, model, resampling_fields()})}};
 }
 

@@ -165,6 +165,55 @@ ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
   return table;
 }
 
+namespace {
+
+/// The attention of the heads after training to the first sequences of a set, a row a sequence, head and token.
+std::vector<std::vector<double>> attention_rows(HeadActivation activation, const HeadParameters& heads,
+                                                const SampleSet<float>& samples, Index sequences) {
+  const Index tokens = samples.tokens(), features = samples.features();
+  std::vector<std::vector<double>> rows;
+  for (Index sequence = 0; sequence < sequences; ++sequence) {
+    const auto value = [&](Index row) {
+      return [&samples, sequence, row](Index token, Index column) {
+        return static_cast<double>(samples.value(sequence, token, row + column));
+      };
+    };
+    const Matrix<double> chi_star = Matrix<double>::NullaryExpr(tokens, features, value(0));
+    const Matrix<double> xi = Matrix<double>::NullaryExpr(tokens, samples.noises(), value(features));
+    const Matrix<double> map = attention_map(activation, heads, chi_star, xi);
+    for (Index h = 0; h < map.rows(); ++h)
+      for (Index l = 0; l < tokens; ++l)
+        rows.push_back(
+            {static_cast<double>(sequence), static_cast<double>(h), static_cast<double>(l), map(h, l)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+ExperimentTable attention_experiment(FieldReader& in, const RunControl& control) {
+  const Index sequences = in.integer("sequences", 6);
+  const FlowRun run = run_flow(in, 5, control);
+  const HeadActivation activation = run.setup.activation;
+  const SampleSet<float> fresh = fresh_samples(run.setup);
+  if (sequences > fresh.count())
+    in.fail("sequences", fmt::format("expected at most {}, fresh_samples, got {}", fresh.count(), sequences));
+  ExperimentTable table;
+  table.columns = {"sequence", "head", "token", "weight"};
+  table.rows =
+      attention_rows(activation, run.starts[median_start(run.starts)].end().parameters, fresh, sequences);
+  table.summary = flow_summary(run.starts);
+  const auto add_mass = [&](const TrainedStart& start, json& summary) {
+    const AttentionMass mass = attention_mass(activation, start.end().parameters, fresh, control);
+    summary["relevant_mass"] = mass.relevant;
+    summary["other_mass"] = mass.other;
+  };
+  for (std::size_t k = 0; k < run.starts.size(); ++k) add_mass(run.starts[k], table.summary["starts"][k]);
+  const json& median = table.summary["starts"][median_start(run.starts)];
+  for (const char* mass : {"relevant_mass", "other_mass"}) table.summary[mass] = median[mass];
+  return table;
+}
+
 ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
   const auto normaliser = choice<PruneNormaliser>(
       in, "normaliser",

@@ -184,11 +184,64 @@ std::string key_name(const std::string& column, std::string_view prefix) {
   return words;
 }
 
+/// A row of pixels a head, a block of rows a sequence: token 0 carries the signal.
+std::string attention_script(const ExperimentTable& table) {
+  const auto greatest = [&](std::size_t column) {
+    double value = 0;
+    for (const auto& row : table.rows) value = std::max(value, row[column]);
+    return value;
+  };
+  const double heads = greatest(1) + 1, sequences = greatest(0) + 1, tokens = greatest(2) + 1;
+  std::string lines;
+  for (double sequence = 1; sequence < sequences; ++sequence)
+    fmt::format_to(std::back_inserter(lines),
+                   "set arrow from -0.5, {0} to {1}, {0} nohead front lw 2 lc rgb 'red'\n",
+                   sequence * heads - 0.5, tokens - 0.5);
+  return fmt::format(
+      "set terminal pngcairo enhanced size 700,800\n{}set title 'attention of each head; token 0 carries the "
+      "signal'\nset xlabel 'token'\nset ylabel 'heads, a block a sequence'\nset cblabel 'weight over H'\n"
+      "set palette gray negative\nset xtics 1\nunset ytics\nset xrange [-0.5:{}]\nset yrange "
+      "[{}:-0.5]\n{}plot "
+      "$table using 3:($1*{}+$2):4 with image notitle\n",
+      rows_block(table), tokens - 0.5, heads * sequences - 0.5, lines, heads);
+}
+
+/// The keys as pictures side by side, where they are squares; else as curves.
+std::string keys_script(const ExperimentTable& table) {
+  constexpr std::size_t first = 4;
+  const std::size_t pixels = table.columns.size() - first;
+  const auto side = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
+  const std::size_t width = side * side == pixels ? side : pixels, height = pixels / width;
+  std::string data = "$keys << EOD\n", titles;
+  for (std::size_t y = 0; y < height; ++y)
+    for (std::size_t h = 0; h < table.rows.size(); ++h)
+      for (std::size_t x = 0; x < width; ++x)
+        fmt::format_to(std::back_inserter(data), "{} {} {}\n", h * width + x, y,
+                       table.rows[h][first + y * width + x]);
+  for (std::size_t h = 0; h < table.rows.size(); ++h)
+    fmt::format_to(std::back_inserter(titles), "set label 'class {}, {:.2f}' at {}, {} center\n",
+                   table.rows[h][2], table.rows[h][3],
+                   static_cast<double>(h * width) + static_cast<double>(width) / 2,
+                   static_cast<double>(height) + 1.5);
+  return fmt::format(
+      "set terminal pngcairo enhanced size {},220\n{}EOD\n{}set title 'keys of the heads, with the class "
+      "that each "
+      "is most alike and their cosine'\nset palette gray\nset cblabel 'key'\nunset tics\nset xrange "
+      "[-0.5:{}]\n"
+      "set yrange [{}:-0.5]\nplot $keys using 1:2:3 with image notitle\n",
+      std::max<std::size_t>(130 * table.rows.size(), 700), data, titles,
+      static_cast<double>(table.rows.size() * width) - 0.5, static_cast<double>(height) + 3);
+}
+
 }  // namespace
 
-bool has_heads_picture(std::string_view experiment) { return picture_of(experiment) != nullptr; }
+bool has_heads_picture(std::string_view experiment) {
+  return experiment == "attention" || experiment == "digits" || picture_of(experiment) != nullptr;
+}
 
 std::string heads_script(std::string_view experiment, const ExperimentTable& table) {
+  if (experiment == "attention") return attention_script(table);
+  if (experiment == "digits") return keys_script(table);
   const HeadsPicture& picture = *picture_of(experiment);
   const std::size_t x = column_of(table, picture.x);
   if (!has_values(picture, table, x)) return empty_script(picture);

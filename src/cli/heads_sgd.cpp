@@ -39,7 +39,7 @@ SgdSetup sgd_setup(FieldReader& in, std::uint64_t seed, const RunControl& contro
     setup.planted_m = field_value(in, "planted_m");
     check_planted(in, setup.planted_m, setup.heads, features);
   }
-  require_dimension(in,
+  require_dimension(in, setup.dimension,
                     setup.form == SgdForm::gram ? setup.heads + features + setup.options.tokens : features);
   return setup;
 }

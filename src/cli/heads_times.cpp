@@ -74,6 +74,15 @@ std::ptrdiff_t count_reached(const std::vector<std::optional<double>>& times) {
   return std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
 }
 
+/// Mean and variance (with n - 1) of times that were all reached, of two runs or more.
+std::optional<std::pair<double, double>> moments_of(const std::vector<std::optional<double>>& times) {
+  if (times.size() < 2 || count_reached(times) < std::ssize(times)) return std::nullopt;
+  double mean = 0, squares = 0;
+  for (const auto& time : times) mean += *time / static_cast<double>(times.size());
+  for (const auto& time : times) squares += (*time - mean) * (*time - mean);
+  return std::pair{mean, squares / static_cast<double>(times.size() - 1)};
+}
+
 }  // namespace
 
 json starts_spread(const std::vector<json>& results, const char* field) {
@@ -90,15 +99,20 @@ json TimesOverScales::summary() const {
   for (const auto& times : spreads_) {
     json spread = spread_of(times);
     spread["reached"] = count_reached(times);
+    const auto moments = moments_of(times);
+    spread["mean"] = moments ? json(moments->first) : json();
+    spread["variance"] = moments ? json(moments->second) : json();
     for (const auto& time : times) spread["values"].push_back(time_or_null(time));
     result["times"].push_back(std::move(spread));
   }
   return result;
 }
 
-TimesTable::TimesTable(const std::string& quantity, const std::vector<std::string>& names)
-    : quantities_(names.size()) {
-  table.columns = {"eta", "start", "log_scale"};
+TimesTable::TimesTable(const std::string& quantity, const std::vector<std::string>& names,
+                       bool several_dimensions)
+    : quantities_(names.size()), several_dimensions_(several_dimensions) {
+  if (several_dimensions) table.columns = {"dimension"};
+  table.columns.insert(table.columns.end(), {"eta", "start", "log_scale"});
   for (const std::string& name : names) {
     const std::string suffix = name.empty() ? "" : "_" + name;
     table.columns.push_back(quantity + suffix);
@@ -113,8 +127,11 @@ std::vector<std::pair<double, double>> TimesTable::scales_of(FieldReader& in, In
   return scales;
 }
 
-void TimesTable::append(double eta, Index start, double scale, const std::vector<FirstTimes>& runs) {
-  std::vector<double> row{eta, static_cast<double>(start), scale};
+void TimesTable::append(Index dimension, double eta, Index start, double scale,
+                        const std::vector<FirstTimes>& runs) {
+  std::vector<double> row;
+  if (several_dimensions_) row.push_back(static_cast<double>(dimension));
+  row.insert(row.end(), {eta, static_cast<double>(start), scale});
   std::size_t quantity = 0;
   for (const FirstTimes& run : runs) {
     ends_.push_back(run.end);

@@ -19,7 +19,7 @@ class TimesOverScales {
  public:
   void add(double scale, std::optional<double> time);
   /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with what
-  /// was not reached (null) as later than all, the number reached, and all values}.
+  /// was not reached (null) as later than all, the number reached, mean and variance where that is all, and the values}.
   [[nodiscard]] nlohmann::json summary() const;
 
  private:
@@ -31,20 +31,22 @@ class TimesOverScales {
   std::vector<std::pair<double, double>> points_;
 };
 
-/// A table of times over `etas` and `starts`, a row a start: eta, start, ln(sqrt(D) / eta), and each time beside its
+/// A table of times over dimensions, `etas` and `starts`, a row a start: eta, start, ln(sqrt(D) / eta), and each time beside its
 /// ratio to that logarithm.
 class TimesTable {
  public:
-  /// `names` of the quantities stand behind "NAME_" in the columns unless they are empty.
-  TimesTable(const std::string& quantity, const std::vector<std::string>& names);
+  /// `names` of the quantities follow "NAME_" in the columns unless they are empty. A first column tells the dimension
+  /// where there are several.
+  TimesTable(const std::string& quantity, const std::vector<std::string>& names,
+             bool several_dimensions = false);
 
-  /// Adds a row for each of the sizes and starts: run(eta, seed) gives FirstTimes of some or all quantities.
+  /// Adds a row for each of the sizes and starts in one dimension: run(eta, seed) gives FirstTimes of some or all quantities.
   template <typename Run>
   void fill(FieldReader& in, Index dimension, const Run& run) {
     const Index starts = starts_of(in, 2);
     for (const auto& [eta, scale] : scales_of(in, dimension))
       for (Index start = 0; start < starts; ++start)
-        append(eta, start, scale, run(eta, seed_of(in) + static_cast<std::uint64_t>(start)));
+        append(dimension, eta, start, scale, run(eta, seed_of(in) + static_cast<std::uint64_t>(start)));
   }
 
   [[nodiscard]] nlohmann::json summary_of(std::size_t quantity) const {
@@ -57,10 +59,11 @@ class TimesTable {
 
  private:
   static std::vector<std::pair<double, double>> scales_of(FieldReader& in, Index dimension);
-  void append(double eta, Index start, double scale, const std::vector<FirstTimes>& runs);
+  void append(Index dimension, double eta, Index start, double scale, const std::vector<FirstTimes>& runs);
 
   std::vector<TimesOverScales> quantities_;
   std::vector<RunEnd> ends_;
+  bool several_dimensions_;
 };
 
 }  // namespace widelimit::cli

@@ -15,6 +15,8 @@ namespace {
 
 // A flow is looked at in pieces of this many steps, so that it can end once all times are known.
 constexpr Index steps_a_piece = 500;
+// Steps of SGD cost more.
+constexpr Index sgd_steps_a_piece = 50;
 
 /// The start of a flow in place of SGD's in D dimensions.
 MatchedFlow flow_start(const TimedFlows& flows, double eta, std::uint64_t seed) {
@@ -57,7 +59,40 @@ FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, 
   }
 }
 
+/// The state of SGD at a recorded point.
+GramState state_at(const SgdPoint& point, Index dimension) {
+  const OrderParameters& overlaps = point.overlaps;
+  const Index heads = overlaps.q.rows(), features = overlaps.p.rows();
+  GramState state{Matrix<double>(heads + features, heads + features), point.b, point.v, dimension};
+  state.gram << overlaps.q, overlaps.m, overlaps.m.transpose(), overlaps.p;
+  return state;
+}
+
 }  // namespace
+
+FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta, std::uint64_t seed) {
+  GramState state = random_gram_start(flows.activation, flows.heads, flows.prior.features(), flows.dimension,
+                                      eta, seed + kStartSeed);
+  SgdOptions options;
+  options.tokens = flows.tokens;
+  options.batch = batch == 0 ? flows.dimension : batch;
+  options.gamma = flows.step;
+  FirstTimes found(1);
+  for (Index done = 0;; done += options.steps) {
+    options.steps = std::min(sgd_steps_a_piece, flows.steps - done);
+    options.record = record_every(1, options.steps);
+    options.run = piece_of(flows.run, done, flows.steps);
+    // Every piece of every start has batches of its own.
+    options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / sgd_steps_a_piece);
+    const auto points = gram_sgd(flows.activation, flows.prior, state, options);
+    for (const SgdPoint& point : points)
+      found.see(static_cast<double>(done) * flows.step + point.tau,
+                Vector<double>::Constant(1, max_split(point.overlaps.m)), flows.delta);
+    if (found.all()) found.end = RunEnd::specialised;
+    if (found.all() || done + options.steps >= flows.steps) return found;
+    state = state_at(points.back(), flows.dimension);
+  }
+}
 
 bool FirstTimes::all() const {
   return std::all_of(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });

@@ -127,6 +127,7 @@ std::optional<bool> documented(const std::string& words, const json& value) {
   if (words.starts_with(zero))
     return value == json(0) || documented(words.substr(zero.size()), value).value();
   if (const auto number = number_words(words)) return fits(*number, value);
+  if (words == "true or false") return value.is_boolean();
   static const std::regex choice(R"(\w+(, \w+)* or \w+)");
   if (!std::regex_match(words, choice)) return std::nullopt;
   static const std::regex word(R"(\w+)");

@@ -247,8 +247,9 @@ TEST_CASE("experiment: rejections name the field") {
     return config;
   };
   CHECK(error_of("fly", {}) ==
-        "experiment: expected flow, sgd, compare, bayes, hessian, prune, phase-transition, feature-times, "
-        "digit-times, resampling, got \"fly\"");
+        "experiment: expected flow, sgd, compare, bayes, hessian, prune, attention, phase-transition, "
+        "feature-times, "
+        "digits, digit-times, resampling, got \"fly\"");
   CHECK(error_of("flow", json::array()) == "config: expected a JSON object, got array");
   CHECK(error_of("flow", changed("activation", "gelu")) ==
         "config.activation: expected one of softmax, softmaxv, softmax1, bayes, got \"gelu\"");

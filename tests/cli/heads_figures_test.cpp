@@ -50,14 +50,20 @@ TEST_CASE("times over sizes: what was not reached is later than all") {
   // One size alone was reached by all of its starts.
   CHECK(times.summary()["slope"].is_null());
   const json spreads = times.summary()["times"];
-  CHECK(
-      spreads[0] ==
-      json{{"median", 5}, {"least", 3}, {"greatest", nullptr}, {"reached", 2}, {"values", {5, 3, nullptr}}});
+  CHECK(spreads[0] == json{{"median", 5},
+                           {"least", 3},
+                           {"greatest", nullptr},
+                           {"reached", 2},
+                           {"values", {5, 3, nullptr}},
+                           {"mean", nullptr},
+                           {"variance", nullptr}});
   CHECK(spreads[1] == json{{"median", nullptr},
                            {"least", 8},
                            {"greatest", nullptr},
                            {"reached", 1},
-                           {"values", {nullptr, 8}}});
+                           {"values", {nullptr, 8}},
+                           {"mean", nullptr},
+                           {"variance", nullptr}});
   CHECK(spreads[2]["reached"] == 0);
   CHECK(spreads[2]["least"].is_null());
 }
@@ -204,4 +210,86 @@ TEST_CASE(
   json flow = flips();
   flow.update({{"tau", 0}, {"fresh_samples", 50}});
   check("flow", flow);
+}
+
+TEST_CASE("attention: weights of the sequences, and masses that are their means") {
+  const json config = json::parse(
+      R"({"activation": "softmax", "prior": {"kind": "gaussian", "variances": [9, 9]}, "tokens": 4, "heads": 2,
+          "tau": 20, "step": 0.5, "samples": 500, "fresh_samples": 300, "starts": 3, "sequences": 300})");
+  const ExperimentTable table = run_experiment("attention", config);
+  REQUIRE(table.rows.size() == 300 * 2 * 4);
+  double relevant = 0, other = 0;
+  for (const auto& row : table.rows) {
+    CHECK(row[3] >= 0);
+    (row[2] == 0 ? relevant : other) += row[3] / 300;
+  }
+  // All fresh samples are in the table: their means are the masses of the median start.
+  CHECK(table.summary["relevant_mass"].get<double>() == doctest::Approx(relevant).epsilon(1e-6));
+  CHECK(table.summary["other_mass"].get<double>() == doctest::Approx(other).epsilon(1e-6));
+  CHECK(relevant + other == doctest::Approx(1));
+  CHECK(table.summary["starts"].size() == 3);
+  json many = config;
+  many["sequences"] = 301;
+  CHECK(message_of([&] { (void)run_experiment("attention", many); }) ==
+        "config.sequences: expected at most 300, fresh_samples, got 301");
+}
+
+TEST_CASE("digits: trained keys are like classes, and the loss lies above the Bayes risk") {
+  json config = json::parse(
+      R"({"activation": "bayes", "images": 100, "tau": 100, "batch": 100, "gamma": 0.5, "amplitude": 0.6, "heads": 4,
+          "fresh_samples": 2000, "risk_samples": 2000})");
+  const ExperimentTable trained = run_experiment("digits", config);
+  REQUIRE(trained.rows.size() == 4);
+  CHECK(trained.columns.size() == 4 + 784);
+  const double loss = trained.summary["loss"], risk = trained.summary["bayes_risk"];
+  const double error = trained.summary["loss_standard_error"],
+               risk_error = trained.summary["bayes_risk_standard_error"];
+  CHECK(loss > risk - 4 * (error + risk_error));
+  for (const auto& row : trained.rows) {
+    double greatest = -1;
+    for (const double cosine : trained.summary["cosines"][static_cast<std::size_t>(row[0])])
+      greatest = std::max(greatest, cosine);
+    CHECK(row[3] == greatest);
+  }
+  config["tau"] = 0;
+  const ExperimentTable start = run_experiment("digits", config);
+  CHECK(start.summary["loss"].get<double>() > loss + 0.02);
+  CHECK(trained.rows[0][3] > start.rows[0][3] + 0.1);
+}
+
+TEST_CASE("phase-transition: SGD over dimensions, with means and variances") {
+  json config = json::parse(
+      R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 3, "heads": 2,
+          "dimensions": [50, 200], "etas": [0.1], "dynamics": "sgd", "tau": 100, "gamma": 0.1, "starts": 4})");
+  const ExperimentTable table = run_experiment("phase-transition", config);
+  CHECK(table.columns[0] == "dimension");
+  REQUIRE(table.rows.size() == 8);
+  CHECK(table.rows[3][0] == 50);
+  CHECK(table.rows[4][0] == 200);
+  double mean = 0, variance = 0;
+  for (std::size_t i = 0; i < 4; ++i) mean += table.rows[i][4] / 4;
+  for (std::size_t i = 0; i < 4; ++i) variance += (table.rows[i][4] - mean) * (table.rows[i][4] - mean) / 3;
+  const json& first = table.summary["times"][0];
+  CHECK(first["mean"].get<double>() == doctest::Approx(mean));
+  CHECK(first["variance"].get<double>() == doctest::Approx(variance));
+  const auto fails = [&](const char* field, const json& value, const char* message) {
+    json wrong = config;
+    wrong[field] = value;
+    CHECK(message_of([&] { (void)run_experiment("phase-transition", wrong); }) == message);
+  };
+  fails("step", 0.1, "config.step: has no effect with SGD: leave it out");
+  fails("dimension", 70, "config.dimension: give either dimension or dimensions");
+  fails("dimensions", json{50, 6}, "config.dimensions: expected an integer >= 7, got 6");
+  fails("dynamics", "flow", "config.gamma: has no effect with flows: leave it out");
+}
+
+TEST_CASE("bayes: the optimal heads of a discrete prior") {
+  const json config = json::parse(
+      R"({"prior": {"kind": "spikes", "features": 2, "nu": 3}, "tokens": 3, "samples": 100, "heads": 3})");
+  const json heads = run_experiment("bayes", config).summary["optimal_heads"];
+  CHECK(heads["m"].size() == 3);
+  CHECK(heads["m"][1][1].get<double>() == doctest::Approx(std::sqrt(3.0)));
+  // The third head repeats the first point, whose probability they share.
+  CHECK(heads["b"][0].get<double>() == doctest::Approx(std::log(0.25) - 1.5));
+  CHECK(heads["b"][1].get<double>() == doctest::Approx(std::log(0.5) - 1.5));
 }

@@ -26,8 +26,8 @@ TEST_CASE("usage: a word that is no command is named") {
               "sde foo: no such command; there are simulate, network, compare, stopping-time, output, "
               "entropy, explosion, law, flow, gradients");
   check_usage("heads fly",
-              "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, "
-              "phase-transition, feature-times, digit-times, resampling");
+              "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, attention, "
+              "phase-transition, feature-times, digits, digit-times, resampling");
   check_usage("", "A subcommand is required");
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "widelimit/error.hpp"
 
 using namespace widelimit;
@@ -57,4 +59,22 @@ TEST_CASE("first times: of each feature, and why a flow ended") {
   CHECK(head_split_time(flows, 1, 1).end == RunEnd::tau);
   flows.stop_gradient = 1e6;
   CHECK(head_split_time(flows, 1, 1).end == RunEnd::rest);
+}
+
+TEST_CASE("first times: SGD, piece by piece, specialises when the flow from its start does") {
+  TimedFlows runs = small_flows();
+  runs.activation = HeadActivation::bayes;
+  runs.dimension = 2'000;
+  runs.step = 0.1;
+  const FirstTimes sgd = head_split_time_of_sgd(runs, 0, 1e-2, 3), flow = head_split_time(runs, 1e-2, 3);
+  REQUIRE(sgd.all());
+  REQUIRE(flow.all());
+  CHECK(sgd.end == RunEnd::specialised);
+  // Both leave the same saddle from the same start; batches of D move the time by a part of it.
+  CHECK(*sgd.times[0] > 2 * runs.step * 50);
+  CHECK(std::abs(*sgd.times[0] - *flow.times[0]) < 0.35 * *flow.times[0]);
+  CHECK(head_split_time_of_sgd(runs, 0, 1e-2, 3).times == sgd.times);
+  CHECK(head_split_time_of_sgd(runs, 0, 1e-2, 4).times != sgd.times);
+  runs.steps = 20;
+  CHECK(head_split_time_of_sgd(runs, 0, 1e-2, 3).end == RunEnd::tau);
 }

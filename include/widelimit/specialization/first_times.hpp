@@ -7,7 +7,7 @@
 #include "widelimit/specialization/activation.hpp"
 #include "widelimit/specialization/samples.hpp"
 
-/// Times at which heads specialise, along flows from the starts of SGD in D dimensions.
+/// Times at which heads specialise, along SGD in D dimensions and along flows from its starts.
 namespace widelimit::specialization {
 
 /// Why a run from one start ended: everything had specialised, its gradient had become small, or time was up.
@@ -43,6 +43,13 @@ struct TimedFlows {
 /// The time at which max_split() exceeds delta, one quantity, from a random start of size eta.
 /// Errors  as random_gram_start(), SampleSet::draw and gradient_flow().
 [[nodiscard]] FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed);
+
+/// The same along SGD in Gram form itself, whose step is flows.step = gamma, with `batch` fresh sequences a step (0: D).
+/// `samples`, `symmetry` and `stop_gradient` have no meaning here.
+/// Errors  as random_gram_start() and gram_sgd().
+/// Cost    that of gram_sgd() up to the time, and at most 50 steps more.
+[[nodiscard]] FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta,
+                                                std::uint64_t seed);
 
 /// The times at which each of the feature_splits() exceeds delta.
 [[nodiscard]] FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed);
