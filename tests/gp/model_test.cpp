@@ -280,6 +280,24 @@ TEST_CASE("model: posterior and prior samples have the distribution that the mod
   }
 }
 
+TEST_CASE("model: of one seed, functions of the prior and of the posterior are independent") {
+  const Matrix<double> x = model_inputs(8, 12), test = model_inputs(6, 13);
+  // Next to nothing is learnt: with the same normals both would be the same functions.
+  const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x).leftCols(1),
+                                 {.noise = RelativeRegulariser(1e8), .amplitude = 1.0});
+  const auto prior = model.prior_samples(Inputs<double>(test), 400, 5);
+  const auto posterior = model.samples(Inputs<double>(test), 400, 5);
+  double products = 0, squares = 0, others = 0;
+  for (std::size_t k = 0; k < prior.size(); ++k) {
+    const double offset = model.target_scale().offsets()(0);
+    const double one = prior[k](0) - offset, other = posterior[k](0) - offset;
+    products += one * other;
+    squares += one * one;
+    others += other * other;
+  }
+  CHECK(std::abs(products) < 4 / std::sqrt(400.0) * std::sqrt(squares * others));
+}
+
 TEST_CASE("model: options and data that do not fit") {
   const Matrix<double> x = model_inputs(12, 14), y = model_targets(x);
   const auto fit = [&](const Matrix<double>& targets, const ModelOptions& options) {

@@ -255,3 +255,22 @@ def test_edges_are_adjacency_matrices(random):
     np.testing.assert_array_equal(kernels(dense / 2, to_dense=lambda pattern: 2 * pattern), expected)
     with pytest.raises(ValueError, match=r"pattern: expected integers \[n, edges, 2\]"):
         kernels(dense, implementation="SPARSE")
+
+
+def test_means_over_positions_that_count_of_unshared_weights(random):
+    """Where neural-tangents divides by other numbers (docs/python.md)."""
+    x = random.normal(size=(3, 6, 2))
+    x[0, 4:] = x[1, 2] = 100.0
+    counts = (x[..., 0] != 100.0).sum(1)
+    local = stax.ConvLocal(4, (3,), padding="SAME", b_std=0.3)
+    found = stax.serial(local, stax.GlobalAvgPool())[2](x, None, "nngp", mask_constant=100.0)
+    positions = local[2](x, None, "nngp", mask_constant=100.0, diagonal_spatial=True)
+    np.testing.assert_allclose(found, positions.sum(-1) / np.outer(counts, counts), rtol=1e-12)
+
+
+def test_masks_go_around_the_border_as_values_do(random):
+    x = random.normal(size=(2, 6, 2))
+    x[0, 5] = 100.0
+    transposed = stax.ConvTranspose(4, (3,), padding="CIRCULAR")[2](x, None, "nngp", mask_constant=100.0)
+    variances = np.einsum("nnii->ni", transposed)
+    np.testing.assert_array_equal(variances != 0, [[False, True, True, True, False, False], [True] * 6])

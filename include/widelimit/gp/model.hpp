@@ -177,7 +177,8 @@ class Model {
                                                     const GramOptions& run = {}) const;
 
   /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude and in the units of
-  /// the targets, around their mean.
+  /// the targets, around their mean. Sample k comes from stream 2^62 + k of the seed: of one seed functions of the prior
+  /// and of the posterior are independent.
   template <typename Scalar>
   [[nodiscard]] std::vector<Matrix<double>> prior_samples(const Inputs<Scalar>& x, Index count,
                                                           std::uint64_t seed,

@@ -180,14 +180,17 @@ Matrix<double> root_of(Matrix<double> covariance, double largest_prior_variance,
   return eigen.vectors.transpose() * eigen.values.cwiseMax(0).cwiseSqrt().asDiagonal();
 }
 
-/// mean + spread(standard normals), `count` times.
+/// Streams of a seed for functions of the prior begin here: those of the posterior of the same seed use other numbers.
+constexpr auto first_prior_stream = static_cast<Index>(std::uint64_t{1} << 62U);
+
+/// mean + spread(standard normals), `count` times, from streams of the seed from `first` on.
 template <typename Spread>
-std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::uint64_t seed,
+std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::uint64_t seed, Index first,
                                   const Spread& spread) {
   std::vector<Matrix<double>> samples;
   samples.reserve(static_cast<std::size_t>(count));
   for (Index k = 0; k < count; ++k)
-    samples.push_back(mean + spread(normal_matrix(mean.rows(), mean.cols(), seed, k)));
+    samples.push_back(mean + spread(normal_matrix(mean.rows(), mean.cols(), seed, first + k)));
   return samples;
 }
 
@@ -263,7 +266,7 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
   if (sampling == Sampling::marginal) {
     const ModelPrediction prediction = predict(x, run);
     const Matrix<double> deviations = prediction.standard_deviation();
-    return drawn(prediction.mean, count, seed, [&](const Matrix<double>& normals) {
+    return drawn(prediction.mean, count, seed, 0, [&](const Matrix<double>& normals) {
       return Matrix<double>(deviations.cwiseProduct(normals));
     });
   }
@@ -276,7 +279,7 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
         root_of(std::visit([&](const auto& posterior) { return covariance_of(posterior, cross, prior); },
                            part.posterior),
                 prior.diagonal().maxCoeff(), where));
-  return drawn(mean_of(*state_, cross), count, seed,
+  return drawn(mean_of(*state_, cross), count, seed, 0,
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
@@ -289,6 +292,7 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
   const std::vector<Matrix<double>> roots(state_->posteriors.size(),
                                           root_of(covariance, covariance.diagonal().maxCoeff(), where));
   return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
+               first_prior_stream,
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
