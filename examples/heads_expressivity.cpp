@@ -10,8 +10,8 @@ using namespace heads;
 
 namespace {
 
-constexpr HeadActivation kActivations[] = {HeadActivation::softmax, HeadActivation::softmaxv,
-                                           HeadActivation::softmax1, HeadActivation::bayes};
+constexpr HeadActivation all_activations[] = {HeadActivation::softmax, HeadActivation::softmaxv,
+                                              HeadActivation::softmax1, HeadActivation::bayes};
 
 struct Study {
   const Settings& settings;
@@ -44,7 +44,7 @@ struct Place {
   double x;
 };
 
-constexpr const char* kLossColumns =
+constexpr const char* loss_columns =
     "prior,activation,x,median,least,greatest,at rest,bayes risk,standard error";
 
 std::vector<TrainedStart> add_losses(const Study& study, const TrainingSetup& setup, const Place& place,
@@ -81,11 +81,11 @@ void figures_4_left_and_16(const Study& study) {
       {"spikes", Prior::spikes(4, 10)}, {"gaussian", Prior::gaussian(linear_variances(4, 10, 10))}};
   const std::vector<Index> counts =
       study.settings.quick ? std::vector<Index>{1, 4} : std::vector<Index>{1, 2, 4, 6, 8};
-  Csv table(study.settings, "fig4_heads", kLossColumns);
+  Csv table(study.settings, "fig4_heads", loss_columns);
   Csv pruned(study.settings, "fig16_pruning", "prior,activation,removed,median,least,greatest");
   for (const auto& [name, prior] : priors) {
     const BayesRisk risk = study.risk(prior);
-    for (const HeadActivation activation : kActivations)
+    for (const HeadActivation activation : all_activations)
       for (const Index heads : counts) {
         const TrainingSetup setup = study.setup(activation, prior, heads);
         const auto starts = add_losses(study, setup, {name, static_cast<double>(heads)}, risk, table);
@@ -95,10 +95,10 @@ void figures_4_left_and_16(const Study& study) {
 }
 
 void figure_4_right(const Study& study) {
-  Csv table(study.settings, "fig4_strength", kLossColumns);
+  Csv table(study.settings, "fig4_strength", loss_columns);
   const auto lines = [&](const std::string& name, double nu, const Prior& prior) {
     const BayesRisk risk = study.risk(prior);
-    for (const HeadActivation activation : kActivations)
+    for (const HeadActivation activation : all_activations)
       add_losses(study, study.setup(activation, prior, 4), {name, nu}, risk, table);
   };
   const std::vector<double> flips =
@@ -114,7 +114,7 @@ void figure_15(const Study& study) {
   Csv table(study.settings, "fig15_mass", "activation,relevant mass,other mass,loss,standard error");
   Csv maps(study.settings, "fig15_maps", "activation,sequence,head,token,weight");
   const auto shown = SampleSet<float>::draw(prior, {5, 4, 20'000}, 5);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const auto starts = train_from_starts(study.setup(activation, prior, 4));
     const TrainedStart& trained = starts[median_start(starts)];
     const HeadParameters& heads = trained.end().parameters;
@@ -137,7 +137,7 @@ void figure_15(const Study& study) {
       "set multiplot layout 1,4 title 'attention, token 0 carries the signal'\nunset key\nset yrange "
       "[23.5:-0.5] noreverse\n"
       "set xrange [-0.5:4.5]\nset cbrange [0:0.5]\nunset colorbox\nset palette gray negative\n";
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const std::string name(head_activation_name(activation));
     commands += "set title '" + name + "'\nplot '< grep ^" + name +
                 ", fig15_maps.csv' using 4:($2*4+$3):5 with image\n";
@@ -151,7 +151,7 @@ void draw_spreads(const Settings& settings, const std::string& name, const std::
   std::string commands = "set multiplot layout 1,2\nset xlabel '" + x + "'\nset ylabel 'loss'\n" + scale;
   for (const std::string& prior : priors) {
     commands += "set title '" + prior + "'\nplot ";
-    for (const HeadActivation activation : kActivations) {
+    for (const HeadActivation activation : all_activations) {
       const std::string curve(head_activation_name(activation));
       commands += "'< grep ^" + prior + "," + curve + ", " + name +
                   ".csv' using 3:4:5:6 with yerrorlines title '" + curve + "', ";

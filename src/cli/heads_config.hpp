@@ -24,7 +24,7 @@ namespace widelimit::cli {
 
 using namespace specialization;
 
-inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
 /// The value of a field, to be read as a matrix or a vector.
 [[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);

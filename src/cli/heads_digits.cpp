@@ -90,7 +90,7 @@ FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std
   const double delta = in.number("delta", 1);
   const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
   const HeadActivation activation = activation_of(in);
-  HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + kStartSeed).heads;
+  HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + start_seed).heads;
   FirstTimes found(static_cast<std::size_t>(task.class_means().rows()));
   for (Index done = 0;; done += options.steps) {
     options.steps = std::min(steps_a_batch_piece, steps - done);
@@ -133,7 +133,7 @@ ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
   options.run = control;
   const HeadActivation activation = activation_of(in);
   const HeadVectors start = random_start(activation, in.integer("heads", 10), 1, task.dimension(),
-                                         in.number("eta", 1), options.seed + kStartSeed)
+                                         in.number("eta", 1), options.seed + start_seed)
                                 .heads;
   const HeadVectors heads = image_sgd(activation, task, start, options).back().heads;
   const BayesRisk loss = image_loss(activation, task, heads, options.tokens,

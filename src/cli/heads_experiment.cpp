@@ -42,7 +42,7 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
   for (const double computed : solver.eigenvalues()) {
     const double eigenvalue = std::max(computed, 0.0);
     const EscapeRates rates = escape_rates(c, heads, eigenvalue);
-    table.rows.push_back({eigenvalue, heads > 1 ? rates.split : kMissing, rates.common});
+    table.rows.push_back({eigenvalue, heads > 1 ? rates.split : missing_value, rates.common});
   }
   table.summary = {{"c1", c.c1}, {"c2", c.c2}, {"c3", c.c3}, {"c4", c.c4},
                    {"c5", c.c5}, {"b", c.b},   {"v", c.v},   {"initial_pull", c.initial_pull}};
@@ -60,7 +60,7 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
 
 using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
 
-constexpr std::array<std::pair<const char*, Experiment>, 12> kExperiments = {
+constexpr std::array<std::pair<const char*, Experiment>, 12> experiments = {
     {{"flow", flow_experiment},
      {"sgd", sgd_experiment},
      {"compare", compare_experiment},
@@ -79,15 +79,15 @@ constexpr std::array<std::pair<const char*, Experiment>, 12> kExperiments = {
 const std::vector<std::string>& experiment_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
-    list.reserve(kExperiments.size());
-    for (const auto& [name, run] : kExperiments) list.emplace_back(name);
+    list.reserve(experiments.size());
+    for (const auto& [name, run] : experiments) list.emplace_back(name);
     return list;
   }();
   return names;
 }
 
 ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
-  for (const auto& [known, experiment] : kExperiments) {
+  for (const auto& [known, experiment] : experiments) {
     if (name != known) continue;
     check_fields(config, experiment_fields(name), "config");
     FieldReader in(config, "config");

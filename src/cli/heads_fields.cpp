@@ -13,7 +13,7 @@ using Fields = ConfigFields;
 
 using V = FieldValues;
 
-constexpr const char* kRequired = "";
+constexpr const char* required = "";
 // More than anyone waits for; products of two such counts stay within an index.
 constexpr Index most_drawn = 1'000'000'000;
 
@@ -24,14 +24,14 @@ Fields task_fields(Index fewest = 1, const char* seed_meaning = "of samples, sta
   return {{"prior",
            R"({"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian", )"
            R"("variances"} (or "nu1", "nu2", "features") or {"kind": "discrete", "points", "probs"})",
-           kRequired, "distribution of the signal; nu and variances are squared lengths >= 0"},
-          {"tokens", V::integer(fewest, 10'000), kRequired, "L, tokens of a sequence"},
+           required, "distribution of the signal; nu and variances are squared lengths >= 0"},
+          {"tokens", V::integer(fewest, 10'000), required, "L, tokens of a sequence"},
           {"seed", V::integer_at_least(0), "1", seed_meaning}};
 }
 
 Fields model_fields() {
-  return {{"activation", head_activations(), kRequired, "how scores become weights"},
-          {"heads", V::integer(1, 1'000), kRequired, "H"}};
+  return {{"activation", head_activations(), required, "how scores become weights"},
+          {"heads", V::integer(1, 1'000), required, "H"}};
 }
 
 ConfigField samples_field(const char* otherwise) {
@@ -77,8 +77,8 @@ Fields flow_fields(const char* starts) {
 }
 
 Fields sgd_fields() {
-  return {{"dimension", V::integer(1, most_drawn), kRequired, "D; the gram form needs at least H + F + L"},
-          {"tau", V::at_least(0), kRequired, "last time gamma t"},
+  return {{"dimension", V::integer(1, most_drawn), required, "D; the gram form needs at least H + F + L"},
+          {"tau", V::at_least(0), required, "last time gamma t"},
           {"batch", V::integer(1, most_drawn), "dimension", "N_b, fresh sequences a step"},
           {"gamma", V::above(0), "0.02", "learning rate"},
           eta_field(),
@@ -92,7 +92,7 @@ Fields sgd_fields() {
 
 Fields dimension_field() {
   return {
-      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"}};
+      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), required, "D of the random starts"}};
 }
 
 /// `what`: flows, or runs of either dynamics.
@@ -100,8 +100,8 @@ Fields transition_fields(
     const char* delta,
     const char* what = "flows for each of etas (seed, seed + 1, ...); ranges are over them",
     const char* last = "last time of a flow") {
-  return {{"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
-          {"tau", V::at_least(0), kRequired, last},
+  return {{"etas", V::within(1e-30, 1e6).different_list(), required, "lengths of the heads at the start"},
+          {"tau", V::at_least(0), required, last},
           {"starts", V::integer(1, 100'000), "2", what},
           {"stop_gradient", V::at_least(0), "0",
            "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
@@ -135,7 +135,7 @@ Fields phase_transition_fields() {
 
 /// What runs on pictures are told, `rest` included.
 Fields picture_fields(const Fields& rest) {
-  Fields fields = {{"activation", head_activations(), kRequired, "how scores become weights"},
+  Fields fields = {{"activation", head_activations(), required, "how scores become weights"},
                    {"mnist", "text", "none",
                     "folder with the t10k files of MNIST; without it, generated bars take the digits' place"},
                    {"images", V::integer(10, 10'000), "10000", "how many images to take"},
@@ -153,15 +153,15 @@ Fields picture_fields(const Fields& rest) {
 Fields digit_fields() {
   return picture_fields(
       {{"eta", V::within(0, 1e6), "1", "length of a head at the random start"},
-       {"tau", V::at_least(0), kRequired, "last time gamma t"},
+       {"tau", V::at_least(0), required, "last time gamma t"},
        {"fresh_samples", V::integer(2, most_drawn), "20000", "sequences on which the heads are judged"},
        {"risk_samples", V::integer(2, most_drawn), "1000", "sequences of the estimate of the Bayes risk"}});
 }
 
 Fields digit_times_fields() {
   return picture_fields(
-      {{"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
-       {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
+      {{"etas", V::within(1e-30, 1e6).different_list(), required, "lengths of the heads at the start"},
+       {"tau", V::at_least(0), required, "time gamma t at which a run is given up"},
        {"starts", V::integer(1, 100'000), "2",
         "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
        {"delta", V::at_least(0), "1",

@@ -16,8 +16,8 @@ using nlohmann::json;
 namespace {
 
 // Far beyond the plateaus of the paper's figures; flows come to rest before, or say that they did not.
-constexpr double kLongestFlow = 20'000;
-constexpr double kRestingGradient = 1e-4;
+constexpr double longest_flow = 20'000;
+constexpr double resting_gradient = 1e-4;
 
 void require_entries(const FieldReader& start, const char* field, const Matrix<double>& matrix, Index rows,
                      Index columns) {
@@ -68,7 +68,7 @@ HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
 FlowOptions flow_options(FieldReader& in) {
   FlowOptions options;
   options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, "step", options.step, kLongestFlow);
+  options.steps = steps_in(in, "step", options.step, longest_flow);
   const Index records = in.integer("records", 200);
   // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
   options.record =
@@ -82,7 +82,7 @@ FlowOptions flow_options(FieldReader& in) {
   options.batch_noise = in.number("batch_noise", 0);
   if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
     in.fail("batch_noise", "expected 0 with a stepper other than euler");
-  options.stop_gradient = in.number("stop_gradient", kRestingGradient);
+  options.stop_gradient = in.number("stop_gradient", resting_gradient);
   return options;
 }
 
@@ -231,7 +231,7 @@ ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
       losses[i].push_back(result.losses[i]);
       append_row(table, k,
                  {static_cast<double>(i), result.losses[i],
-                  i == 0 ? kMissing : static_cast<double>(result.removed[i - 1])});
+                  i == 0 ? missing_value : static_cast<double>(result.removed[i - 1])});
     }
   }
   table.summary = flow_summary(run.starts);

@@ -67,7 +67,7 @@ std::vector<FlowPoint> fresh_flow(const ResamplingSetup& setup, HeadParameters s
 
 FlowPair flow_pair(const ResamplingSetup& setup, double eta, std::uint64_t seed) {
   const HeadParameters start =
-      noise_start(setup.activation, setup.shape.heads, setup.prior.features(), eta, seed + kStartSeed);
+      noise_start(setup.activation, setup.shape.heads, setup.prior.features(), eta, seed + start_seed);
   FlowPair pair;
   pair.kept =
       gradient_flow(setup.activation, start,

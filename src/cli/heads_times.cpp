@@ -20,11 +20,11 @@ double least_squares_slope(const std::vector<std::pair<double, double>>& points)
     xy += a * b;
   }
   const double spread = n * xx - x * x;
-  return spread > 1e-12 * n * xx ? (n * xy - x * y) / spread : kMissing;
+  return spread > 1e-12 * n * xx ? (n * xy - x * y) / spread : missing_value;
 }
 
 void append_time(std::vector<double>& row, std::optional<double> time, double scale) {
-  row.push_back(time.value_or(kMissing));
+  row.push_back(time.value_or(missing_value));
   row.push_back(row.back() / scale);
 }
 
@@ -34,7 +34,7 @@ void TimesOverScales::add(double scale, std::optional<double> time) {
   if (spreads_.empty() || scale != last_scale_) spreads_.emplace_back();
   last_scale_ = scale;
   spreads_.back().push_back(time);
-  points_.emplace_back(scale, time.value_or(kMissing));
+  points_.emplace_back(scale, time.value_or(missing_value));
 }
 
 std::vector<std::pair<double, double>> TimesOverScales::points_of_complete_scales() const {
@@ -53,7 +53,7 @@ double censored_median(std::vector<double> times) {
             [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
   // One of the middle two that is missing makes the sum missing too.
   const std::size_t count = times.size();
-  return count == 0 ? kMissing : (times[(count - 1) / 2] + times[count / 2]) / 2;
+  return count == 0 ? missing_value : (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
 namespace {
@@ -61,7 +61,7 @@ namespace {
 /// {median, least, greatest} of times of which some were not reached: those come last, and are null.
 json spread_of(const std::vector<std::optional<double>>& times) {
   std::vector<double> values;
-  for (const auto& time : times) values.push_back(time.value_or(kMissing));
+  for (const auto& time : times) values.push_back(time.value_or(missing_value));
   const auto [least, greatest] = std::minmax_element(
       times.begin(), times.end(), [](const auto& a, const auto& b) { return a && (!b || *a < *b); });
   const double median = censored_median(std::move(values));

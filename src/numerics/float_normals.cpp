@@ -47,20 +47,20 @@ namespace widelimit::numerics {
 HWY_EXPORT(box_muller);
 
 void fill_normals(std::span<float> out, std::uint64_t seed, std::uint64_t stream) {
-  constexpr std::size_t kChunk = 512;
-  std::array<std::int32_t, kChunk> words{};
-  std::array<float, kChunk> normals{};
+  constexpr std::size_t chunk_size = 512;
+  std::array<std::int32_t, chunk_size> words{};
+  std::array<float, chunk_size> normals{};
   const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed),
                                             static_cast<std::uint32_t>(seed >> 32)};
   std::uint64_t block = 0;
-  for (std::size_t start = 0; start < out.size(); start += kChunk) {
-    for (std::size_t i = 0; i < kChunk; i += 4, ++block) {
+  for (std::size_t start = 0; start < out.size(); start += chunk_size) {
+    for (std::size_t i = 0; i < chunk_size; i += 4, ++block) {
       const auto random = philox_block(key, stream, block);
       // 31 bits: the conversion to float is signed.
       for (std::size_t j = 0; j < 4; ++j) words[i + j] = static_cast<std::int32_t>(random[j] >> 1);
     }
-    HWY_DYNAMIC_DISPATCH(box_muller)(words.data(), kChunk / 2, normals.data());
-    const std::size_t take = std::min(kChunk, out.size() - start);
+    HWY_DYNAMIC_DISPATCH(box_muller)(words.data(), chunk_size / 2, normals.data());
+    const std::size_t take = std::min(chunk_size, out.size() - start);
     std::copy_n(normals.begin(), take, out.begin() + static_cast<std::ptrdiff_t>(start));
   }
 }

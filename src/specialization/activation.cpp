@@ -5,14 +5,14 @@
 #include <array>
 #include <utility>
 
-#include "checks.hpp"
-#include "head_pass.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/head_pass.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, HeadActivation>, 4> kNames = {
+constexpr std::array<std::pair<std::string_view, HeadActivation>, 4> names = {
     {{"softmax", HeadActivation::softmax},
      {"softmaxv", HeadActivation::softmaxv},
      {"softmax1", HeadActivation::softmax1},
@@ -34,14 +34,14 @@ HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, cons
 }  // namespace
 
 HeadActivation head_activation_from_name(std::string_view name) {
-  for (const auto& [known, activation] : kNames)
+  for (const auto& [known, activation] : names)
     if (known == name) return activation;
   throw ArgumentError(
       fmt::format("activation: expected softmax, softmaxv, softmax1 or bayes, got \"{}\"", name));
 }
 
 std::string_view head_activation_name(HeadActivation activation) {
-  for (const auto& [name, known] : kNames)
+  for (const auto& [name, known] : names)
     if (known == activation) return name;
   throw ArgumentError("activation: not one of the named values");
 }

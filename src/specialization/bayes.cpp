@@ -4,16 +4,16 @@
 #include <cmath>
 #include <vector>
 
-#include "checks.hpp"
-#include "log_sum_exp.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/float_normals.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/log_sum_exp.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr Index kBlock = 4096;
+constexpr Index samples_a_block = 4096;
 
 template <typename Score>
 Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, const Score& score) {
@@ -28,7 +28,7 @@ Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, con
 numerics::MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block,
                                        Index size) {
   const Index features = prior.features();
-  std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens * features));
+  std::vector<float> normals(static_cast<std::size_t>(samples_a_block * tokens * features));
   numerics::fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
   numerics::RandomStream random(seed, 2 * static_cast<std::uint64_t>(block) + 1);
   Vector<double> theta(features), chi_star(features), scores(tokens);
@@ -64,7 +64,7 @@ BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_
   require_at_least("bayes_risk", "tokens L", tokens, 1);
   require_at_least("bayes_risk", "count n", count, 2);
   const numerics::MonteCarloSums total = numerics::sum_blocks(
-      count, kBlock, run,
+      count, samples_a_block, run,
       [&](Index block, Index size) { return risk_of_block(prior, tokens, seed, block, size); });
   return {total.mean(), total.standard_error()};
 }

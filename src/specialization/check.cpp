@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "check_cases.hpp"
+#include "specialization/check_cases.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::specialization {
@@ -10,8 +10,8 @@ namespace widelimit::specialization {
 namespace {
 
 // Rounding of quantities that do not fluctuate at all, e.g. b of softmax.
-constexpr double kRounding = 1e-12;
-constexpr std::uint64_t kSeedStride = 1000;
+constexpr double rounding = 1e-12;
+constexpr std::uint64_t seed_stride = 1000;
 
 /// Standard error of our mean. Few repetitions estimate it badly, so the variance of one is pooled with the file's.
 double pooled_error(const StochasticFields& computed, double own, double in_file) {
@@ -36,7 +36,7 @@ void check_stochastic_case(const JsonValue& entry, std::uint64_t seed, check::Ro
       const double in_file = found->second[i];
       const double own = check::field_of(computed.standard_errors, field).at(i);
       return check::standard_errors_accepted * std::hypot(in_file, pooled_error(computed, own, in_file)) +
-             kRounding;
+             rounding;
     };
     check::compare_fields(id, expected, computed.values, tolerance, rows);
   });
@@ -51,7 +51,7 @@ check::CheckReport check_reference(const nlohmann::json& document) {
   if (!file.contains("stochastic")) return report;
   std::uint64_t seed = 0;
   for (const JsonValue& entry : file.at("stochastic").list())
-    check_stochastic_case(entry, seed += kSeedStride, report.rows);
+    check_stochastic_case(entry, seed += seed_stride, report.rows);
   return report;
 }
 

@@ -1,6 +1,6 @@
-#include "check_cases.hpp"
+#include "specialization/check_cases.hpp"
 
-#include "head_parts.hpp"
+#include "specialization/head_parts.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/image_task.hpp"

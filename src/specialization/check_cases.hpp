@@ -4,7 +4,7 @@
 #include <string>
 
 #include "check/reference_file.hpp"
-#include "read_prior.hpp"
+#include "specialization/read_prior.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/quadrature.hpp"
 

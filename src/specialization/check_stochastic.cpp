@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "check_cases.hpp"
-#include "checks.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/count.hpp"
+#include "specialization/check_cases.hpp"
+#include "specialization/checks.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/bayes.hpp"
@@ -19,11 +19,11 @@ namespace widelimit::specialization {
 
 namespace {
 
-constexpr std::uint64_t kFlowSets = 8;
-constexpr int kVectorRuns = 4;
-constexpr int kGramRuns = 6;
+constexpr std::uint64_t flow_sets = 8;
+constexpr int vector_runs = 4;
+constexpr int gram_runs = 6;
 // Above this the vector form of SGD takes minutes; the file's own values then come from the Gram form, too.
-constexpr Index kLargestVectorDimension = 500;
+constexpr Index largest_vector_dimension = 500;
 
 StochasticFields bayes_risk_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
   const BayesRisk risk = bayes_risk(read_prior(in.at("prior")), in.at("L"), description.at("samples"), seed);
@@ -87,7 +87,7 @@ StochasticFields flow_case(const JsonValue& description, const JsonValue& in, st
     options.record.push_back(step_count(tau, options.step));
   options.steps = options.record.back();
   Repetitions repetitions;
-  for (std::uint64_t set = 0; set < kFlowSets; ++set) {
+  for (std::uint64_t set = 0; set < flow_sets; ++set) {
     const auto samples =
         SampleSet<float>::draw(prior, {in.at("L"), start.r.cols(), description.at("samples")}, seed + set);
     CaseFields fields;
@@ -114,12 +114,12 @@ SgdPoint end_of_run(const JsonValue& in, std::uint64_t seed) {
     const auto start = random(activation, heads, prior.features(), dimension, eta, seed);
     return run(activation, prior, plant(start, m), options).back();
   };
-  return dimension > kLargestVectorDimension ? end_from(random_gram_start, gram_sgd)
-                                             : end_from(random_start, sgd);
+  return dimension > largest_vector_dimension ? end_from(random_gram_start, gram_sgd)
+                                              : end_from(random_start, sgd);
 }
 
 StochasticFields sgd_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
-  const int runs = in.at("D").get<Index>() > kLargestVectorDimension ? kGramRuns : kVectorRuns;
+  const int runs = in.at("D").get<Index>() > largest_vector_dimension ? gram_runs : vector_runs;
   Repetitions repetitions;
   for (int run = 0; run < runs; ++run) {
     const SgdPoint end = end_of_run(in, seed + 2 * static_cast<std::uint64_t>(run));

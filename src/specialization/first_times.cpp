@@ -22,7 +22,7 @@ constexpr Index sgd_steps_a_piece = 50;
 MatchedFlow flow_start(const TimedFlows& flows, double eta, std::uint64_t seed) {
   const Index heads = flows.heads, features = flows.prior.features();
   const GramState start =
-      random_gram_start(flows.activation, heads, features, flows.dimension, eta, seed + kStartSeed);
+      random_gram_start(flows.activation, heads, features, flows.dimension, eta, seed + start_seed);
   return matched_flow(
       {0, 0,
        order_parameters(start.gram.topLeftCorner(heads, heads), start.gram.topRightCorner(heads, features),
@@ -72,7 +72,7 @@ GramState state_at(const SgdPoint& point, Index dimension) {
 
 FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta, std::uint64_t seed) {
   GramState state = random_gram_start(flows.activation, flows.heads, flows.prior.features(), flows.dimension,
-                                      eta, seed + kStartSeed);
+                                      eta, seed + start_seed);
   SgdOptions options;
   options.tokens = flows.tokens;
   options.batch = batch == 0 ? flows.dimension : batch;

@@ -7,9 +7,9 @@
 #include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
 #include <utility>
 
-#include "checks.hpp"
-#include "moving_parts.hpp"
 #include "numerics/tasks.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/moving_parts.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 

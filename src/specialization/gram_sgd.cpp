@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "numerics/wishart.hpp"
-#include "vector_sgd.hpp"
+#include "specialization/vector_sgd.hpp"
 
 namespace widelimit::specialization {
 
@@ -103,7 +103,7 @@ void check_dimension(const char* where, const GramState& state, Index tokens) {
                     least, state.dimension));
 }
 
-constexpr Index kGramBlock = 128;
+constexpr Index gram_block = 128;
 
 /// Draws `count` sequences from a stream: z and the lower triangles below the diagonal are normal, the diagonals of T
 /// chi.
@@ -188,7 +188,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
   if (features != prior.features())
     throw ArgumentError(
         fmt::format("{}: the state has {} spikes, the prior {} features", where, features, prior.features()));
-  const Index blocks = (options.batch + kGramBlock - 1) / kGramBlock;
+  const Index blocks = (options.batch + gram_block - 1) / gram_block;
   std::vector<SgdPoint> points;
   auto next = record.begin();
   numerics::on_threads(options.run.threads, [&] {
@@ -200,7 +200,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
         return sum_block(activation, before, C, drawn_block(prior, before, options, stream, count));
       };
       const auto parts =
-          numerics::parts_of_blocks(options.batch, kGramBlock, {.stop = options.run.stop}, sums_of);
+          numerics::parts_of_blocks(options.batch, gram_block, {.stop = options.run.stop}, sums_of);
       const double loss = apply_step(state, C, parts, options.batch, options.gamma);
       if (options.run.progress) options.run.progress(step, options.steps);
       if (step != *next) continue;

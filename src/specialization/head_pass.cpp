@@ -1,4 +1,4 @@
-#include "head_pass.hpp"
+#include "specialization/head_pass.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,14 +2,14 @@
 
 #include <cmath>
 
-#include "checks.hpp"
 #include "numerics/roots.hpp"
+#include "specialization/checks.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kBiasRange = 60;
+constexpr double bias_range = 60;
 
 void check_sizes(const char* where, Index tokens, Index heads) {
   require_at_least(where, "tokens L", tokens, 2);
@@ -29,11 +29,11 @@ Softmax1Point softmax1_fixed_point(Index tokens, Index heads, double b0, double 
   const auto conserved = [&](double b, double v) { return b - L * std::exp(-b) + v * v / (2 * H); };
   const double value = conserved(b0, v0);
   const auto excess = [&](double b) { return conserved(b, v_at(b)) - value; };
-  const std::optional<double> b = numerics::bracketed_root(excess, -kBiasRange, kBiasRange);
+  const std::optional<double> b = numerics::bracketed_root(excess, -bias_range, bias_range);
   if (!b)
     throw NumericalError(
         fmt::format("softmax1_fixed_point: from b = {}, v = {} the end lies outside [-{}, {}]", b0, v0,
-                    kBiasRange, kBiasRange));
+                    bias_range, bias_range));
   return {*b, v_at(*b)};
 }
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "log_sum_exp.hpp"
 #include "numerics/block_sums.hpp"
-#include "vector_sgd.hpp"
+#include "specialization/log_sum_exp.hpp"
+#include "specialization/vector_sgd.hpp"
 
 namespace widelimit::specialization {
 
@@ -110,7 +110,7 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
   require_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
-  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, std::span<double> losses) {
+  return mean_loss(count, sequences_per_block, run, [&](Index block, std::span<double> losses) {
     Matrix<float> X(static_cast<Index>(losses.size()) * tokens, dimension());
     draw(static_cast<std::uint64_t>(block), X);
     Eigen::MatrixXf scores = draw.signals() * X.transpose();

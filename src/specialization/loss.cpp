@@ -5,17 +5,17 @@
 #include <functional>
 #include <utility>
 
-#include "checks.hpp"
-#include "loss_kernel.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/normal_matrix.hpp"
-#include "sample_tiles.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/loss_kernel.hpp"
+#include "specialization/sample_tiles.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kStartDeviation = 0.01;
+constexpr double start_deviation = 0.01;
 
 template <typename Scalar>
 void check_parameters(HeadActivation activation, const HeadParameters& parameters,
@@ -34,7 +34,8 @@ void check_parameters(HeadActivation activation, const HeadParameters& parameter
 template <typename Scalar>
 std::vector<double> sum_kernel_blocks(const KernelBlock<Scalar>& model, const SampleTiles<Scalar>& samples,
                                       std::size_t size, const RunControl& run) {
-  constexpr Index tiles_per_block = SampleTiles<Scalar>::kBlock / SampleTiles<Scalar>::kTile;
+  constexpr Index tiles_per_block =
+      SampleTiles<Scalar>::samples_a_block / SampleTiles<Scalar>::samples_a_tile;
   const auto sums_of = [&](Index index, Index tiles) {
     KernelBlock<Scalar> block = model;
     block.values = samples.tile(index * tiles_per_block);
@@ -67,11 +68,11 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
   require_at_least("noise_start", "features F", features, 1);
   require_not_negative("noise_start", "eta", eta);
   numerics::RandomStream random(seed);
-  Matrix<double> m = numerics::normal_matrix(heads, features, random, kStartDeviation);
+  Matrix<double> m = numerics::normal_matrix(heads, features, random, start_deviation);
   Matrix<double> r = eta * Matrix<double>::Identity(heads, heads);
   for (Index h = 0; h < heads; ++h)
     for (Index k = 0; k <= h; ++k) {
-      const double noise = kStartDeviation * random.normal();
+      const double noise = start_deviation * random.normal();
       r(h, k) += noise;
       if (k != h) r(k, h) += noise;
     }

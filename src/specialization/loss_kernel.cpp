@@ -1,4 +1,4 @@
-#include "loss_kernel.hpp"
+#include "specialization/loss_kernel.hpp"
 
 #include <hwy/aligned_allocator.h>
 
@@ -18,7 +18,7 @@ namespace widelimit::specialization::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kTile = 64;
+constexpr std::size_t samples_a_tile = 64;
 
 template <typename T>
 using Tag = hn::CappedTag<T, 16>;
@@ -35,62 +35,62 @@ struct Tile {
   const KernelBlock<T>& block;
   const T* values;
   const T* weights;
-  T* scores;     ///< heads x tokens x kTile: chi, then sigma's s, then G.
+  T* scores;     ///< heads x tokens x samples_a_tile: chi, then sigma's s, then G.
   T* aggregate;  ///< tokens x lanes: a, then g.
   T* per_head;   ///< heads x lanes: 1 - sum s of softmax1.
   T* offsets;    ///< 2 heads x lanes: sums for b, then for v.
   double* sums;
-  std::size_t columns() const { return block.tokens * kTile; }
+  std::size_t columns() const { return block.tokens * samples_a_tile; }
 };
 
-/// chi = [m r] (values), kHeads heads and two vectors of columns at a time.
-template <std::size_t kHeads, typename T>
+/// chi = [m r] (values), heads_a_tile heads and two vectors of columns at a time.
+template <std::size_t heads_a_tile, typename T>
 void score_heads(const Tile<T>& tile, std::size_t head) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d), columns = tile.columns(), rows = tile.block.rows;
   for (std::size_t c = 0; c < columns; c += 2 * lanes) {
-    hn::Vec<Tag<T>> sum[kHeads][2];
+    hn::Vec<Tag<T>> sum[heads_a_tile][2];
     for (auto& pair : sum) pair[0] = pair[1] = hn::Zero(d);
     for (std::size_t row = 0; row < rows; ++row) {
       const auto z0 = hn::Load(d, tile.values + row * columns + c);
       const auto z1 = hn::Load(d, tile.values + row * columns + c + lanes);
-      for (std::size_t h = 0; h < kHeads; ++h) {
+      for (std::size_t h = 0; h < heads_a_tile; ++h) {
         const auto weight = hn::Set(d, tile.block.head_rows[(head + h) * rows + row]);
         sum[h][0] = hn::MulAdd(weight, z0, sum[h][0]);
         sum[h][1] = hn::MulAdd(weight, z1, sum[h][1]);
       }
     }
-    for (std::size_t h = 0; h < kHeads; ++h) {
+    for (std::size_t h = 0; h < heads_a_tile; ++h) {
       hn::Store(sum[h][0], d, tile.scores + (head + h) * columns + c);
       hn::Store(sum[h][1], d, tile.scores + (head + h) * columns + c + lanes);
     }
   }
 }
 
-/// Adds G (values)^T for kHeads heads and kRows rows.
-template <std::size_t kHeads, std::size_t kRows, typename T>
+/// Adds G (values)^T for heads_a_tile heads and rows_a_pass rows.
+template <std::size_t heads_a_tile, std::size_t rows_a_pass, typename T>
 void pull_back(const Tile<T>& tile, std::size_t head, std::size_t row) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d), columns = tile.columns();
-  hn::Vec<Tag<T>> sum[kHeads][kRows];
+  hn::Vec<Tag<T>> sum[heads_a_tile][rows_a_pass];
   for (auto& line : sum)
     for (auto& entry : line) entry = hn::Zero(d);
   for (std::size_t c = 0; c < columns; c += lanes)
-    for (std::size_t h = 0; h < kHeads; ++h) {
+    for (std::size_t h = 0; h < heads_a_tile; ++h) {
       const auto gradient = hn::Load(d, tile.scores + (head + h) * columns + c);
-      for (std::size_t k = 0; k < kRows; ++k)
+      for (std::size_t k = 0; k < rows_a_pass; ++k)
         sum[h][k] = hn::MulAdd(gradient, hn::Load(d, tile.values + (row + k) * columns + c), sum[h][k]);
     }
-  for (std::size_t h = 0; h < kHeads; ++h)
-    for (std::size_t k = 0; k < kRows; ++k)
+  for (std::size_t h = 0; h < heads_a_tile; ++h)
+    for (std::size_t k = 0; k < rows_a_pass; ++k)
       tile.sums[KernelLayout::head_rows + (head + h) * tile.block.rows + row + k] += lane_sum<T>(sum[h][k]);
 }
 
-template <std::size_t kHeads, typename T>
+template <std::size_t heads_a_tile, typename T>
 void pull_back_rows(const Tile<T>& tile, std::size_t head) {
   std::size_t row = 0;
-  for (; row + 4 <= tile.block.rows; row += 4) pull_back<kHeads, 4>(tile, head, row);
-  for (; row < tile.block.rows; ++row) pull_back<kHeads, 1>(tile, head, row);
+  for (; row + 4 <= tile.block.rows; row += 4) pull_back<heads_a_tile, 4>(tile, head, row);
+  for (; row < tile.block.rows; ++row) pull_back<heads_a_tile, 1>(tile, head, row);
 }
 
 /// dsigma / ds of a head with its own normaliser, over the number of heads.
@@ -110,7 +110,7 @@ void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   T* score = tile.scores + head * tile.columns() + i;
   const bool may_rest = tile.block.activation == HeadActivation::softmax1;
   auto top = hn::Load(d, score);
-  for (std::size_t l = 1; l < tokens; ++l) top = hn::Max(top, hn::Load(d, score + l * kTile));
+  for (std::size_t l = 1; l < tokens; ++l) top = hn::Max(top, hn::Load(d, score + l * samples_a_tile));
   auto total = hn::Zero(d);
   if (may_rest) {
     const auto b = hn::Set(d, tile.block.b[head]);
@@ -119,16 +119,16 @@ void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   }
   const auto idle = total;
   for (std::size_t l = 0; l < tokens; ++l) {
-    const auto weight = hn::Exp(d, hn::Sub(hn::Load(d, score + l * kTile), top));
-    hn::Store(weight, d, score + l * kTile);
+    const auto weight = hn::Exp(d, hn::Sub(hn::Load(d, score + l * samples_a_tile), top));
+    hn::Store(weight, d, score + l * samples_a_tile);
     total = hn::Add(total, weight);
   }
   const auto scale = hn::Div(hn::Set(d, T{1}), total);
   hn::Store(hn::Mul(idle, scale), d, tile.per_head + head * lanes);
   const auto share = hn::Set(d, share_of(tile.block, head));
   for (std::size_t l = 0; l < tokens; ++l) {
-    const auto s = hn::Mul(hn::Load(d, score + l * kTile), scale);
-    hn::Store(s, d, score + l * kTile);
+    const auto s = hn::Mul(hn::Load(d, score + l * samples_a_tile), scale);
+    hn::Store(s, d, score + l * samples_a_tile);
     hn::Store(hn::MulAdd(share, s, hn::Load(d, tile.aggregate + l * lanes)), d, tile.aggregate + l * lanes);
   }
 }
@@ -140,13 +140,13 @@ void normalise_jointly(const Tile<T>& tile, std::size_t i) {
   auto top = hn::Add(hn::Load(d, tile.scores + i), hn::Set(d, tile.block.b[0]));
   for (std::size_t h = 0; h < tile.block.heads; ++h)
     for (std::size_t l = 0; l < tokens; ++l)
-      top = hn::Max(
-          top, hn::Add(hn::Load(d, tile.scores + h * columns + l * kTile + i), hn::Set(d, tile.block.b[h])));
+      top = hn::Max(top, hn::Add(hn::Load(d, tile.scores + h * columns + l * samples_a_tile + i),
+                                 hn::Set(d, tile.block.b[h])));
   auto total = hn::Zero(d);
   for (std::size_t h = 0; h < tile.block.heads; ++h) {
     const auto shift = hn::Sub(hn::Set(d, tile.block.b[h]), top);
     for (std::size_t l = 0; l < tokens; ++l) {
-      T* score = tile.scores + h * columns + l * kTile + i;
+      T* score = tile.scores + h * columns + l * samples_a_tile + i;
       const auto weight = hn::Exp(d, hn::Add(hn::Load(d, score), shift));
       hn::Store(weight, d, score);
       total = hn::Add(total, weight);
@@ -155,7 +155,7 @@ void normalise_jointly(const Tile<T>& tile, std::size_t i) {
   const auto scale = hn::Div(hn::Set(d, T{1}), total);
   for (std::size_t h = 0; h < tile.block.heads; ++h)
     for (std::size_t l = 0; l < tokens; ++l) {
-      T* score = tile.scores + h * columns + l * kTile + i;
+      T* score = tile.scores + h * columns + l * samples_a_tile + i;
       const auto s = hn::Mul(hn::Load(d, score), scale);
       hn::Store(s, d, score);
       hn::Store(hn::Add(s, hn::Load(d, tile.aggregate + l * lanes)), d, tile.aggregate + l * lanes);
@@ -188,11 +188,12 @@ void differentiate_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   T* score = tile.scores + head * tile.columns() + i;
   auto own = hn::Zero(d);
   for (std::size_t l = 0; l < tile.block.tokens; ++l)
-    own = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), hn::Load(d, score + l * kTile), own);
+    own = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), hn::Load(d, score + l * samples_a_tile), own);
   const auto share = hn::Set(d, share_of(tile.block, head));
   for (std::size_t l = 0; l < tile.block.tokens; ++l) {
     const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), own);
-    hn::Store(hn::Mul(hn::Mul(share, hn::Load(d, score + l * kTile)), pull), d, score + l * kTile);
+    hn::Store(hn::Mul(hn::Mul(share, hn::Load(d, score + l * samples_a_tile)), pull), d,
+              score + l * samples_a_tile);
   }
   T* const b = tile.offsets + head * lanes;
   T* const v =
@@ -212,7 +213,7 @@ void differentiate_jointly(const Tile<T>& tile, const T* a, std::size_t i) {
   for (std::size_t h = 0; h < tile.block.heads; ++h) {
     auto b = hn::Load(d, tile.offsets + h * lanes);
     for (std::size_t l = 0; l < tile.block.tokens; ++l) {
-      T* score = tile.scores + h * tile.columns() + l * kTile + i;
+      T* score = tile.scores + h * tile.columns() + l * samples_a_tile + i;
       const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), joint);
       const auto gradient = hn::Mul(hn::Load(d, score), pull);
       hn::Store(gradient, d, score);
@@ -228,7 +229,7 @@ void attend(const Tile<T>& tile, T* a) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d), entries = tile.block.tokens * lanes;
   const bool joint = tile.block.activation == HeadActivation::bayes;
-  for (std::size_t i = 0; i < kTile; i += lanes) {
+  for (std::size_t i = 0; i < samples_a_tile; i += lanes) {
     std::fill_n(tile.aggregate, entries, T{0});
     if (joint) normalise_jointly(tile, i);
     for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) normalise_head(tile, h, i);
@@ -249,7 +250,7 @@ void add_noise(const Tile<T>& tile, std::size_t offset) {
     for (std::size_t k = 0; k <= h; ++k) {
       auto sum = hn::Zero(d);
       for (std::size_t c = 0; c < columns; c += lanes) {
-        const auto weight = hn::Load(d, tile.weights + c % kTile);
+        const auto weight = hn::Load(d, tile.weights + c % samples_a_tile);
         const auto used = hn::Gt(weight, hn::Zero(d));
         const auto inverse = hn::IfThenElseZero(used, hn::Div(hn::Set(d, T{1}), weight));
         const auto left = hn::Load(d, tile.scores + h * columns + c);
@@ -279,7 +280,7 @@ void add_tile(const Tile<T>& tile, T* a) {
 template <typename T>
 void add_block_of(const KernelBlock<T>& block, double* sums) {
   const Tag<T> d;
-  const std::size_t lanes = hn::Lanes(d), heads = block.heads, columns = block.tokens * kTile;
+  const std::size_t lanes = hn::Lanes(d), heads = block.heads, columns = block.tokens * samples_a_tile;
   const auto scores = hwy::AllocateAligned<T>(heads * columns);
   const auto small = hwy::AllocateAligned<T>((2 * block.tokens + 3 * heads) * lanes);
   T* const per_head = small.get() + 2 * block.tokens * lanes;
@@ -288,7 +289,7 @@ void add_block_of(const KernelBlock<T>& block, double* sums) {
   for (std::size_t t = 0; t < block.tiles; ++t) {
     const Tile<T> tile{block,
                        block.values + t * block.rows * columns,
-                       block.sample_weights + t * kTile,
+                       block.sample_weights + t * samples_a_tile,
                        scores.get(),
                        small.get(),
                        per_head,

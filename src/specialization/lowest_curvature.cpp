@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "moving_parts.hpp"
+#include "specialization/moving_parts.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::specialization {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "head_parts.hpp"
+#include "specialization/head_parts.hpp"
 #include "widelimit/specialization/flow.hpp"
 
 /// HeadParameters as one list of numbers, and the part of it that a flow moves.

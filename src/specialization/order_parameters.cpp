@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "checks.hpp"
 #include "numerics/eigen_solver.hpp"
+#include "specialization/checks.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kRelativeRank = 1e-12;
+constexpr double relative_rank = 1e-12;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
   if (solver.info() != Eigen::Success)
     throw NumericalError("order parameters: the eigenvalue iteration did not converge");
   const auto& lambda = solver.eigenvalues();
-  if (!(lambda[0] > kRelativeRank * lambda[features - 1]))
+  if (!(lambda[0] > relative_rank * lambda[features - 1]))
     throw NumericalError(fmt::format(
         "order_parameters: p = k* k*^T is singular (eigenvalues from {} to {}); the {} spikes must be "
         "linearly independent",

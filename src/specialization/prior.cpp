@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checks.hpp"
+#include "specialization/checks.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kProbabilityTolerance = 1e-12;
+constexpr double probability_tolerance = 1e-12;
 
 }  // namespace
 
@@ -49,9 +49,9 @@ Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probab
   require_finite("prior", "points", points);
   for (const double probability : probabilities) require_not_negative("prior", "probs", probability);
   const double total = probabilities.sum();
-  if (!(std::abs(total - 1) <= kProbabilityTolerance))
+  if (!(std::abs(total - 1) <= probability_tolerance))
     throw ArgumentError(
-        fmt::format("prior: probs must sum to 1 within {}, got {}", kProbabilityTolerance, total));
+        fmt::format("prior: probs must sum to 1 within {}, got {}", probability_tolerance, total));
   Prior prior;
   prior.points_ = points;
   prior.probabilities_ = probabilities;
@@ -77,7 +77,7 @@ bool Prior::symmetric_in(Index feature) const {
     const Vector<double> point = points_.row(k).transpose();
     Vector<double> mirrored = point;
     mirrored[feature] = -mirrored[feature];
-    if (std::abs(mass(mirrored) - mass(point)) > kProbabilityTolerance) return false;
+    if (std::abs(mass(mirrored) - mass(point)) > probability_tolerance) return false;
   }
   return true;
 }

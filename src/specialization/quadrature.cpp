@@ -4,17 +4,17 @@
 #include <cmath>
 #include <vector>
 
-#include "checks.hpp"
-#include "head_parts.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/normal_grid.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/head_parts.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr Index kChunk = 8192;
+constexpr Index chunk_size = 8192;
 
 /// One Gaussian mixture component of the signal: chi*_0 = shift + scale z, with a probability.
 struct Component {
@@ -81,11 +81,11 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   for (const Component& component : parts) {
     const auto loss_of_chunk = [&](Index chunk, Index count) {
       const SampleSet<double> samples(
-          nodes_as_samples(grid, component, tokens, noises, chunk * kChunk, count));
+          nodes_as_samples(grid, component, tokens, noises, chunk * chunk_size, count));
       return WeightedLoss{samples.weight_sum(), sampled_loss(activation, model, samples)};
     };
     const std::vector<WeightedLoss> chunks = numerics::on_threads(
-        run.threads, [&] { return numerics::parts_of_blocks(size, kChunk, run, loss_of_chunk); });
+        run.threads, [&] { return numerics::parts_of_blocks(size, chunk_size, run, loss_of_chunk); });
     for (const WeightedLoss& chunk : chunks) {
       total.loss += chunk.weight * chunk.loss.loss;
       add_scaled(total.gradient, chunk.weight, chunk.loss.gradient);

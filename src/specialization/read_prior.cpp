@@ -1,4 +1,4 @@
-#include "read_prior.hpp"
+#include "specialization/read_prior.hpp"
 
 #include "json/json_matrix.hpp"
 #include "widelimit/network/field_reader.hpp"

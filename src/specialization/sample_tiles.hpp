@@ -14,24 +14,29 @@ namespace widelimit::specialization {
 template <typename Scalar>
 class SampleTiles {
  public:
-  static constexpr Index kTile = 64;     ///< Samples a kernel pass reads together.
-  static constexpr Index kBlock = 1024;  ///< Samples summed before the sum over blocks; one random stream.
+  static constexpr Index samples_a_tile = 64;  ///< Samples a kernel pass reads together.
+  static constexpr Index samples_a_block =
+      1024;  ///< Samples summed before the sum over blocks; one random stream.
 
   SampleTiles(const SampleShape& shape, Index features)
       : shape_{shape},
         features_{features},
         values_(static_cast<std::size_t>(tiles() * tile_size())),
-        weights_(static_cast<std::size_t>(tiles() * kTile)) {
+        weights_(static_cast<std::size_t>(tiles() * samples_a_tile)) {
     std::fill_n(weights_.begin(), shape.count, Scalar{1});
   }
 
   [[nodiscard]] const SampleShape& shape() const { return shape_; }
   [[nodiscard]] Index features() const { return features_; }
-  [[nodiscard]] Index tiles() const { return (shape_.count + kTile - 1) / kTile; }
-  [[nodiscard]] Index tile_size() const { return (features_ + shape_.heads) * shape_.tokens * kTile; }
+  [[nodiscard]] Index tiles() const { return (shape_.count + samples_a_tile - 1) / samples_a_tile; }
+  [[nodiscard]] Index tile_size() const {
+    return (features_ + shape_.heads) * shape_.tokens * samples_a_tile;
+  }
   [[nodiscard]] const Scalar* tile(Index index) const { return values_.data() + index * tile_size(); }
   [[nodiscard]] Scalar* tile(Index index) { return values_.data() + index * tile_size(); }
-  [[nodiscard]] const Scalar* tile_weights(Index index) const { return weights_.data() + index * kTile; }
+  [[nodiscard]] const Scalar* tile_weights(Index index) const {
+    return weights_.data() + index * samples_a_tile;
+  }
 
   [[nodiscard]] Scalar value(Index sample, Index token, Index row) const {
     return values_.data()[place(sample, token, row)];
@@ -43,11 +48,12 @@ class SampleTiles {
   [[nodiscard]] Scalar& weight(Index sample) { return weights_.data()[sample]; }
 
  private:
-  static constexpr std::size_t kCacheLine = 64;
-  using Numbers = std::vector<Scalar, boost::alignment::aligned_allocator<Scalar, kCacheLine>>;
+  static constexpr std::size_t cache_line = 64;
+  using Numbers = std::vector<Scalar, boost::alignment::aligned_allocator<Scalar, cache_line>>;
 
   [[nodiscard]] Index place(Index sample, Index token, Index row) const {
-    return (sample / kTile) * tile_size() + (row * shape_.tokens + token) * kTile + sample % kTile;
+    return (sample / samples_a_tile) * tile_size() + (row * shape_.tokens + token) * samples_a_tile +
+           sample % samples_a_tile;
   }
 
   SampleShape shape_;

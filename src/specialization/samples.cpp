@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "checks.hpp"
 #include "numerics/float_normals.hpp"
 #include "numerics/memory.hpp"
 #include "numerics/tasks.hpp"
-#include "sample_tiles.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/sample_tiles.hpp"
 
 namespace widelimit::specialization {
 
@@ -77,7 +77,8 @@ TilesPointer<Scalar> tiles_from(const SampleValues& values) {
 template <typename Scalar>
 void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t seed,
                 const Matrix<double>& theta_map, Index block) {
-  constexpr Index block_size = SampleTiles<Scalar>::kBlock, tile = SampleTiles<Scalar>::kTile;
+  constexpr Index block_size = SampleTiles<Scalar>::samples_a_block,
+                  tile = SampleTiles<Scalar>::samples_a_tile;
   const Index first = block * block_size, last = std::min(first + block_size, tiles.shape().count);
   // A whole block is drawn even if the set ends within it, so that the first samples do not depend on n.
   std::vector<float> normals(static_cast<std::size_t>(block_size / tile * tiles.tile_size()));
@@ -176,7 +177,8 @@ SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape&
   return numerics::on_threads(options.run.threads, [&] {
     auto tiles =
         std::make_shared<SampleTiles<Scalar>>(SampleShape{shape.tokens, shape.heads, drawn}, features);
-    const Index blocks = (drawn + SampleTiles<Scalar>::kBlock - 1) / SampleTiles<Scalar>::kBlock;
+    const Index blocks =
+        (drawn + SampleTiles<Scalar>::samples_a_block - 1) / SampleTiles<Scalar>::samples_a_block;
     numerics::for_each_task(blocks, {.stop = options.run.stop},
                             [&](Index block) { draw_block(*tiles, prior, seed, options.theta_map, block); });
     if (options.symmetry == SampleSymmetry::plain) return SampleSet(std::move(tiles));

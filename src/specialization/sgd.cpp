@@ -3,7 +3,7 @@
 #include <Eigen/Cholesky>
 
 #include "numerics/normal_matrix.hpp"
-#include "vector_sgd.hpp"
+#include "specialization/vector_sgd.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 
 namespace widelimit::specialization {
@@ -29,7 +29,7 @@ BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads, const 
   const Index sequences = static_cast<Index>(batch.eps.size());
   return mean_over_batch<double>(activation, heads, batch.tokens, sequences, {},
                                  [&](Index block, Matrix<double>& X, std::vector<Index>& eps) {
-                                   const Index first = block * kSequencesPerBlock;
+                                   const Index first = block * sequences_per_block;
                                    X = batch.X.middleRows(first * batch.tokens, X.rows());
                                    std::copy_n(batch.eps.begin() + first, eps.size(), eps.begin());
                                  });

@@ -2,17 +2,17 @@
 #include <cmath>
 #include <vector>
 
-#include "checks.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/float_normals.hpp"
 #include "numerics/normal_grid.hpp"
+#include "specialization/checks.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr Index kSplitBlock = 4096;
+constexpr Index split_block = 4096;
 
 struct Saddle {
   HeadActivation activation;
@@ -82,8 +82,8 @@ SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index 
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   require_at_least("split_rate", "count", count, 2);
   const numerics::MonteCarloSums sums =
-      numerics::sum_blocks(count, kSplitBlock, run, [&](Index block, Index size) {
-        std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
+      numerics::sum_blocks(count, split_block, run, [&](Index block, Index size) {
+        std::vector<float> normals(static_cast<std::size_t>(split_block * tokens));
         numerics::fill_normals(normals, seed, static_cast<std::uint64_t>(block));
         std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
         numerics::MonteCarloSums part;

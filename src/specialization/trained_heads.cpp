@@ -4,16 +4,16 @@
 #include <cmath>
 #include <numeric>
 
-#include "checks.hpp"
-#include "head_pass.hpp"
 #include "numerics/block_sums.hpp"
-#include "sample_tiles.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/head_pass.hpp"
+#include "specialization/sample_tiles.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr Index kTrainedBlock = 1024;
+constexpr Index trained_block = 1024;
 
 HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
                           const std::vector<Index>& kept) {
@@ -35,7 +35,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
     HeadPass pass(activation, heads, tokens);
     Matrix<double> chi(heads, tokens), inputs(rows.cols(), tokens);
     Vector<double> out(width), sum = Vector<double>::Zero(width);
-    for (Index i = block * kTrainedBlock; i < block * kTrainedBlock + count; ++i) {
+    for (Index i = block * trained_block; i < block * trained_block + count; ++i) {
       for (Index row = 0; row < inputs.rows(); ++row)
         for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(tiles.value(i, l, row));
       chi.noalias() = rows * inputs;
@@ -46,7 +46,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
     return sum;
   };
   return numerics::on_threads(run.threads, [&]() -> Vector<double> {
-    const auto sums = numerics::parts_of_blocks(samples.count(), kTrainedBlock, {.stop = run.stop}, sum_of);
+    const auto sums = numerics::parts_of_blocks(samples.count(), trained_block, {.stop = run.stop}, sum_of);
     Matrix<double> all(std::ssize(sums), width);
     for (Index block = 0; block < all.rows(); ++block) all.row(block) = sums[static_cast<std::size_t>(block)];
     return all.colwise().sum().transpose() / samples.weight_sum();

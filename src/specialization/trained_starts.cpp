@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "checks.hpp"
-#include "moving_parts.hpp"
 #include "numerics/tasks.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/moving_parts.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/specialization/lowest_curvature.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
@@ -19,8 +19,8 @@ namespace widelimit::specialization {
 namespace {
 
 // Far from the small seeds a user counts up: fresh samples and starts must not repeat the training set.
-constexpr std::uint64_t kNoiseSeed = 1'000'000'007;
-constexpr std::uint64_t kJudgeSeed = 2'000'000'011;
+constexpr std::uint64_t noise_seed = 1'000'000'007;
+constexpr std::uint64_t judge_seed = 2'000'000'011;
 
 bool converged(const TrainingSetup& setup, const TrainedStart& result) {
   return result.end().gradient < setup.flow.stop_gradient;
@@ -109,12 +109,12 @@ std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start
 
 SampleSet<float> fresh_samples(const TrainingSetup& setup) {
   return SampleSet<float>::draw(setup.prior, {setup.tokens, setup.heads, setup.fresh_samples},
-                                setup.seed + kJudgeSeed, {.run = setup.flow.run});
+                                setup.seed + judge_seed, {.run = setup.flow.run});
 }
 
 std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup) {
   return train(setup, [&](std::uint64_t seed) {
-    return noise_start(setup.activation, setup.heads, setup.prior.features(), setup.eta, seed + kNoiseSeed);
+    return noise_start(setup.activation, setup.heads, setup.prior.features(), setup.eta, seed + noise_seed);
   });
 }
 

@@ -2,16 +2,16 @@
 
 #include <vector>
 
-#include "checks.hpp"
-#include "head_parts.hpp"
-#include "head_pass.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/float_normals.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/head_parts.hpp"
+#include "specialization/head_pass.hpp"
 
 namespace widelimit::specialization {
 
 /// Sequences a thread works on together; part of the fixed order of summation.
-inline constexpr Index kSequencesPerBlock = 16;
+inline constexpr Index sequences_per_block = 16;
 
 /// Sums over the sequences X ((n L) x D) of the loss D |..|^2 and of the gradients.
 template <typename Scalar>
@@ -53,7 +53,7 @@ BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, I
     draw(block, X, eps);
     return sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
   };
-  const auto parts = numerics::parts_of_blocks(count, kSequencesPerBlock, {.stop = run.stop}, sums_of);
+  const auto parts = numerics::parts_of_blocks(count, sequences_per_block, {.stop = run.stop}, sums_of);
   BatchLoss mean = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     mean.loss += parts[i].loss;
@@ -87,7 +87,7 @@ void check_start(const char* where, Index heads, Index features, Index dimension
 template <typename Draw, typename Observe>
 void run_sgd(HeadActivation activation, const SgdOptions& options, const std::vector<Index>& record,
              HeadVectors heads, const Draw& draw, const Observe& observe) {
-  const Index blocks = (options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock;
+  const Index blocks = (options.batch + sequences_per_block - 1) / sequences_per_block;
   auto next = record.begin();
   const auto take_step = [&](Index step) {
     const BatchLoss now =

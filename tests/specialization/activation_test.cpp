@@ -16,7 +16,7 @@ using Eigen::Index;
 namespace {
 
 // Central differences with step 1e-5: truncation 1e-10, rounding 1e-11.
-constexpr double kSlopeTolerance = 1e-8;
+constexpr double slope_tolerance = 1e-8;
 
 struct Scores {
   Matrix<double> chi;
@@ -33,7 +33,7 @@ Scores random_scores(HeadActivation activation, Index heads, Index tokens, std::
 }  // namespace
 
 TEST_CASE("head activation: names go both ways and others are rejected") {
-  for (const HeadActivation activation : kActivations)
+  for (const HeadActivation activation : all_activations)
     CHECK(head_activation_from_name(head_activation_name(activation)) == activation);
   CHECK_THROWS_WITH_AS((void)head_activation_from_name("softplus"),
                        "activation: expected softmax, softmaxv, softmax1 or bayes, got \"softplus\"",
@@ -61,7 +61,7 @@ TEST_CASE("head activation: definitions, written out") {
 }
 
 TEST_CASE("head activation: normalisation and conserved sums of the gradients") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     const Scores in = random_scores(activation, 4, 5, 2);
     const Vector<double> a = aggregate(head_activation(activation, in.chi, in.b, in.v));
@@ -86,7 +86,7 @@ TEST_CASE("head activation: normalisation and conserved sums of the gradients") 
 }
 
 TEST_CASE("head activation: Jacobians and loss gradients are the slopes") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     Scores in = random_scores(activation, 3, 4, 3);
     const ActivationJacobians jacobians = head_activation_jacobians(activation, in.chi, in.b, in.v);
@@ -94,10 +94,10 @@ TEST_CASE("head activation: Jacobians and loss gradients are the slopes") {
     const auto check = [&](double& entry, const auto& column, double gradient) {
       for (Index row = 0; row < 12; ++row) {
         const auto sigma = [&] { return head_activation(activation, in.chi, in.b, in.v)(row / 4, row % 4); };
-        CHECK(std::abs(slope(entry, sigma) - column[row]) < kSlopeTolerance);
+        CHECK(std::abs(slope(entry, sigma) - column[row]) < slope_tolerance);
       }
       const auto value = [&] { return token_loss(activation, in.chi, in.b, in.v, 1).loss; };
-      CHECK(std::abs(slope(entry, value) - gradient) < kSlopeTolerance);
+      CHECK(std::abs(slope(entry, value) - gradient) < slope_tolerance);
     };
     for (Index i = 0; i < 12; ++i)
       check(in.chi(i / 4, i % 4), jacobians.chi.col(i), loss.chi_gradient(i / 4, i % 4));
@@ -141,7 +141,7 @@ TEST_CASE("head activation: shifts that change nothing") {
 }
 
 TEST_CASE("head activation: scores of any size, one head and one token") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     Scores in = random_scores(activation, 2, 3, 6);
     for (const double scale : {500.0, 1e5, 1e300}) {
       const Matrix<double> chi = in.chi * scale;

@@ -72,7 +72,7 @@ TEST_CASE("bayes: sampled risk agrees with quadrature, and no trained loss is be
     const double exact = bayes_risk_by_quadrature(prior, 2, {31, 7});
     CHECK(std::abs(sampled.risk - exact) < 4 * sampled.standard_error);
     numerics::RandomStream random(4);
-    for (const HeadActivation activation : kActivations) {
+    for (const HeadActivation activation : all_activations) {
       HeadParameters at = random_parameters(activation, 3, 2, random);
       at.r.setZero();
       CHECK(loss_by_quadrature(activation, at, prior, 2, {31, 7}).loss > exact);

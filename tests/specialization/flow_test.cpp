@@ -36,7 +36,7 @@ double state_distance(const FlowPoint& a, const FlowPoint& b) {
 }  // namespace
 
 TEST_CASE("flow: the explicit step is a step down the gradient, for what the activation has") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const Start start = generic_start(activation, 1);
     const SampledLoss loss = sampled_loss(activation, start.parameters, start.samples);
     FlowOptions options;
@@ -54,7 +54,7 @@ TEST_CASE("flow: the explicit step is a step down the gradient, for what the act
 }
 
 TEST_CASE("flow: three integrators agree, and the explicit step is of first order") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const Start start = generic_start(activation, 2);
     const auto end = [&](FlowStepper stepper, double step) {
       FlowOptions options;
@@ -75,7 +75,7 @@ TEST_CASE("flow: three integrators agree, and the explicit step is of first orde
 }
 
 TEST_CASE("flow: the loss falls at every step up to 0.1 and the biases of bayes keep their sum") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const Start start = generic_start(activation, 3);
     FlowOptions options;
     options.step = 0.1;

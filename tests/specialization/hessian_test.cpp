@@ -32,9 +32,9 @@ SampleSet<double> sign_samples(Index tokens, Index heads, double nu) {
   return SampleSet<double>(values);
 }
 
-constexpr double kStep = 1e-4;
-// Fourth derivatives times kStep^2, and rounding 1e-16 / kStep.
-constexpr double kTolerance = 1e-6;
+constexpr double step_size = 1e-4;
+// Fourth derivatives times step_size^2, and rounding 1e-16 / step_size.
+constexpr double tolerance = 1e-6;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ TEST_CASE("hessian constants: numerical Hessian at the origin, all activations")
   struct Size {
     Index tokens, heads;
   };
-  for (const HeadActivation activation : kActivations)
+  for (const HeadActivation activation : all_activations)
     for (const Size& size : {Size{3, 2}, Size{4, 2}, Size{2, 3}, Size{5, 1}}) {
       CAPTURE(head_activation_name(activation));
       CAPTURE(size.tokens);
@@ -62,13 +62,13 @@ TEST_CASE("hessian constants: numerical Hessian at the origin, all activations")
         for (Index k = 0; k < size.heads; ++k) {
           const double same = h == k ? 1 : 0;
           const auto m_gradient = [&] { return sampled_loss(activation, at, samples).gradient.m(h, 0); };
-          CHECK(std::abs(slope(at.m(k, 0), m_gradient, kStep) -
-                         2 * (c.c1 + (c.c2 + c.c4) * nu - same * (c.c3 + c.c4) * nu)) < kTolerance);
+          CHECK(std::abs(slope(at.m(k, 0), m_gradient, step_size) -
+                         2 * (c.c1 + (c.c2 + c.c4) * nu - same * (c.c3 + c.c4) * nu)) < tolerance);
           // c1 sum S with S = r r^T: the Hessian in r couples equal columns.
           const auto r_gradient = [&] { return sampled_loss(activation, at, samples).gradient.r(h, 0); };
-          CHECK(std::abs(slope(at.r(k, 0), r_gradient, kStep) - 2 * c.c1) < kTolerance);
+          CHECK(std::abs(slope(at.r(k, 0), r_gradient, step_size) - 2 * c.c1) < tolerance);
           const auto b_gradient = [&] { return sampled_loss(activation, at, samples).gradient.b[h]; };
-          CHECK(std::abs(slope(at.b[k], b_gradient, kStep) - 2 * c.c5) < kTolerance);
+          CHECK(std::abs(slope(at.b[k], b_gradient, step_size) - 2 * c.c5) < tolerance);
         }
       const EscapeRates rates = escape_rates(c, size.heads, nu);
       CHECK(rates.split == doctest::Approx(2 * (c.c3 + c.c4) * nu));

@@ -64,7 +64,7 @@ TEST_CASE("image task: Bayes risk against single posteriors, and training approa
   options.batch = 48;
   options.gamma = 0.5;
   options.steps = 400;
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadVectors start = start_heads(activation, 4, 24);
     const auto run = image_sgd(activation, task, start, options);
     const BayesRisk before = image_loss(activation, task, start, 4, 2000, 6);

@@ -53,7 +53,7 @@ double gradient_distance(const HeadParameters& a, const HeadParameters& b) {
 
 TEST_CASE("sampled loss: the kernel agrees with single sequences across tile and block edges and all sizes") {
   numerics::RandomStream random(1);
-  for (const HeadActivation activation : kActivations)
+  for (const HeadActivation activation : all_activations)
     for (const Index count : {1, 63, 64, 65, 1024, 1025, 2100})
       for (const Index heads : {1, 2, 3, 5, 8}) {
         const Index tokens = 1 + heads % 4, features = 1 + count % 5;
@@ -81,7 +81,7 @@ TEST_CASE("sampled loss: the kernel agrees with single sequences across tile and
 
 TEST_CASE("sampled loss: weights act as repetitions") {
   numerics::RandomStream random(2);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 3, 2, random);
     SampleValues values = random_values(100, 4, 2, 3, random);
     for (Index i = 0; i < 100; ++i) values.weights.push_back(0.2 + 0.01 * static_cast<double>(i % 7));
@@ -97,7 +97,7 @@ TEST_CASE("sampled loss: weights act as repetitions") {
 
 TEST_CASE("sampled loss: gradients are the slopes to 1e-7, and nothing else moves the loss") {
   numerics::RandomStream random(3);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     const auto samples = SampleSet<double>::draw(Prior::spikes(3, 4), {5, 4, 500}, 7);
     HeadParameters at = random_parameters(activation, 4, 3, random);
@@ -120,7 +120,7 @@ TEST_CASE("sampled loss: gradients are the slopes to 1e-7, and nothing else move
 
 TEST_CASE("sampled loss: single precision keeps seven digits") {
   numerics::RandomStream random(4);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 4, 2, random);
     const Prior prior = Prior::flip2(2, 2);
     const SampledLoss single = sampled_loss(activation, at, SampleSet<float>::draw(prior, {5, 4, 6400}, 1));
@@ -150,7 +150,7 @@ TEST_CASE("sampled loss: equal bits for any number of threads") {
 }
 
 TEST_CASE("sampled loss: at m = r = 0 uniform attention, and the pull of the mean") {
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const Prior prior = Prior::flip2(2, 1);
     const auto samples = SampleSet<double>::draw(prior, {5, 3, 200'000}, 8);
     const HeadParameters at =
@@ -168,7 +168,7 @@ TEST_CASE("sampled loss: at m = r = 0 uniform attention, and the pull of the mea
 TEST_CASE("sampled loss: permuting heads permutes gradients") {
   numerics::RandomStream random(9);
   const Eigen::PermutationMatrix<3> cycle(Eigen::Vector3i(1, 2, 0));
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 3, 2, random);
     HeadParameters other{cycle * at.m, cycle * at.r, cycle * at.b, at.v};
     if (activation == HeadActivation::softmaxv) other.v = cycle * at.v;

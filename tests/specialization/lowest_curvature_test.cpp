@@ -58,7 +58,7 @@ HeadParameters unspecialised(Index heads, double nu) {
 
 TEST_CASE("lowest curvature: the Hessian of the loss, entry by entry, has the same") {
   numerics::RandomStream random(4);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     const SampleSet<double> samples(random_values(40, 3, 2, 2, random));
     HeadParameters parameters = random_parameters(activation, 2, 2, random);

@@ -15,7 +15,7 @@ using Eigen::Index;
 TEST_CASE("quadrature: agrees with samples, and includes the noise directions") {
   const Prior prior = Prior::gaussian(linear_variances(1, 2, 2));
   numerics::RandomStream random(6);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 1, 1, random);
     const auto samples = SampleSet<float>::draw(prior, {2, 1, 200'000}, 6);
     const SampledLoss sampled = sampled_loss(activation, at, samples);

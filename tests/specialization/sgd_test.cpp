@@ -66,7 +66,7 @@ FlowPoint flow_end(HeadActivation activation, const HeadParameters& start, const
 
 TEST_CASE("sgd: gradients of a batch are the slopes of its loss") {
   numerics::RandomStream random(1);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     HeadVectors heads{random_matrix(3, 6, random), random_vector(3, random, 0.5),
                       (random_vector(scale_count(activation, 3), random, 0.2).array() + 1).matrix()};
     TokenBatch batch{4, random_matrix(20 * 4, 6, random), {}};
@@ -159,7 +159,7 @@ TEST_CASE("sgd: follows the matched flow of its own start") {
   // of the flow's samples.
   const Prior prior = Prior::flip2(2, 2);
   const double tau = 4;
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     Means differences;
     for (std::uint64_t run = 0; run < 6; ++run) {
@@ -185,7 +185,7 @@ TEST_CASE("sgd: runs at D = 2000 lie on the flow, all activations [slow]") {
   const Prior prior = Prior::flip2(2, 2);
   const double tau = 8;
   const auto samples = SampleSet<float>::draw(prior, {5, 2, 200'000}, 1);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     CAPTURE(head_activation_name(activation));
     const FlowPoint flow = flow_end(activation, limit_start(activation), samples, tau, 0.02);
     Means means;

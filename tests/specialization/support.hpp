@@ -12,8 +12,8 @@
 /// Small random models and samples for the tests of this folder.
 namespace widelimit::specialization::testing {
 
-inline constexpr std::array kActivations = {HeadActivation::softmax, HeadActivation::softmaxv,
-                                            HeadActivation::softmax1, HeadActivation::bayes};
+inline constexpr std::array all_activations = {HeadActivation::softmax, HeadActivation::softmaxv,
+                                               HeadActivation::softmax1, HeadActivation::bayes};
 
 inline Matrix<double> random_matrix(Eigen::Index rows, Eigen::Index columns, numerics::RandomStream& random,
                                     double deviation = 1) {

@@ -36,7 +36,7 @@ TEST_CASE("specialisation time: strict threshold, first crossing, never") {
 
 TEST_CASE("attention: maps sum to the weights of the tokens, masses are their means") {
   numerics::RandomStream random(1);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 3, 2, random);
     const SampleValues values = random_values(7, 4, 2, 3, random);
     double relevant = 0, other = 0;
@@ -75,7 +75,7 @@ TEST_CASE("pruning: superfluous heads go first and cost nothing") {
 TEST_CASE("pruning: greedy choice, normalisers, ties") {
   numerics::RandomStream random(2);
   const auto samples = SampleSet<double>::draw(Prior::flip2(2, 2), {4, 4, 500}, 3);
-  for (const HeadActivation activation : kActivations) {
+  for (const HeadActivation activation : all_activations) {
     const HeadParameters at = random_parameters(activation, 4, 2, random);
     const PruneResult kept = greedy_prune(activation, at, samples, PruneNormaliser::kept_heads);
     const PruneResult full = greedy_prune(activation, at, samples, PruneNormaliser::full_model);
