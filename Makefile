@@ -41,10 +41,8 @@ python: build python-environment
 	cmake --build --preset release -j $(JOBS) --target widelimit
 	$(PYTHON) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.widelimit_DIR=$(CURDIR)/build/release .
 
-test: packages python-environment
-	cmake --preset release -G Ninja -DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PYTHON)
-	cmake --build --preset release -j $(JOBS)
-	ctest --preset release -j $(JOBS)
+test: packages
+	@scripts/run-tests.sh $(JOBS)
 
 test-slow: packages build/release/build.ninja
 	cmake --build --preset release -j $(JOBS)

@@ -11,5 +11,5 @@ cmp -s "$list" "$stamp" && exit 0
 
 echo "Making the Python environment $folder"
 /usr/bin/python3 -m venv "$folder" 2>/dev/null || python3 -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --retries 2 -r "$list"
 cp "$list" "$stamp"
