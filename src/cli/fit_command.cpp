@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_arguments.hpp"
 #include "cli/fit_search.hpp"
+#include "cli/given_arguments.hpp"
 #include "cli/grid_edge.hpp"
 #include "cli/inference_options.hpp"
 #include "cli/kernel_options.hpp"
@@ -348,6 +349,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
   arguments->data.test_needed = false;
   CLI::App* command = program.add_subcommand(
       "fit", "Fits a model, a network with data, and keeps it in a folder for widelimit predict");
+  add_config_option(*command);
   add_fit_options(*command, *arguments);
   command->footer(
       "Examples:\n"

@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/data_arguments.hpp"
+#include "cli/given_arguments.hpp"
 #include "cli/gp_arguments.hpp"
 #include "cli/gp_files.hpp"
 #include "cli/gp_prior.hpp"
@@ -354,6 +355,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       program.add_subcommand("gp",
                              "Predicts with the kernels of a network: GP regression (NNGP) and "
                              "infinitely wide networks after training (NTK)");
+  add_config_option(*command);
   add_gp_options(*command, *arguments);
   command->footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"

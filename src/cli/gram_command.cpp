@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/file_inputs.hpp"
+#include "cli/given_arguments.hpp"
 #include "cli/gram_pairs.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
@@ -169,6 +170,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<GramArguments>();
   CLI::App* command =
       program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
+  add_config_option(*command);
   command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
   add_gram_inputs(*command, arguments->rows, arguments->columns);
   add_result_options(*command, *arguments);

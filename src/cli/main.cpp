@@ -1,4 +1,5 @@
 #include "cli/commands.hpp"
+#include "cli/given_arguments.hpp"
 #include "cli/heads_command.hpp"
 #include "cli/program_main.hpp"
 #include "cli/propagation_command.hpp"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
     add_propagation_command(program, context);
     add_check_command(program, context);
     add_doctor_command(program, context);
+    add_rerun_command(program);
     add_completion_command(program, context);
   };
   return program_main(

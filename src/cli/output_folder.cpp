@@ -5,8 +5,11 @@
 
 #include <fstream>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <vector>
 
+#include "cli/run_context.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/version.hpp"
 
@@ -67,8 +70,12 @@ Content content_of(const fs::path& folder, const std::set<std::string>& listed,
 
 std::string record_text(const RunRecord& record, std::set<std::string> names) {
   names.erase(record_name);
+  std::vector<std::string> arguments = shell_words(record.command);
+  arguments.erase(arguments.begin());
   const Json json{{"widelimit", version},
                   {"command", record.command},
+                  {"arguments", arguments},
+                  {"directory", fs::current_path().string()},
                   {"network", record.network},
                   {"shapes", record.shapes},
                   {"files", names}};

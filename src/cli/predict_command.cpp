@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/file_inputs.hpp"
+#include "cli/given_arguments.hpp"
 #include "cli/gp_files.hpp"
 #include "cli/gp_predictions_csv.hpp"
 #include "cli/gp_targets.hpp"
@@ -254,6 +255,7 @@ void add_input_options(CLI::App& command, ModelFiles& inputs) {
 void add_predict_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command = program.add_subcommand("predict", "Predicts new inputs with a model of widelimit fit");
+  add_config_option(*command);
   command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
       ->required()
       ->type_name("DIR");

@@ -8,8 +8,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 #include <new>
+#include <string>
+#include <vector>
 
+#include "cli/given_arguments.hpp"
 #include "cli/machine_facts.hpp"
 #include "cli/similar_name.hpp"
 #include "cli/standard_output.hpp"
@@ -81,17 +85,24 @@ std::string meant_options(const CLI::App& program) {
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
-  const RunContext context{interrupt, shell_command_line(argc, argv), description.dealer, description.mpi};
+  const auto fail = [&](const std::string& message, int code) {
+    return complain(description, message, code);
+  };
+  std::vector<std::string> words;
+  try {
+    words = given_arguments(argc, argv);
+  } catch (const Error& error) {
+    return fail(error.what(), failed);
+  }
+  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi};
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
   program.require_subcommand(1);
   program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);
-  const auto fail = [&](const std::string& message, int code) {
-    return complain(description, message, code);
-  };
   try {
-    program.parse(argc, argv);
+    // The parser takes the last word first, and does not want the program's name.
+    program.parse(std::vector<std::string>(words.rbegin(), std::prev(words.rend())));
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);

@@ -10,10 +10,27 @@ std::string shell_quoted(std::string_view word) {
   return result + "'";
 }
 
-std::string shell_command_line(int argc, const char* const* argv) {
+std::string shell_command_line(const std::vector<std::string>& words) {
   std::string line;
-  for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + shell_quoted(argv[i]);
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
   return line;
+}
+
+std::vector<std::string> shell_words(std::string_view line) {
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '\'')
+      quoted = !quoted;
+    else if (c == '\\' && !quoted)
+      words.back() += line[++i];
+    else if (c == ' ' && !quoted)
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
 }
 
 }  // namespace widelimit::cli

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/interrupt.hpp"
 #include "cli/tile_dealer.hpp"
@@ -19,7 +20,10 @@ struct RunContext {
 /// A word as a shell reads it: quoted where need be.
 [[nodiscard]] std::string shell_quoted(std::string_view word);
 
-/// The arguments of main() as a shell reads them: quoted where need be.
-[[nodiscard]] std::string shell_command_line(int argc, const char* const* argv);
+/// Words as a shell reads them, the program first: quoted where need be.
+[[nodiscard]] std::string shell_command_line(const std::vector<std::string>& words);
+
+/// The words of such a line.
+[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
 }  // namespace widelimit::cli

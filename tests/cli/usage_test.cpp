@@ -21,7 +21,7 @@ void check_usage(const std::string& arguments, const std::string& message) {
 TEST_CASE("usage: a word that is no command is named") {
   check_usage("foo",
               "foo: no such command; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
-              "propagation, check, doctor, completion");
+              "propagation, check, doctor, rerun, completion");
   check_usage("sde foo x.json",
               "sde foo: no such command; there are simulate, network, compare, stopping-time, output, "
               "entropy, explosion, law, flow, gradients");

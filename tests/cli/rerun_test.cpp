@@ -1,0 +1,93 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/program.hpp"
+#include "cli/run_context.hpp"
+
+using nlohmann::json;
+using widelimit::testing::file_text;
+using widelimit::testing::ProgramResult;
+using widelimit::testing::run_program;
+using widelimit::testing::run_script;
+using widelimit::testing::TemporaryFolder;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string gram = "gram fcn:depth=2 --x '" WIDELIMIT_SOURCE_DIR "/data/images/x.npy'";
+
+void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+}  // namespace
+
+TEST_CASE("shell lines: words come back as they were") {
+  const std::vector<std::string> words = {"widelimit", "gp", "a b",   "it's", "",
+                                          "--x=1,2",   "\\", "\"q\"", "'"};
+  CHECK(widelimit::cli::shell_words(widelimit::cli::shell_command_line(words)) == words);
+}
+
+TEST_CASE("rerun: a folder is made again, with the same bits, from the directory of its run") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "it's here");
+  fs::copy(WIDELIMIT_SOURCE_DIR "/data/images/x.npy", folder / "it's here/x.npy");
+  const std::string go = "cd '" + folder.string() + "'/\"it's here\" && ";
+  REQUIRE(run_script(go + "\"$WIDELIMIT\" gram fcn:depth=2 --x x.npy --out 'my results'").code == 0);
+  const fs::path results = folder / "it's here/my results";
+  const std::string nngp = file_text(results / "nngp.npy"), record = file_text(results / "run.json");
+  const json arguments = json::parse(record).at("arguments");
+  CHECK(arguments == json{"gram", "fcn:depth=2", "--x", "x.npy", "--out", "my results"});
+  write(results / "nngp.npy", "spoilt");
+  const ProgramResult again = run_script("cd / && \"$WIDELIMIT\" rerun \"" + results.string() + "\"");
+  CHECK(again.code == 0);
+  CHECK(again.errors.find("gram fcn:depth=2 --x x.npy --out 'my results'") != std::string::npos);
+  CHECK(file_text(results / "nngp.npy") == nngp);
+  CHECK(file_text(results / "run.json") == record);
+}
+
+TEST_CASE("rerun: what cannot be run again is said") {
+  const TemporaryFolder folder;
+  const auto fails = [&](const std::string& arguments, const std::string& message) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code != 0);
+    CHECK(result.errors.find(message) != std::string::npos);
+  };
+  fails("rerun '" + folder.string() + "'", "run.json");
+  fails("rerun", "folder is required");
+  fails("rerun a b", "(see --help)");
+  write(folder / "run.json", R"({"arguments": ["gram", 3]})");
+  fails("rerun '" + folder.string() + "'", "expected a list of arguments, each a text");
+  write(folder / "run.json", R"({"arguments": ["networks"], "directory": "/no/such/place"})");
+  fails("rerun '" + folder.string() + "'", "the run was begun in /no/such/place, which cannot be entered");
+  CHECK(run_program("rerun --help").code == 0);
+}
+
+TEST_CASE("config: the arguments of a file stand for themselves, beside others") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "arguments.json").string();
+  const auto text_of = [&](const std::string& out) { return file_text(folder / out / "ntk.npy"); };
+  REQUIRE(run_program(gram + " --out '" + (folder / "a").string() + "'").code == 0);
+  write(file, json{"fcn:depth=2", "--x", WIDELIMIT_SOURCE_DIR "/data/images/x.npy"}.dump());
+  REQUIRE(run_program("gram --config '" + file + "' --out '" + (folder / "b").string() + "'").code == 0);
+  CHECK(text_of("a") == text_of("b"));
+  // run.json itself, whose --out stands twice unless that is left to it.
+  const std::string record = (folder / "a/run.json").string();
+  fs::remove(folder / "a/ntk.npy");
+  REQUIRE(run_program("gram --config='" + record + "'").code == 0);
+  CHECK(text_of("a") == text_of("b"));
+  const auto fails = [&](const std::string& arguments, const std::string& message) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code != 0);
+    CHECK(result.errors.find(message) != std::string::npos);
+  };
+  fails("gram --config '" + record + "' --out elsewhere", "--out");
+  fails("fit --config '" + record + "'", "holds the arguments of \"gram\", expected those of \"fit\"");
+  fails("gram --config '" + file + "x'", "arguments.jsonx");
+  fails("gram --config", "--config");
+  write(file, "{}");
+  fails("gram --config '" + file + "'", "expected a list of arguments");
+}
