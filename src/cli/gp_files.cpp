@@ -145,7 +145,8 @@ void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& g
                 confusion_script(gp::confusion_matrix(gp::classes_of(*test_targets),
                                                       gp::classes_of(prediction.mean), classes),
                                  fmt::format("{}, {}: {:.2f} % right", info.network.name(), prediction.name,
-                                             100 * *prediction.scores->accuracy)),
+                                             100 * *prediction.scores->accuracy),
+                                 info.class_names),
                 gnuplot);
 }
 

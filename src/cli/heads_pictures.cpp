@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cli/gnuplot.hpp"
@@ -67,7 +69,7 @@ const std::vector<HeadsPicture>& pictures() {
        false},
       {"phase-transition",
        "log_scale",
-       "points: starts, lines: their medians, open triangles: starts that never got there",
+       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
        "ln(sqrt(D) / eta)",
        "specialisation time",
        {{"specialisation_time", "points pt 7 ps 0.9", false}},
@@ -75,7 +77,7 @@ const std::vector<HeadsPicture>& pictures() {
        true},
       {"feature-times",
        "log_scale",
-       "points: starts, lines: their medians, open triangles: starts that never got there",
+       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
        "ln(sqrt(D) / eta)",
        "specialisation time of a feature",
        {{"feature_time", "points pt 7 ps 0.9", false}},
@@ -83,7 +85,7 @@ const std::vector<HeadsPicture>& pictures() {
        true},
       {"digit-times",
        "log_scale",
-       "points: starts, lines: their medians, open triangles: starts that never got there",
+       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
        "ln(sqrt(D) / eta)",
        "specialisation time of a digit",
        {{"digit_time", "points pt 7 ps 0.9", false}},
@@ -115,29 +117,30 @@ std::string rows_block(const ExperimentTable& table) {
 }
 
 /// x and the median of a column with what was not reached as later than all; a gap in the line where that is the median.
-/// Behind it x of the starts that did not reach it.
 std::string medians_block(const ExperimentTable& table, std::size_t x, std::size_t column) {
   std::map<double, std::vector<double>> values;
   for (const std::vector<double>& row : table.rows) values[row[x]].push_back(row[column]);
-  std::string medians = fmt::format("$median{} << EOD\n", column),
-              missing = fmt::format("$missing{} << EOD\n", column);
+  std::string medians = fmt::format("$median{} << EOD\n", column);
   for (const auto& [at, all] : values) {
     const double median = censored_median(all);
     medians += std::isnan(median) ? "\n" : fmt::format("{} {}\n", at, median);
-    if (std::any_of(all.begin(), all.end(), [](double time) { return std::isnan(time); }))
-      missing += fmt::format("{}\n", at);
   }
   // gnuplot refuses empty data.
-  return medians + "nan nan\nEOD\n" + missing + "nan\nEOD\n";
+  return medians + "nan nan\nEOD\n";
 }
 
-/// The greatest time of the columns that begin with a prefix; 1 without any.
-double greatest_time(const ExperimentTable& table, std::string_view prefix) {
-  double greatest = 0;
+/// Triangles at the upper edge over every x where a start did not get there: they have no height of their own.
+std::string missing_marks(const ExperimentTable& table, std::size_t x, std::size_t column,
+                          std::size_t colour) {
+  std::set<double> places;
   for (const std::vector<double>& row : table.rows)
-    for (std::size_t column = 0; column < row.size(); ++column)
-      if (table.columns[column].starts_with(prefix) && row[column] > greatest) greatest = row[column];
-  return greatest > 0 ? greatest : 1;
+    if (std::isnan(row[column])) places.insert(row[x]);
+  std::string marks;
+  for (const double place : places)
+    fmt::format_to(std::back_inserter(marks),
+                   "set label '' at first {}, graph {:.3f} point pt 8 ps 1.6 lc {} front\n", place,
+                   1 - 0.025 * static_cast<double>(colour), (colour - 1) % 8 + 1);
+  return marks;
 }
 
 /// Whether any value can be drawn: gnuplot fails where there is none.
@@ -259,12 +262,11 @@ std::string heads_script(std::string_view experiment, const ExperimentTable& tab
       if (!picture.medians) continue;
       data += medians_block(table, x, column);
       const std::string style = coloured("linespoints pt 1 ps 1.5 lw 2", colour);
-      const double above = (1.05 + 0.02 * static_cast<double>(colour)) * greatest_time(table, group.prefix);
+      data += missing_marks(table, x, column, colour);
       // An entry of its own: gnuplot leaves out that of a line without points.
       fmt::format_to(std::back_inserter(curves),
-                     "$median{} using 1:2 with {} notitle, keyentry with {} title {}, "
-                     "$missing{} using 1:({}) with points pt 8 ps 1.6 lc {} notitle, ",
-                     column, style, style, title, column, above, (colour - 1) % 8 + 1);
+                     "$median{} using 1:2 with {} notitle, keyentry with {} title {}, ", column, style, style,
+                     title);
     }
   return fmt::format(
       "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
