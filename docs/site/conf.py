@@ -19,6 +19,8 @@ html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 highlight_language = "none"
+# Quotes of JSON in tables and text are to be pasted.
+smartquotes = False
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
