@@ -1,5 +1,5 @@
-// Does the loss after training follow the exponents? Figure 7 of arXiv:2403.02579v1 in small: MNIST digits
-// (or generated images) as 16 patches and a class token, 8 blocks of width 32, Adam, a sweep over alpha and
+// Does the loss after training follow the exponents? Figure 7 of arXiv:2403.02579v1: MNIST digits
+// (or generated images) as 16 patches and a class token, 16 blocks of width 64, Adam, a sweep over alpha and
 // sigma_w.
 
 #include <tbb/parallel_for.h>
@@ -17,7 +17,7 @@ using widelimit::numerics::RandomStream;
 
 namespace {
 
-constexpr Index width = 32, depth = 8, patch = 7, patches = 16, classes = 10, tokens = patches + 1;
+constexpr Index width = 64, depth = 16, patch = 7, patches = 16, classes = 10, tokens = patches + 1;
 constexpr double learning_rate = 1e-3;
 
 struct Task {
@@ -166,8 +166,8 @@ double trained_loss(const Parameters& parameters, const Task& task, std::size_t 
 }
 
 std::vector<Parameters> networks_to_train(const Settings& settings) {
-  const Axis alphas = evenly_spaced(Coordinate::alpha, 0.1, 0.95, settings.size(6, 3));
-  const Axis gains = evenly_spaced(Coordinate::sigma_w, 0.5, 4, settings.size(6, 2));
+  const Axis alphas = evenly_spaced(Coordinate::alpha, 0.1, 0.95, settings.size(8, 3));
+  const Axis gains = evenly_spaced(Coordinate::sigma_w, 0.5, 4, settings.size(8, 2));
   std::vector<Parameters> sweep;
   for (const double alpha : alphas.values)
     for (const double sigma_w : gains.values) {
