@@ -165,6 +165,19 @@ void run_angle(const SimulateArguments& arguments) {
   warn_of_annealing(model, 1 - cosine, 1, start_options(model, q0, cosine));
 }
 
+/// Says on standard error that few networks make the mean of squared gradients, where they do.
+void warn_of_spread(const MeasuredGradient& measured, Index networks, Index depth) {
+  if (!(measured.variance_of_log > 1)) return;
+  fmt::print(
+      stderr,
+      "widelimit: warning: the logarithm of the squared gradient has the variance {:.3g} over networks: "
+      "few of them make its mean, so that log_of_mean of {} networks is too low and its standard error "
+      "too small; a log-normal law of this variance has {:.4g} in its place; take a larger --width or a "
+      "smaller --depth\n",
+      measured.variance_of_log, networks,
+      measured.mean_of_log.value + measured.variance_of_log / (2 * static_cast<double>(depth)));
+}
+
 void run_gradient(const SimulateArguments& arguments) {
   if (arguments.c0 && !arguments.q0)
     throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
@@ -183,6 +196,7 @@ void run_gradient(const SimulateArguments& arguments) {
   const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
   table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
   table.summary["mean_of_log"] = estimate_json(measured.mean_of_log);
+  table.summary["variance_of_log"] = measured.variance_of_log;
   table.summary["depth"] = depth;
   if (arguments.model.causal) {
     table.summary["theory_equal_tokens"] = causal_gradient_exponent(parameters, depth);
@@ -195,6 +209,7 @@ void run_gradient(const SimulateArguments& arguments) {
   }
   write_block(model, parameters);
   write_table(arguments.output, table);
+  warn_of_spread(measured, arguments.networks, depth);
   if (!arguments.q0) return;
   const TokenState first = TokenState::from_cosine(*arguments.q0, c0);
   warn_of_annealing(model, largest_gap(mean_trajectory(BlockMap(parameters), first, depth, model.mask())),

@@ -98,12 +98,10 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
   nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
   warn_of_stopped("networks", network);
   warn_of_stopped("paths of the SDE", limit);
+  require_running("sde compare", "networks", network);
+  require_running("sde compare", "paths of the SDE", limit);
   const auto running = network.running_paths(last_time(network)),
              kept = limit.running_paths(last_time(limit));
-  if (running.empty() || kept.empty())
-    throw NumericalError(
-        "sde compare: no network or no path of the SDE stayed within the bounds up to the horizon; take an "
-        "earlier one");
   const auto finite = observables(network, last_time(network), running),
              sampled = observables(limit, last_time(limit), kept);
   std::vector<DensityPanel> panels;

@@ -78,6 +78,7 @@ Matrix<double> read_start(FieldReader& fields) {
   }
   Matrix<double> v = layers::read_square_matrix<double>(fields, "V0");
   require_covariance(fields.path() + ".V0", v);
+  require_variances(fields.path() + ".V0", v);
   return v;
 }
 

@@ -170,10 +170,8 @@ void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
   Index units = 1;
   const CovarianceEnsemble ensemble =
       with_config(arguments, [&] { return sampled(run, arguments, context, units); });
+  require_running("sde output", "paths", ensemble);
   warn_of_stopped("paths", ensemble);
-  if (ensemble.running_paths(last_time(ensemble)).empty())
-    throw NumericalError(
-        "sde output: no path stayed within the bounds up to the horizon; take an earlier one");
   const Outputs outputs = outputs_of(ensemble, units, *run.origin.seed);
   const json report{{"counts", ensemble_counts(ensemble)}, {"kurtosis", kurtosis_of(ensemble)}};
   run.write_csv("outputs.csv", outputs.csv);

@@ -53,14 +53,45 @@ Index last_time(const covariance_sde::CovarianceEnsemble& ensemble) {
   return static_cast<Index>(ensemble.times().size()) - 1;
 }
 
+namespace {
+
+/// Of a count: "12 %", never in powers of ten.
+std::string percent_of(Index part, Index whole) {
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  return percent < 0.01 ? "less than 0.01 %" : fmt::format("{:.3g} %", percent);
+}
+
+/// What became of the paths that did not run to the horizon: "3 of 100 paths (3 %) left the bounds of the eigenvalues
+/// before the horizon". Empty if all did.
+std::string what_stopped(const std::string& what, const covariance_sde::CovarianceEnsemble& ensemble) {
+  using covariance_sde::PathEnd;
+  const Index paths = ensemble.paths(), infinite = ensemble.count(PathEnd::not_finite),
+              left = ensemble.count(PathEnd::above) + ensemble.count(PathEnd::below);
+  std::string text;
+  if (left > 0)
+    text = fmt::format("{} of {} {} ({}) left the bounds of the eigenvalues", left, paths, what,
+                       percent_of(left, paths));
+  if (infinite > 0 && left > 0)
+    text += fmt::format(" and {} ({}) became not finite", infinite, percent_of(infinite, paths));
+  else if (infinite > 0)
+    text =
+        fmt::format("{} of {} {} ({}) became not finite", infinite, paths, what, percent_of(infinite, paths));
+  return text.empty() ? text : text + " before the horizon";
+}
+
+}  // namespace
+
 void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEnsemble& ensemble) {
-  const auto stopped = static_cast<Index>(ensemble.stopped_paths(last_time(ensemble)).size());
-  if (stopped == 0) return;
-  fmt::print(stderr,
-             "widelimit: warning: {} of {} {} ({:.2g} %) left the bounds of the eigenvalues before the "
-             "horizon; they are reported apart, in their last state inside\n",
-             stopped, ensemble.paths(), what,
-             100 * static_cast<double>(stopped) / static_cast<double>(ensemble.paths()));
+  const std::string stopped = what_stopped(what, ensemble);
+  if (!stopped.empty())
+    fmt::print(stderr, "widelimit: warning: {}; they are reported apart, in their last state inside\n",
+               stopped);
+}
+
+void require_running(const std::string& command, const std::string& what,
+                     const covariance_sde::CovarianceEnsemble& ensemble) {
+  if (ensemble.running_paths(last_time(ensemble)).empty())
+    throw NumericalError(fmt::format("{}: {}; take an earlier one", command, what_stopped(what, ensemble)));
 }
 
 }  // namespace widelimit::cli

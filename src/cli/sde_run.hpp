@@ -82,8 +82,12 @@ auto with_config(const SdeArguments& arguments, const Body& body) {
 
 [[nodiscard]] Index last_time(const covariance_sde::CovarianceEnsemble& ensemble);
 
-/// Says on standard error which share of paths no quantile at the horizon speaks of.
+/// Says on standard error which share of paths no quantile at the horizon speaks of, and why.
 void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEnsemble& ensemble);
+
+/// NumericalError of `command` that says what became of all paths, unless one ran to the horizon.
+void require_running(const std::string& command, const std::string& what,
+                     const covariance_sde::CovarianceEnsemble& ensemble);
 
 /// The commands; see their --help. In sde_command.cpp, sde_law.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context);

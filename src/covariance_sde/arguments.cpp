@@ -29,4 +29,12 @@ void require_covariance(std::string_view where, const Matrix<double>& v) {
                     where, smallest, largest));
 }
 
+void require_variances(std::string_view where, const Matrix<double>& v) {
+  for (Eigen::Index a = 0; a < v.rows(); ++a)
+    if (!(v(a, a) > 0))
+      throw ArgumentError(fmt::format(
+          "{}: every token must have a variance above 0, got {} at ({}, {}): leave that token out", where,
+          v(a, a), a, a));
+}
+
 }  // namespace widelimit::covariance_sde

@@ -19,4 +19,7 @@ using numerics::require_shape;
 /// semidefinite to 1e-10 of its largest entry or eigenvalue.
 void require_covariance(std::string_view where, const Matrix<double>& v);
 
+/// ArgumentError if a token has the variance 0, and so no correlation with any other. `v` is a covariance.
+void require_variances(std::string_view where, const Matrix<double>& v);
+
 }  // namespace widelimit::covariance_sde

@@ -242,7 +242,7 @@ MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const 
                       logs[network] = log_gradient(direction);
                     });
   const auto length = static_cast<double>(depth);
-  return {log_mean(logs, length), scaled_mean(logs, length)};
+  return {log_mean(logs, length), scaled_mean(logs, length), numerics::variance(logs).value};
 }
 
 double MeasuredModes::combined(double tokens) const {

@@ -64,6 +64,20 @@ TEST_CASE("propagation: phase diagrams as CSV, JSON and picture") {
   CHECK(std::filesystem::file_size(folder / "p.png") > 5000);
 }
 
+TEST_CASE("propagation: a gradient that few networks make is told") {
+  // Depth over width of 4: the truth is 1.05, and 32 networks say .64 with an error of .001.
+  const auto deep =
+      run_program("propagation simulate gradient --tokens 2 --width 16 --networks 32 --depth 64 --sigma-w 5");
+  CHECK(deep.code == 0);
+  const auto summary = nlohmann::json::parse(deep.output);
+  CHECK(summary.at("variance_of_log").get<double>() > 1);
+  CHECK(deep.errors.find("widelimit: warning: the logarithm of the squared gradient has the variance") == 0);
+  const auto wide =
+      run_program("propagation simulate gradient --tokens 2 --width 64 --networks 32 --depth 2");
+  CHECK(nlohmann::json::parse(wide.output).at("variance_of_log").get<double>() < 1);
+  CHECK(wide.errors.empty());
+}
+
 TEST_CASE("propagation: simulations report theory beside networks") {
   const std::string size = " --tokens 6 --width 16 --networks 4 --depth 3";
   const auto gradient = json_of("simulate gradient" + size);

@@ -79,6 +79,32 @@ TEST_CASE("sde simulate: paths that left the bounds are reported apart, with a w
   for (const double v : column(run.text("samples.csv"), "V0_0")) CHECK(v <= 1e4);
 }
 
+TEST_CASE("sde: a run whose paths all stopped says why, with a plain share") {
+  // Explodes at once, and by numbers beyond the range of double before a bound is passed.
+  const json above{{"model", "attention"}, {"gamma", 0.5}, {"horizon", 1}, {"variance", 1000}, {"paths", 20}};
+  const SdeRun left("simulate", above);
+  CHECK(left.code == 0);
+  CHECK(left.errors ==
+        "widelimit: warning: 20 of 20 paths (100 %) left the bounds of the eigenvalues before the horizon; "
+        "they "
+        "are reported apart, in their last state inside\n");
+  const json growing{{"network", "no centring"}, {"gamma", 1}, {"width", 8}, {"depth", 3000}, {"samples", 6},
+                     {"upper", 1.79e308}};
+  const SdeRun infinite("network", growing);
+  CHECK(infinite.code == 0);
+  CHECK(infinite.errors ==
+        "widelimit: warning: 6 of 6 paths (100 %) became not finite before the horizon; they are reported "
+        "apart, in "
+        "their last state inside\n");
+  CHECK(infinite.read("summary.json")["ended"]["not_finite"] == 6);
+  const SdeRun output("output", above);
+  CHECK(output.code == 1);
+  CHECK(output.errors ==
+        "widelimit: sde output: 20 of 20 paths (100 %) left the bounds of the eigenvalues before the "
+        "horizon; take "
+        "an earlier one\n");
+}
+
 TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed and not on the threads") {
   const json by_depth{{"model", "transformer"}, {"gamma", 0.3}, {"depth", 30}, {"width", 120}, {"paths", 50}};
   json by_horizon = by_depth;
@@ -277,6 +303,8 @@ TEST_CASE("sde: a start that is no covariance") {
   };
   check({{1, 2}, {2, 1}}, ".V0: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
   check({{1, 0.2}, {0.3, 1}}, ".V0: a covariance must be symmetric, got 0.3 at (1, 0) and 0.2 at (0, 1)");
+  check({{1, 0}, {0, 0}},
+        ".V0: every token must have a variance above 0, got 0 at (1, 1): leave that token out");
   check({{1, 0.2}}, ".V0: expected 1 rows of 1 numbers, got 2 in row 0");
   check({{1, 0.2}, {0.2}}, ".V0: expected 2 rows of 2 numbers, got 1 in row 1");
   check({{1, "x"}, {0.2, 1}}, ".V0: expected a number in row 0, got \"x\"");

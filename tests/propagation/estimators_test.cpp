@@ -91,6 +91,10 @@ void check_gradient(const Case& given, Index tokens, Index depth, const SampleOp
           theory);
   CHECK(agrees(measured.log_of_mean, theory));
   CHECK(measured.mean_of_log.value <= measured.log_of_mean.value);
+  // The standard error of the mean logarithm is that of its variance.
+  const double length = static_cast<double>(depth), networks = static_cast<double>(options.networks);
+  CHECK(measured.variance_of_log ==
+        Approx(std::pow(measured.mean_of_log.standard_error * length, 2) * networks));
 }
 
 }  // namespace

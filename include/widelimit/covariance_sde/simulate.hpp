@@ -44,8 +44,8 @@ struct SimulationOptions {
 /// Randomness  Path p draws from RandomStream(seed, p): equal seeds give equal bits for any number of threads
 ///             and the first paths of a larger ensemble. A step draws G_1 + G_1^T (pairs a <= b row by row),
 ///             then, with attention noise, G_2 row by row; the dense scheme draws D normals.
-/// Errors      ArgumentError unless v0 is a covariance within the bounds, times increase, steps, paths and
-///             bounds are positive and the scheme fits the model (see geometric_step).
+/// Errors      ArgumentError unless v0 is a covariance of positive variances within the bounds, times increase, steps,
+///             paths and bounds are positive and the scheme fits the model (see geometric_step).
 /// Cost        O(paths * steps * m^3): see docs/experiments/shaped-transformer.md for measured times.
 [[nodiscard]] CovarianceEnsemble simulate(const SdeModel& model, const Matrix<double>& v0,
                                           const SimulationOptions& options);

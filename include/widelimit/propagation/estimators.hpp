@@ -83,6 +83,9 @@ struct TokenSamples {
 struct MeasuredGradient {
   numerics::Estimate log_of_mean;
   numerics::Estimate mean_of_log;  ///< Lower: the squared gradient is nearly log-normal.
+  /// Of the logarithm of the squared gradient over the whole depth, over networks: it grows with depth / width. Above 1
+  /// a few networks make the mean, and log_of_mean is too low, with a standard error that does not tell.
+  double variance_of_log = 0;
 };
 [[nodiscard]] MeasuredGradient measured_gradient_exponent(const Parameters& parameters,
                                                           const TokenDistribution& start, Index depth,
