@@ -186,7 +186,8 @@ CommandFields all_sde_fields() {
 /// What no range of one field says.
 const char* sde_range(std::string_view command) {
   if (command != "law") return "";
-  return "Within reach, to 1e-8: linear_noise T up to some thousands; slopes up to 100 apart at all times, "
+  return "Within reach, to 1e-8: linear_noise T up to 1e9, in seconds, and up to 600 where slopes differ by "
+         "less than half; slopes up to 100 apart at all times, "
          "farther "
          "apart where\nlinear_noise T is below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones "
          "at times "

@@ -28,7 +28,10 @@ bool is_out_of_reach(const std::exception& error) {
          dynamic_cast<const ArgumentError*>(&error) != nullptr;
 }
 
-std::string out_of_reach(double time) {
+std::string out_of_reach(const SdeModel& model, double time) {
+  if (time > longest_law_time(model))
+    return fmt::format("expected a time of at most {:g} for the exact law of this model, got {:g}",
+                       longest_law_time(model), time);
   return fmt::format(
       "expected a time whose law is within reach (see --help of sde law), got {:g}; simulate it", time);
 }
@@ -97,7 +100,7 @@ std::vector<LawAtTime> laws_of(const FieldReader& fields, const SdeSetup& setup)
       one.law = law_at(setup, time);
     } catch (const std::exception& error) {
       if (!is_out_of_reach(error)) throw;
-      one.missing = out_of_reach(time);
+      one.missing = out_of_reach(setup.model, time);
     }
     laws.push_back(std::move(one));
   }
@@ -118,13 +121,30 @@ void warn_of_missing(const SdeArguments& arguments, const std::vector<LawAtTime>
 
 constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
 
-std::string quantiles_csv(const std::vector<LawAtTime>& laws, const char* quantity) {
-  std::string csv = "time,observable,probability,quantile\n";
+/// A positive number by its natural logarithm, in decimals that double need not hold: "3.2e-869".
+std::string decimals_of(double logarithm) {
+  if (std::abs(logarithm) < 700) return fmt::format("{:.12g}", std::exp(logarithm));
+  const double decimal = logarithm / std::numbers::ln10, exponent = std::floor(decimal);
+  return fmt::format("{:.6f}e{:.0f}", std::pow(10, decimal - exponent), exponent);
+}
+
+/// Of 1 - |tanh y|.
+double log_distance_to_one(double y) {
+  return std::numbers::ln2 - 2 * std::abs(y) - std::log1p(std::exp(-2 * std::abs(y)));
+}
+
+/// Beside correlations what they lack of 1 or -1, to which late ones round.
+std::string quantiles_csv(const std::vector<LawAtTime>& laws, const char* quantity, bool of_correlation) {
+  std::string csv =
+      std::string("time,observable,probability,quantile") + (of_correlation ? ",one_minus_abs\n" : "\n");
   for (const LawAtTime& one : laws)
-    for (const double p : law_probabilities)
-      if (one.law && p < one.law->total_mass())
-        fmt::format_to(std::back_inserter(csv), "{},{},{},{:.12g}\n", one.time, quantity, p,
-                       one.law->quantile(p));
+    for (const double p : law_probabilities) {
+      if (!one.law || !(p < one.law->total_mass())) continue;
+      const double y = one.law->chart_quantile(p);
+      fmt::format_to(std::back_inserter(csv), "{},{},{},", one.time, quantity, p);
+      csv += of_correlation ? fmt::format("{:.12g},{}\n", std::tanh(y), decimals_of(log_distance_to_one(y)))
+                            : decimals_of(y) + "\n";
+    }
   return csv;
 }
 
@@ -141,33 +161,46 @@ json masses_json(const std::vector<LawAtTime>& laws) {
   return masses;
 }
 
-/// The picture's x: where all but a thousandth of each law is, in decades where it spans two.
+/// What the picture's x is: the quantity, the decimal logarithm of a gap, or artanh of a correlation.
+enum class LawScale { plain, decades, artanh };
+
+/// The picture's x: where all but a thousandth of each law is, on a scale on which it shows.
 struct LawAxis {
   double from = HUGE_VAL, to = -HUGE_VAL;
-  bool decades = false;
+  LawScale scale = LawScale::plain;
 
-  [[nodiscard]] double at(double share) const {
-    return decades ? from * std::pow(to / from, share) : std::lerp(from, to, share);
+  [[nodiscard]] double at(double share) const { return std::lerp(from, to, share); }
+  [[nodiscard]] double quantile(const DiffusionDistribution& law, double p) const {
+    return scale == LawScale::plain    ? law.quantile(p)
+           : scale == LawScale::artanh ? law.chart_quantile(p)
+                                       : law.chart_quantile(p) / std::numbers::ln10;
   }
-  /// Density of x, or of its decimal logarithm.
   [[nodiscard]] double density(const DiffusionDistribution& law, double x) const {
-    return law.density(x) * (decades ? x * std::numbers::ln10 : 1);
+    return scale == LawScale::plain    ? law.density(x)
+           : scale == LawScale::artanh ? law.chart_density(x)
+                                       : law.chart_density(x * std::numbers::ln10) * std::numbers::ln10;
   }
 };
 
 /// Of which there is something to draw.
 bool is_drawn(const LawAtTime& one) { return one.law && one.law->total_mass() > 1e-3; }
 
-LawAxis law_axis(const std::vector<LawAtTime>& laws) {
+LawAxis law_axis(const std::vector<LawAtTime>& laws, bool of_correlation) {
   constexpr double outside = 1e-3;
-  LawAxis axis;
-  for (const LawAtTime& one : laws) {
-    if (!is_drawn(one)) continue;
-    axis.from = std::min(axis.from, one.law->quantile(outside * one.law->total_mass()));
-    axis.to = std::max(axis.to, one.law->quantile((1 - outside) * one.law->total_mass()));
-  }
-  axis.decades = axis.from > 0 && axis.to > 100 * axis.from;
-  return axis;
+  const auto fitted = [&](LawScale scale) {
+    LawAxis axis{.scale = scale};
+    for (const LawAtTime& one : laws) {
+      if (!is_drawn(one)) continue;
+      axis.from = std::min(axis.from, axis.quantile(*one.law, outside * one.law->total_mass()));
+      axis.to = std::max(axis.to, axis.quantile(*one.law, (1 - outside) * one.law->total_mass()));
+    }
+    return axis;
+  };
+  // Beyond this correlations are within 1e-3 of 1; gaps that span two decades.
+  constexpr double furthest = 4;
+  const LawAxis chart = fitted(of_correlation ? LawScale::artanh : LawScale::decades);
+  const bool shows = of_correlation ? std::max(-chart.from, chart.to) < furthest : chart.to - chart.from < 2;
+  return shows ? fitted(LawScale::plain) : chart;
 }
 
 /// Evenly over the axis, and where this law is.
@@ -175,14 +208,30 @@ std::vector<double> law_places(const LawAxis& axis, const DiffusionDistribution&
   constexpr int points = 200;
   std::vector<double> places;
   for (int i = 0; i <= points; ++i) places.push_back(axis.at(i / double{points}));
-  for (int i = 1; i < points; ++i) places.push_back(law.quantile(law.total_mass() * i / points));
+  for (int i = 1; i < points; ++i) {
+    const double x = axis.quantile(law, law.total_mass() * i / points);
+    if (x > axis.from && x < axis.to) places.push_back(x);
+  }
   std::ranges::sort(places);
   return places;
 }
 
-std::string law_script(const std::vector<LawAtTime>& laws, const char* quantity) {
-  const LawAxis axis = law_axis(laws);
-  std::string script = gnuplot_canvas(760, 480) + "set grid\nset key outside\n", plots;
+/// In words, for the picture.
+std::string law_label(LawScale scale, bool of_correlation) {
+  if (of_correlation)
+    return scale == LawScale::plain ? "correlation of the two tokens"
+                                    : "artanh of the correlation of the two tokens";
+  const std::string gap = "gap of the two tokens, (V00 + V11 - 2 V01) / 4";
+  return scale == LawScale::plain ? gap : "decimal logarithm of the " + gap;
+}
+
+std::string law_script(const std::vector<LawAtTime>& laws, bool of_correlation) {
+  const LawAxis axis = law_axis(laws, of_correlation);
+  std::string script =
+                  gnuplot_canvas(760, 480) +
+                  fmt::format("set grid\nset key outside title 'time'\nset title 'Exact law of the {}'\n",
+                              of_correlation ? "correlation" : "gap"),
+              plots;
   double highest = 0, lowest = HUGE_VAL;  // of the curves' peaks
   for (std::size_t k = 0; k < laws.size(); ++k) {
     if (!is_drawn(laws[k])) continue;
@@ -196,15 +245,13 @@ std::string law_script(const std::vector<LawAtTime>& laws, const char* quantity)
     script += "end\n";
     highest = std::max(highest, peak);
     lowest = std::min(lowest, peak);
-    plots += fmt::format("$d{} using 1:2 with lines lw 2 title 'T = {:.4g}', ", k, laws[k].time);
+    plots += fmt::format("$d{} using 1:2 with lines lw 2 title '{:.4g}', ", k, laws[k].time);
   }
   if (plots.empty())
     return script + "set label 'all has exploded' at graph 0.4, 0.5\nplot [0:1] [0:1] -1 notitle\n";
-  if (axis.decades) script += "set logscale x\nset format x '%g'\n";
   if (highest > 30 * lowest) script += fmt::format("set logscale y\nset yrange [{}:*]\n", lowest / 1000);
-  return script + fmt::format("set xrange [{}:{}]\nset xlabel '{}'\nset ylabel 'density{}'\nplot {}\n",
-                              axis.from, axis.to, quantity,
-                              axis.decades ? fmt::format(" of log10 {}", quantity) : "", plots);
+  return script + fmt::format("set xrange [{}:{}]\nset xlabel '{}'\nset ylabel 'density'\nplot {}\n",
+                              axis.from, axis.to, law_label(axis.scale, of_correlation), plots);
 }
 
 }  // namespace
@@ -212,21 +259,22 @@ std::string law_script(const std::vector<LawAtTime>& laws, const char* quantity)
 void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "law", {"law.csv", "law.json"}, "law.png");
   std::vector<LawAtTime> laws;
-  const char* quantity = "rho01";
+  bool of_correlation = true;
   with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const SdeSetup setup = read_law_setup(fields);
     fields.finish(unused_field);
     require_law(fields, setup);
-    if (has_attention(setup.model)) quantity = "gap";
+    of_correlation = !has_attention(setup.model);
     laws = laws_of(fields, setup);
   });
-  const std::string csv = quantiles_csv(laws, quantity);
+  const char* quantity = of_correlation ? "rho01" : "gap";
+  const std::string csv = quantiles_csv(laws, quantity, of_correlation);
   run.write_csv("law.csv", csv);
   run.write_report("law.json", {{"observable", quantity}, {"laws", masses_json(laws)}});
   fmt::print("{}", csv);
   warn_of_missing(arguments, laws);
-  run.finish({{"times", laws.size()}}, [&] { return law_script(laws, quantity); });
+  run.finish({{"times", laws.size()}}, [&] { return law_script(laws, of_correlation); });
 }
 
 }  // namespace widelimit::cli

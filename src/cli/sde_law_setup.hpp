@@ -19,6 +19,6 @@ namespace widelimit::cli {
 /// Whether a law could not be computed at its time: the time is too long, or no grid resolves the law.
 [[nodiscard]] bool is_out_of_reach(const std::exception& error);
 /// What to say of it.
-[[nodiscard]] std::string out_of_reach(double time);
+[[nodiscard]] std::string out_of_reach(const covariance_sde::SdeModel& model, double time);
 
 }  // namespace widelimit::cli

@@ -27,7 +27,7 @@ double add_exact(const SdeSetup& setup, double time, json& row) {
   } catch (const std::exception& error) {
     if (!is_out_of_reach(error)) throw;
     row["exact"] = nullptr;
-    row["exact_missing"] = out_of_reach(time);
+    row["exact_missing"] = out_of_reach(setup.model, time);
     return std::numeric_limits<double>::quiet_NaN();
   }
 }

@@ -5,6 +5,7 @@
 #include <boost/math/interpolators/cardinal_quintic_b_spline.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -15,6 +16,30 @@
 #include "numerics/roots.hpp"
 
 namespace widelimit::covariance_sde {
+
+/// A law between its outer nodes.
+class SmoothLaw {
+ public:
+  explicit SmoothLaw(const LineDistribution& law)
+      : first_{law.low},
+        last_{law.low + law.spacing * static_cast<double>(law.cumulative.size() - 1)},
+        mass_{law.mass},
+        spline_(law.cumulative.data(), law.cumulative.size(), law.low, law.spacing, {0, 0}, {0, 0}) {}
+
+  [[nodiscard]] double first() const { return first_; }
+  [[nodiscard]] double last() const { return last_; }
+  [[nodiscard]] double cumulative(double y) const {
+    if (!(y > first_)) return 0;
+    return y < last_ ? std::clamp(spline_(y), 0.0, mass_) : mass_;
+  }
+  [[nodiscard]] double density(double y) const {
+    return y > first_ && y < last_ ? std::max(0.0, spline_.prime(y)) : 0;
+  }
+
+ private:
+  double first_, last_, mass_;
+  boost::math::interpolators::cardinal_quintic_b_spline<double> spline_;
+};
 
 namespace {
 
@@ -34,6 +59,15 @@ struct Beginning {
   double place, deviation = 0;
 };
 
+/// How a process moves once it is far from where its drift changes: with a constant drift and variance.
+struct LateMotion {
+  double time;  ///< By which next to no mass is left where it changes.
+  double drift, variance;
+  bool both_ways;  ///< With the opposite drift for y < 0.
+  std::function<double(double)>
+      left_out;  ///< At most 1: how far the motion at y is from that, in all the time to come.
+};
+
 /// The correlation as y = artanh rho: dy = [r g cosh^2 y + (s / 2) tanh y] dt + sqrt(s) dB.
 struct CorrelationProcess {
   struct Frame {
@@ -47,6 +81,18 @@ struct CorrelationProcess {
   [[nodiscard]] DriftedDiffusion drifted(double start) const;
   [[nodiscard]] double log_scale_density(double y) const;
   [[nodiscard]] LineDiffusion diffusion(Beginning beginning, double time) const;
+
+  /// Far from 0 the drift is that of the sign of y; with a bend no path stays below 0.
+  [[nodiscard]] LateMotion late() const {
+    const double bend = 2.6 * drift / noise;
+    return {.time = 160 / noise,
+            .drift = noise / 2,
+            .variance = noise,
+            .both_ways = drift == 0,
+            .left_out = [bend](double y) {
+              return y < 0 && bend > 0 ? 1 : std::min(1.0, (1 + bend) * std::exp(-std::abs(y)));
+            }};
+  }
 };
 
 /// The angle of the correlation tanh y and sin theta - theta cos theta.
@@ -120,6 +166,15 @@ struct GapProcess {
   double exponent;  ///< a = w / (4 q)
 
   [[nodiscard]] double to_u(double gap) const { return std::log(gap) + std::log(kappa) / 2; }
+  /// Small gaps are log-normal.
+  [[nodiscard]] LateMotion late() const {
+    const double pull = 1 + 2 * exponent;  // of the wall, which attracts from e^{2 u} = 1 / pull on
+    return {.time = (90 + 2 * std::log(pull)) / noise,
+            .drift = -noise,
+            .variance = 2 * noise,
+            .both_ways = false,
+            .left_out = [pull](double u) { return std::min(1.0, pull * std::exp(2 * std::min(u, 0.0))); }};
+  }
   [[nodiscard]] LineDiffusion diffusion(Beginning beginning, double time) const;
   /// In the distance from the wall of explosions.
   [[nodiscard]] DriftedDiffusion drifted(double start) const;
@@ -222,20 +277,105 @@ LineDistribution law_of(std::string_view where, const Process& process, double s
   return evolve(where, diffusion, rest);
 }
 
+/// Masses at points of a law.
+struct PointMasses {
+  std::vector<double> places, masses;
+  double total = 0;
+};
+
+/// A law whose points move on as normal ones with this mean and variance.
+LineDistribution moved(const PointMasses& law, double mean, double variance) {
+  double centre = 0, spread = 0;
+  for (std::size_t k = 0; k < law.places.size(); ++k) centre += law.masses[k] / law.total * law.places[k];
+  for (std::size_t k = 0; k < law.places.size(); ++k)
+    spread += law.masses[k] / law.total * std::pow(law.places[k] - centre, 2);
+  constexpr std::size_t intervals = 1000;
+  const double half = reach * std::sqrt(spread + variance), scale = std::sqrt(2 * variance);
+  LineDistribution result{centre + mean - half, 2 * half / intervals, {}, law.total};
+  for (std::size_t i = 0; i <= intervals; ++i) {
+    const double place = result.low + result.spacing * static_cast<double>(i) - mean;
+    double sum = 0;
+    for (std::size_t k = 0; k < law.places.size(); ++k)
+      sum += law.masses[k] * std::erfc((law.places[k] - place) / scale) / 2;
+    result.cumulative.push_back(sum);
+  }
+  return result;
+}
+
+/// The points of a law on one side of 0, or all of them. Trapezoids are exact to rounding: densities vanish at both
+/// ends, and change over no less than some units of y.
+PointMasses points_of(const SmoothLaw& law, double mass, double from, double to) {
+  constexpr int points = 4000;
+  const double spacing = (law.last() - law.first()) / points;
+  PointMasses result;
+  double all = 0;
+  for (int k = 0; k <= points; ++k) {
+    const double y = law.first() + spacing * k, here = spacing * law.density(y);
+    all += here;
+    if (!(y >= from && y < to)) continue;
+    result.places.push_back(y);
+    result.masses.push_back(here);
+    result.total += here;
+  }
+  for (double& one : result.masses) one *= mass / all;
+  result.total *= mass / all;
+  return result;
+}
+
+/// One law for each way that the process takes.
+std::vector<LineDistribution> moved_on(const SmoothLaw& law, double mass, const LateMotion& late,
+                                       double rest) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!late.both_ways)
+    return {moved(points_of(law, mass, -infinity, infinity), late.drift * rest, late.variance * rest)};
+  std::vector<LineDistribution> laws;
+  for (const bool up : {false, true}) {
+    const PointMasses side = points_of(law, mass, up ? 0 : -infinity, up ? infinity : 0);
+    if (side.total > 1e-12)
+      laws.push_back(moved(side, (up ? 1 : -1) * late.drift * rest, late.variance * rest));
+  }
+  return laws;
+}
+
+/// Laws whose sum is that at a time: beyond the time from which the process moves with constant drift and noise, one
+/// for each way it takes.
+template <typename Process>
+std::vector<LineDistribution> late_laws_of(std::string_view where, const Process& process, double start,
+                                           double time) {
+  const LateMotion late = process.late();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  // Weak bends keep some paths below 0 for long.
+  constexpr double patience = 1.5, most_left_out = 2e-9;
+  for (double settled = late.time; settled < 3.4 * late.time && time > 1.25 * settled; settled *= patience) {
+    const LineDistribution early = law_of(where, process, start, settled);
+    const SmoothLaw law(early);
+    const PointMasses points = points_of(law, early.mass, -infinity, infinity);
+    double left_out = 0;
+    for (std::size_t k = 0; k < points.places.size(); ++k)
+      left_out += points.masses[k] * late.left_out(points.places[k]);
+    if (left_out < most_left_out) return moved_on(law, early.mass, late, time - settled);
+  }
+  return {law_of(where, process, start, time)};
+}
+
 }  // namespace
 
 struct DiffusionDistribution::Interpolant {
-  boost::math::interpolators::cardinal_quintic_b_spline<double> spline;
+  std::vector<SmoothLaw> parts;
 };
 
-DiffusionDistribution::DiffusionDistribution(Chart chart, double first, double spacing,
-                                             const std::vector<double>& cumulative, double mass)
-    : chart_{chart},
-      first_{first},
-      last_{first + spacing * static_cast<double>(cumulative.size() - 1)},
-      mass_{std::clamp(mass, 0.0, 1.0)},
-      interpolant_{std::make_shared<Interpolant>(
-          Interpolant{{cumulative.data(), cumulative.size(), first, spacing, {0, 0}, {0, 0}}})} {}
+DiffusionDistribution::DiffusionDistribution(Chart chart, const std::vector<LineDistribution>& parts)
+    : chart_{chart}, first_{HUGE_VAL}, last_{-HUGE_VAL}, mass_{0} {
+  Interpolant interpolant;
+  for (const LineDistribution& part : parts) {
+    interpolant.parts.emplace_back(part);
+    first_ = std::min(first_, interpolant.parts.back().first());
+    last_ = std::max(last_, interpolant.parts.back().last());
+    mass_ += part.mass;
+  }
+  mass_ = std::clamp(mass_, 0.0, 1.0);
+  interpolant_ = std::make_shared<Interpolant>(std::move(interpolant));
+}
 
 double DiffusionDistribution::to_y(double x) const {
   return chart_ == Chart::correlation ? std::atanh(x) : std::log(x);
@@ -246,8 +386,9 @@ double DiffusionDistribution::to_x(double y) const {
 }
 
 double DiffusionDistribution::cumulative_of_y(double y) const {
-  if (!(y > first_)) return 0;
-  return y < last_ ? std::clamp(interpolant_->spline(y), 0.0, mass_) : mass_;
+  double sum = 0;
+  for (const SmoothLaw& part : interpolant_->parts) sum += part.cumulative(y);
+  return std::min(sum, mass_);
 }
 
 double DiffusionDistribution::cumulative(double x) const {
@@ -258,15 +399,20 @@ double DiffusionDistribution::cumulative(double x) const {
 
 double DiffusionDistribution::density(double x) const {
   if (chart_ == Chart::correlation ? !(std::abs(x) < 1) : !(x > 0)) return 0;
-  const double y = to_y(x);
-  if (!(y > first_ && y < last_)) return 0;
-  return std::max(0.0, interpolant_->spline.prime(y)) / (chart_ == Chart::correlation ? 1 - x * x : x);
+  return chart_density(to_y(x)) / (chart_ == Chart::correlation ? 1 - x * x : x);
 }
 
-double DiffusionDistribution::quantile(double p) const {
+double DiffusionDistribution::chart_density(double y) const {
+  double sum = 0;
+  for (const SmoothLaw& part : interpolant_->parts) sum += part.density(y);
+  return sum;
+}
+
+double DiffusionDistribution::quantile(double p) const { return to_x(chart_quantile(p)); }
+
+double DiffusionDistribution::chart_quantile(double p) const {
   require_probability("DiffusionDistribution::quantile", p, mass_);
-  return to_x(
-      numerics::bracketed_root([&](double y) { return cumulative_of_y(y) - p; }, first_, last_).value());
+  return numerics::bracketed_root([&](double y) { return cumulative_of_y(y) - p; }, first_, last_).value();
 }
 
 double DiffusionDistribution::absolute_quantile(double p) const {
@@ -278,6 +424,24 @@ double DiffusionDistribution::absolute_quantile(double p) const {
                   .value());
 }
 
+double longest_law_time(const SdeModel& model) {
+  constexpr double longest = 1e9, longest_with_weak_bend = 600, weak = 0.02;
+  const double bend = model.relu_drift * relu_drift_scale(model.slopes);
+  const bool lingers = bend > 0 && bend < weak * model.linear_noise;
+  return (lingers ? longest_with_weak_bend : longest) / model.linear_noise;
+}
+
+namespace {
+
+void require_within_reach(std::string_view where, const SdeModel& model, double time) {
+  require_positive(where, "time", time);
+  if (time > longest_law_time(model))
+    throw ArgumentError(fmt::format("{}: time must be at most {:g} for this model, got {:g}", where,
+                                    longest_law_time(model), time));
+}
+
+}  // namespace
+
 DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time) {
   constexpr std::string_view where = "correlation_distribution";
   if (model.attention_drift != 0 || !(model.linear_noise > 0))
@@ -285,20 +449,19 @@ DiffusionDistribution correlation_distribution(const SdeModel& model, double rho
         "correlation_distribution: the correlation is autonomous only without attention and with noise");
   if (!(std::abs(rho0) < 1))
     throw ArgumentError(fmt::format("correlation_distribution: rho0 must lie in (-1, 1), got {}", rho0));
-  require_positive(where, "time", time);
+  require_within_reach(where, model, time);
   const CorrelationProcess process{model.relu_drift * relu_drift_scale(model.slopes), model.linear_noise};
-  const LineDistribution law = law_of(where, process, std::atanh(rho0), time);
-  return {DiffusionDistribution::Chart::correlation, law.low, law.spacing, law.cumulative, law.mass};
+  return {DiffusionDistribution::Chart::correlation, late_laws_of(where, process, std::atanh(rho0), time)};
 }
 
 DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, double time) {
   constexpr std::string_view where = "gap_distribution";
   const GapProcess gap = gap_process(where, model, gap0);
-  require_positive(where, "time", time);
+  require_within_reach(where, model, time);
   const double start = gap.to_u(gap0);
-  const LineDistribution law = law_of(where, gap, start, time);
-  return {DiffusionDistribution::Chart::gap, law.low + std::log(gap0) - start, law.spacing, law.cumulative,
-          law.mass};
+  std::vector<LineDistribution> laws = late_laws_of(where, gap, start, time);
+  for (LineDistribution& law : laws) law.low += std::log(gap0) - start;
+  return {DiffusionDistribution::Chart::gap, laws};
 }
 
 double explosion_probability(const SdeModel& model, double gap0) {

@@ -102,7 +102,7 @@ TEST_CASE("sde law: errors name fields") {
                   ".mask: expected full for sde law: under a causal mask no law is known, got \"causal\"");
   check_sde_fails(
       "law", with(attention, {{"horizon", 1e30}}),
-      ".horizon: expected a time whose law is within reach (see --help of sde law), got 1e+30; simulate it");
+      ".horizon: expected a time of at most 5.02513e+10 for the exact law of this model, got 1e+30");
 }
 
 TEST_CASE("sde law: a time out of reach leaves the laws of the others") {
@@ -111,15 +111,30 @@ TEST_CASE("sde law: a time out of reach leaves the laws of the others") {
   CHECK(run.code == 0);
   CHECK(run.errors ==
         "widelimit: warning: " + (run / "config.json").string() +
-            ": config.times[1]: expected a time whose law is within reach (see --help of sde law), got "
-            "1e+30; simulate it\n");
+            ": config.times[1]: expected a time of at most 4.26667e+09 for the exact law of this model, "
+            "got 1e+30\n");
   CHECK(column(run.text("law.csv"), "quantile")[3] == doctest::Approx(0.33800129).scale(0).epsilon(1e-6));
   CHECK(column(run.text("law.csv"), "time").size() == 7);
   const json laws = run.read("law.json")["laws"];
   REQUIRE(laws.size() == 2);
   CHECK(laws[0]["not_exploded"].get<double>() > 0.99);
   CHECK(laws[1]["not_exploded"].is_null());
-  CHECK(laws[1]["missing"].get<std::string>().find("expected a time whose law is within reach") == 0);
+  CHECK(laws[1]["missing"].get<std::string>().find("expected a time of at most 4.26667e+09") == 0);
+}
+
+TEST_CASE("sde law: late correlations say what they lack of 1") {
+  const SdeRun run("law", {{"model", "resnet"}, {"gamma_squared", 0.5}, {"times", {1, 400, 3000}}});
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  const auto rho = column(run.text("law.csv"), "quantile");
+  const auto lines = widelimit::testing::lines_of(without_comments(run.text("law.csv")));
+  REQUIRE(lines.size() == 1 + 21);
+  CHECK(lines[0] == "time,observable,probability,quantile,one_minus_abs");
+  const auto lacking = [&](std::size_t line) { return lines[line].substr(lines[line].rfind(',') + 1); };
+  CHECK(std::stod(lacking(4)) == doctest::Approx(1 - std::abs(rho[3])).scale(0).epsilon(1e-9));
+  // artanh rho of about s T / 2 = 200, and 1500 beyond the range of double.
+  CHECK(-std::log(std::stod(lacking(11)) / 2) / 2 == doctest::Approx(200).scale(0).epsilon(0.03));
+  CHECK(lacking(18).find("e-130") != std::string::npos);
 }
 
 TEST_CASE("sde explosion: the interval holds the exact probability") {

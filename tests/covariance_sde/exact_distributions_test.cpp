@@ -204,6 +204,69 @@ TEST_CASE("exact distributions: late correlations keep their mass and follow pat
   CHECK(p_value(ensemble.correlations(0, 0, 1), [&](double x) { return law.cumulative(x); }) > 0.01);
 }
 
+TEST_CASE("exact distributions: late laws are those of times on the way, moved on") {
+  // Chapman and Kolmogorov: from y far from 0 the law of the rest is normal. Times up to 200 / s are evolved on a grid.
+  const auto tail = [](double z) { return std::erfc(z / std::numbers::sqrt2) / 2; };
+  for (const double minus : {-3.0, 0.0}) {
+    CAPTURE(minus);
+    const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.5), {0, minus});  // s = 1
+    const DiffusionDistribution half = correlation_distribution(resnet, 0.2, 190),
+                                whole = correlation_distribution(resnet, 0.2, 380);
+    CHECK(whole.total_mass() == Approx(1).scale(0).epsilon(1e-9));
+    for (const double p : {0.05, 0.3, 0.5, 0.9}) {
+      const double y = whole.chart_quantile(p);
+      double below = 0;
+      constexpr double step = 0.1;
+      for (double from = -400; from < 400; from += step)
+        below +=
+            step * half.chart_density(from) * tail((from + (from > 0 ? 95 : -95) - y) / std::sqrt(190.0));
+      CHECK(below == Approx(p).scale(1).epsilon(2e-8));
+    }
+    // Without a bend both ends are reached; with one all correlations end at 1.
+    CHECK(whole.cumulative(0) == Approx(minus == 0 ? half.cumulative(0) : 0).scale(1).epsilon(1e-8));
+  }
+  const DiffusionDistribution gap = gap_distribution(one_head(0.5), 0.4, 2000);  // s = 3/4, nothing explodes
+  CHECK(gap.total_mass() == Approx(1).scale(0).epsilon(1e-9));
+  CHECK(gap.chart_quantile(0.5) == Approx(-1500).scale(0).epsilon(1e-2));
+  CHECK(gap.chart_quantile(0.841344746068543) - gap.chart_quantile(0.5) ==
+        Approx(std::sqrt(3000)).scale(0).epsilon(1e-2));
+}
+
+TEST_CASE("exact distributions: late laws are what a grid for the whole time gives") {
+  // gamma^2 = .4, tau_0 = 1/2: s T = 160, and some of the gaps explode.
+  const DiffusionDistribution law = gap_distribution(one_head(0.4, 0.5), 0.4, 250);
+  for (const auto& [p, quantile] : {std::pair{0.01, 1.3943280666e-88},
+                                    {0.25, 2.17981477828e-75},
+                                    {0.5, 1.12746437015e-69},
+                                    {0.75, 5.07026423735e-63}})
+    CHECK(law.cumulative(quantile) == Approx(p).scale(1).epsilon(2e-8));
+}
+
+TEST_CASE("exact distributions: correlations that linger near -1 are waited for") {
+  // c_- = -1: 2e-8 of them are below 0 at 160 / s.
+  const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
+  CHECK(correlation_distribution(resnet, 0.2, 160).cumulative(0) == Approx(2.46e-8).scale(0).epsilon(0.1));
+  const DiffusionDistribution late = correlation_distribution(resnet, 0.2, 5000);
+  CHECK(late.total_mass() == Approx(1).scale(0).epsilon(1e-8));
+  CHECK(late.cumulative(0) == 0);
+  CHECK(late.chart_quantile(0.5) == Approx(2500).scale(0).epsilon(0.01));
+}
+
+TEST_CASE("exact distributions: on both sides of the time from which laws move on they are one") {
+  // The grid's law at 199.9 / s, moved by 0.2 / s, and that of 160 / s, moved to 200.1 / s.
+  const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.5), {0, -3});
+  const DiffusionDistribution before = correlation_distribution(resnet, -0.5, 199.9),
+                              after = correlation_distribution(resnet, -0.5, 200.1);
+  for (const double p : {0.01, 0.5, 0.99}) {
+    const double y = after.chart_quantile(p);
+    double below = 0;
+    constexpr double step = 0.05;
+    for (double from = 0; from < 300; from += step)
+      below += step * before.chart_density(from) * std::erfc((from + 0.1 - y) / std::sqrt(0.4)) / 2;
+    CHECK(below == Approx(p).scale(1).epsilon(2e-8));
+  }
+}
+
 TEST_CASE("exact distributions: two halves of a time are the whole") {
   // Chapman and Kolmogorov for the mass not exploded.
   const SdeModel model = one_head(0.4);
@@ -311,9 +374,13 @@ TEST_CASE("exact distributions: errors") {
   CHECK_THROWS_WITH_AS((void)gap_distribution(one_head(0.5), -1, 1),
                        "gap_distribution: gap0 must be positive and finite, got -1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0, 1e30),
-                       doctest::Contains("correlation_distribution: substeps to time 1e+30"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_distribution(one_head(0.5), 1, 1e30),
-                       doctest::Contains("gap_distribution: substeps to time 1e+30"), ArgumentError);
+                       "correlation_distribution: time must be at most 1e+09 for this model, got 1e+30",
+                       ArgumentError);
+  // Slopes that differ by a tenth: some correlations stay near -1 for long.
+  CHECK_THROWS_WITH_AS(
+      (void)correlation_distribution(resnet_model(ResidualWeights::shaped(0.5), {0, -0.1}), 0.2, 601),
+      "correlation_distribution: time must be at most 600 for this model, got 601", ArgumentError);
+  CHECK_THROWS_AS((void)gap_distribution(one_head(0.5), 1, 1e30), ArgumentError);
   // Gaps at gamma^2 so small that half a million nodes do not resolve the law of those that explode.
   CHECK_THROWS_WITH_AS((void)gap_distribution(one_head(1e-5), 0.4, 1e5),
                        doctest::Contains("nodes do not give the law at time 100000 to 1e-08"),

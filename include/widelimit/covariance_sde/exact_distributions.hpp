@@ -8,6 +8,12 @@
 /// Distributions of the SDE that need no sampling (docs/theory/covariance-sde.md, section 7).
 namespace widelimit::covariance_sde {
 
+struct LineDistribution;
+
+/// The longest time of the laws below: 1e9 over linear_noise. Where slopes differ, but so little that relu_drift (c_+ -
+/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations then linger near -1 for longer than a grid goes on.
+[[nodiscard]] double longest_law_time(const SdeModel& model);
+
 /// Distribution at one time of a one-dimensional diffusion on a half line or the line. Made by the functions below.
 class DiffusionDistribution {
  public:
@@ -16,6 +22,11 @@ class DiffusionDistribution {
   [[nodiscard]] double density(double x) const;
   /// Smallest x with cumulative(x) = p. Errors: ArgumentError unless 0 < p < total mass.
   [[nodiscard]] double quantile(double p) const;
+  /// The same in the chart in which the law is computed, artanh of a correlation or the natural logarithm of a gap: late
+  /// correlations round to 1 or -1, and late gaps to 0. Errors as quantile().
+  [[nodiscard]] double chart_quantile(double p) const;
+  /// Density of the chart's coordinate there.
+  [[nodiscard]] double chart_density(double y) const;
   /// P(|x_T| <= x) = p solved for x.
   [[nodiscard]] double absolute_quantile(double p) const;
   /// Mass not exploded.
@@ -29,8 +40,8 @@ class DiffusionDistribution {
   enum class Chart { correlation, gap };
   struct Interpolant;
 
-  DiffusionDistribution(Chart chart, double first, double spacing, const std::vector<double>& cumulative,
-                        double mass);
+  /// A sum of laws in the chart.
+  DiffusionDistribution(Chart chart, const std::vector<LineDistribution>& parts);
 
   [[nodiscard]] double to_y(double x) const;
   [[nodiscard]] double to_x(double y) const;
@@ -39,7 +50,7 @@ class DiffusionDistribution {
   Chart chart_;
   double first_, last_;  // y of the outer nodes
   double mass_;
-  std::shared_ptr<const Interpolant> interpolant_;  // of the cumulative distribution of y
+  std::shared_ptr<const Interpolant> interpolant_;  // of the cumulative distributions of y
 };
 
 /// Correlation of any two tokens at time T under a model without attention and of full linear noise (ResNet,
@@ -48,10 +59,11 @@ class DiffusionDistribution {
 ///     linear_noise.
 ///
 /// Accuracy  1e-8 in every probability.
-/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0, and at times of
-///           more than some thousand substeps (s T of 10^5 for the linear model); NumericalError where half a million
-///           nodes do not give the law (slopes above 100 apart, at some s T between .003 and 1).
-/// Cost      20 to 100 ms; in proportion to s T where that is more than ten; seconds for slopes 60 apart, 25 s for 100.
+/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1, 0 < time <= longest_law_time();
+///           NumericalError where half a million nodes do not give the law (slopes above 100 apart, at some s T between
+///           .003 and 1).
+/// Cost      20 to 100 ms; from s T of ten on more, up to seconds at s T of 600, and no more beyond
+///           (docs/theory/covariance-sde.md, section 7.2); seconds for slopes 60 apart, 25 s for 100.
 [[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
 
 /// Gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under shaped attention at time T, started at gap0:
@@ -59,9 +71,8 @@ class DiffusionDistribution {
 ///     attention_noise.
 ///
 /// Accuracy  1e-8 in every probability, for every gamma^2 and number of heads.
-/// Errors    ArgumentError unless the model has full attention and no ReLU drift and gap0 and time are positive, and at
-///           times of more than some thousand substeps; NumericalError as above (gamma^2 below about 1e-4 where gaps
-///           explode).
+/// Errors    ArgumentError unless the model has full attention and no ReLU drift, gap0 is positive and 0 < time <=
+///           longest_law_time(); NumericalError as above (gamma^2 below about 1e-4 where gaps explode).
 /// Cost      as above.
 [[nodiscard]] DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, double time);
 
