@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "covariance_sde/arguments.hpp"
+#include "covariance_sde/network_spec.hpp"
 #include "covariance_sde/relu_drift.hpp"
 
 namespace widelimit::covariance_sde {
@@ -77,6 +78,13 @@ Dense causal_attention_drift(const Dense& v) {
   return b;
 }
 
+double first_moment(const Dense& v, Index a, Index d, Index b, Index w, AttentionMask mask) {
+  const Index first = visible_tokens(mask, a, v.rows()), second = visible_tokens(mask, b, v.rows());
+  if (d >= first || w >= second) return 0;
+  return v(a, b) * (v(d, w) - v.col(w).head(first).mean() - v.row(d).head(second).mean() +
+                    v.topLeftCorner(first, second).mean());
+}
+
 /// The D x D matrix with the given entry for every pair of coordinates; `entry` must be symmetric in them.
 Dense assemble(Index m, const std::function<double(Index, Index, Index, Index)>& entry) {
   const Index size = m * (m + 1) / 2;
@@ -112,14 +120,27 @@ Vector<double> upper_triangle(const Dense& symmetric) {
   return coordinates;
 }
 
-double first_softmax_moment(const Dense& v, Index a, Index d, Index b, Index w) {
+double first_softmax_moment(const Dense& v, Index a, Index d, Index b, Index w, AttentionMask mask) {
   require_covariance("first_softmax_moment", v);
-  return v(a, b) * centred(v)(d, w);
+  return first_moment(v, a, d, b, w, mask);
 }
 
-Dense second_softmax_moment(const Dense& v) {
+Dense first_softmax_moments(const Dense& v, AttentionMask mask) {
+  require_covariance("first_softmax_moments", v);
+  const Index m = v.rows();
+  return Dense::NullaryExpr(m * m, m * m, [&](Index row, Index column) {
+    return first_moment(v, row / m, row % m, column / m, column % m, mask);
+  });
+}
+
+Dense second_softmax_moment(const Dense& v, AttentionMask mask) {
   require_covariance("second_softmax_moment", v);
-  return v.diagonal() * centred_excess(centred(v)).transpose();
+  Dense moments = Dense::Zero(v.rows(), v.cols());
+  for (Index a = 0; a < v.rows(); ++a) {
+    const Index seen = visible_tokens(mask, a, v.rows());
+    moments.row(a).head(seen) = v(a, a) * centred_excess(centred(v.topLeftCorner(seen, seen))).transpose();
+  }
+  return moments;
 }
 
 Dense drift(const SdeModel& model, const Dense& v) {

@@ -48,8 +48,9 @@ void require_pairs(std::string_view where, const CovarianceEnsemble& ensemble) {
 
 }  // namespace
 
-CovarianceEnsemble::CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times)
-    : tokens_{tokens}, paths_{paths}, times_{std::move(times)} {
+CovarianceEnsemble::CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times,
+                                       CovarianceOf kept)
+    : tokens_{tokens}, paths_{paths}, times_{std::move(times)}, kept_{kept} {
   require_at_least("CovarianceEnsemble", "tokens", tokens, 1);
   require_at_least("CovarianceEnsemble", "paths", paths, 1);
   require_at_least("CovarianceEnsemble", "times", static_cast<Index>(times_.size()), 1);

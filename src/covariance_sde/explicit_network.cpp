@@ -50,15 +50,19 @@ void ExplicitNetwork::feed_forward(numerics::RandomStream& stream) {
   const Index n = network_.width, units = hidden_width_of(network_);
   const ActivationSlopes slopes = network_.feedforward->slopes;
   const ResidualWeights residual = feedforward_residual_of(network_);
-  Eigen::MatrixXd hidden =
-      branch_input() * normal_weights(n, units, stream) / std::sqrt(static_cast<double>(n));
-  hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
+  const Eigen::MatrixXd hidden = activated(
+      branch_input() * normal_weights(n, units, stream) / std::sqrt(static_cast<double>(n)), slopes);
   const double scale = std::sqrt(slopes.normaliser() / static_cast<double>(units));
   x_ = residual.lambda() * x_ + residual.gamma() * scale * hidden * normal_weights(units, n, stream);
 }
 
 bool ExplicitNetwork::layer(numerics::RandomStream& stream) {
   const bool normalises = network_.normalization == Normalization::post_layer_norm;
+  if (network_.plain) {
+    const Index n = network_.width;
+    const double scale = std::sqrt(network_.plain->normaliser() / static_cast<double>(n));
+    x_ = scale * activated(x_, *network_.plain) * normal_weights(n, n, stream);
+  }
   if (network_.attention) {
     attend(stream);
     if (normalises) x_ = layer_normalised(x_);
@@ -72,6 +76,11 @@ bool ExplicitNetwork::layer(numerics::RandomStream& stream) {
 
 ExplicitNetwork::Square ExplicitNetwork::covariance() const {
   return x_ * x_.transpose() / static_cast<double>(network_.width);
+}
+
+ExplicitNetwork::Square ExplicitNetwork::branch_covariance() const {
+  const Eigen::MatrixXd input = branch_input();
+  return input * input.transpose() / static_cast<double>(network_.width);
 }
 
 }  // namespace widelimit::covariance_sde

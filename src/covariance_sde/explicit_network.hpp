@@ -10,6 +10,17 @@ namespace widelimit::covariance_sde {
 /// LayerNorm of each row, without gain and offset.
 Eigen::MatrixXd layer_normalised(const Eigen::MatrixXd& x);
 
+/// The leaky ReLU of every entry.
+inline Eigen::MatrixXd activated(const Eigen::MatrixXd& x, ActivationSlopes slopes) {
+  return x.cwiseMax(0) * slopes.plus + x.cwiseMin(0) * slopes.minus;
+}
+
+/// The gradient by x from that by activated(x).
+inline Eigen::MatrixXd activation_backward(const Eigen::MatrixXd& x, ActivationSlopes slopes,
+                                           const Eigen::MatrixXd& gradient) {
+  return (x.array() > 0).select(slopes.plus * gradient, slopes.minus * gradient);
+}
+
 inline Eigen::MatrixXd normal_weights(Index rows, Index columns, numerics::RandomStream& stream) {
   return numerics::normal_matrix<Eigen::MatrixXd>(rows, columns, stream);
 }
@@ -25,6 +36,8 @@ class ExplicitNetwork {
   void start(const Square& v0, numerics::RandomStream& stream);
   bool layer(numerics::RandomStream& stream);
   Square covariance() const;
+  /// Of what a residual branch sees.
+  Square branch_covariance() const;
   /// [m, n]
   const Eigen::MatrixXd& tokens() const { return x_; }
 

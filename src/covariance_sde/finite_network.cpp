@@ -4,6 +4,7 @@
 
 #include "covariance_sde/explicit_network.hpp"
 #include "covariance_sde/heads_chain.hpp"
+#include "covariance_sde/mlp_chain.hpp"
 #include "covariance_sde/network_chain.hpp"
 #include "covariance_sde/path_bounds.hpp"
 #include "numerics/tasks.hpp"
@@ -53,7 +54,7 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
   numerics::RandomStream stream(options.seed, network_streams + static_cast<std::uint64_t>(sample));
   PathOutcome outcome;
   chain.start(v0, stream);
-  typename Chain::Square v = v0;
+  typename Chain::Square v = v0, seen = chain.branch_covariance();
   const StopRequest stop(options.stop);
   Index layer = 0;
   for (std::size_t k = 0; k < options.layers.size(); ++k) {
@@ -69,7 +70,9 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
       outcome.last_inside_time = static_cast<double>(end ? layer - 1 : layer) / n;
       if (end) outcome.end = *end;
     }
-    ensemble.set_covariance(static_cast<Index>(k), sample, v);
+    if (options.kept == CovarianceOf::branch_inputs && outcome.end == PathEnd::horizon)
+      seen = chain.branch_covariance();
+    ensemble.set_covariance(static_cast<Index>(k), sample, options.kept == CovarianceOf::tokens ? v : seen);
   }
   ensemble.outcome(sample) = outcome;
 }
@@ -124,12 +127,14 @@ Matrix<double> finish_layer(std::string_view where, Chain& chain, const Residual
 CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                    const NetworkOptions& options) {
   require_options(network, v0, options);
-  CovarianceEnsemble ensemble(v0.rows(), options.samples, layer_times(network, options.layers));
+  CovarianceEnsemble ensemble(v0.rows(), options.samples, layer_times(network, options.layers), options.kept);
   if (options.sampling == NetworkSampling::explicit_weights) {
     run_networks<ExplicitNetwork>(network, v0, options, ensemble);
     return ensemble;
   }
-  if (heads_of(network) > 1)
+  if (network.plain)
+    run_networks<MlpChain>(network, v0, options, ensemble);
+  else if (heads_of(network) > 1)
     run_networks<HeadsChain>(network, v0, options, ensemble);
   else if (v0.rows() == 2)
     run_networks<NetworkChain<2>>(network, v0, options, ensemble);

@@ -6,7 +6,7 @@
 
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/explicit_network.hpp"
-#include "covariance_sde/recorded_network.hpp"
+#include "covariance_sde/gradient_network.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/memory.hpp"
 
@@ -17,22 +17,6 @@ namespace {
 // Apart from those of sample_networks() and of paths.
 constexpr std::uint64_t gradient_streams = std::uint64_t{3} << 62;
 
-std::vector<std::string> parameters_of(const NetworkSpec& network) {
-  std::vector<std::string> names;
-  if (network.attention) names = {"query", "key", "value"};
-  if (network.feedforward) names.insert(names.end(), {"hidden", "output"});
-  return names;
-}
-
-double squared_norm(const LayerWeights& layer, const std::string& parameter) {
-  if (parameter == "hidden") return layer.hidden.squaredNorm();
-  if (parameter == "output") return layer.output.squaredNorm();
-  double sum = 0;
-  for (const HeadWeights& head : layer.heads)
-    sum += (parameter == "query" ? head.query : parameter == "key" ? head.key : head.value).squaredNorm();
-  return sum;
-}
-
 void require_gradient_options(const NetworkSpec& network, const Matrix<double>& v0,
                               const GradientOptions& options) {
   constexpr std::string_view where = "gradient_norms";
@@ -41,18 +25,28 @@ void require_gradient_options(const NetworkSpec& network, const Matrix<double>& 
   require_at_least(where, "depth", options.depth, 1);
   require_at_least(where, "networks", options.networks, 2);
   require_at_least(where, "threads", options.run.threads, 0);
-  const auto n = static_cast<double>(network.width);
-  double numbers = 0;
-  if (network.attention)
-    numbers += n * n + 2 * n * static_cast<double>(key_width_of(network) * heads_of(network));
-  if (network.feedforward) numbers += 2 * n * static_cast<double>(hidden_width_of(network));
+  const auto n = static_cast<double>(network.width), m = static_cast<double>(v0.rows());
+  // What a layer draws and keeps; with half as many tokens as channels or more, whole weights.
+  const auto drawn = [m](double from, double to) {
+    return (2 * m >= from ? from : m) * to + m * (from + 2 * to);
+  };
+  double numbers = 4 * m * n;
+  if (network.plain) numbers += drawn(n, n);
+  if (network.attention) {
+    const auto keys = static_cast<double>(key_width_of(network) * heads_of(network));
+    numbers += 2 * drawn(n, keys) + drawn(n, n) + m * m * static_cast<double>(heads_of(network));
+  }
+  if (network.feedforward) {
+    const auto hidden = static_cast<double>(hidden_width_of(network));
+    numbers += drawn(n, hidden) + drawn(hidden, n);
+  }
   const auto threads =
       static_cast<double>(options.run.threads > 0 ? static_cast<unsigned>(options.run.threads)
                                                   : std::thread::hardware_concurrency());
   const double at_once = std::min(threads, static_cast<double>(options.networks));
-  numerics::require_memory(where, fmt::format("weights and gradients of {} layers", options.depth),
-                           2 * numbers * static_cast<double>(options.depth) * at_once * sizeof(double),
-                           "take a smaller width or depth, or fewer threads");
+  numerics::require_memory(where, fmt::format("{} layers", options.depth),
+                           numbers * static_cast<double>(options.depth) * at_once * sizeof(double),
+                           "take fewer tokens, a smaller width or depth, or fewer threads");
 }
 
 /// Squared norms by place: the tokens' first, then parameter by parameter, layer by layer.
@@ -61,14 +55,14 @@ std::vector<double> norms_of(const NetworkSpec& network, const Matrix<double>& v
   numerics::RandomStream stream(options.seed, gradient_streams + static_cast<std::uint64_t>(sample));
   ExplicitNetwork inputs(network, v0.rows());
   inputs.start(v0, stream);
-  const RecordedNetwork drawn(network, options.depth, stream);
+  const GradientNetwork drawn(network, options.depth, inputs.tokens(), stream);
   const Eigen::MatrixXd direction = normal_weights(v0.rows(), network.width, stream);
-  const auto gradients = drawn.backward(drawn.forward(inputs.tokens()), direction);
+  const SquaredGradients squares = drawn.backward(direction, stream);
+  std::vector<double> norms = squares.tokens;
+  for (const std::vector<double>& layers : squares.parameters)
+    norms.insert(norms.end(), layers.begin(), layers.end());
   const double size = static_cast<double>(v0.rows() * network.width);
-  std::vector<double> norms;
-  for (const Eigen::MatrixXd& tokens : gradients.tokens) norms.push_back(tokens.squaredNorm() / size);
-  for (const std::string& parameter : parameters_of(network))
-    for (const LayerWeights& layer : gradients.layers) norms.push_back(squared_norm(layer, parameter) / size);
+  for (double& one : norms) one /= size;
   return norms;
 }
 

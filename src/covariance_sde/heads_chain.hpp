@@ -70,6 +70,7 @@ class HeadsChain {
   }
 
   const Square& covariance() const { return v_; }
+  const Square& branch_covariance() const { return v_; }
 
  private:
   [[nodiscard]] Index slice_width() const { return network_.width / heads_of(network_); }

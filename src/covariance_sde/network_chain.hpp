@@ -74,6 +74,13 @@ class NetworkChain {
     return v_ + mean_ * mean_.transpose() / static_cast<double>(network_.width);
   }
 
+  /// Of what the next block sees.
+  Square branch_covariance() const {
+    if (!normalised()) return v_;
+    const Column scale = v_.diagonal().cwiseSqrt().cwiseInverse();
+    return scale.asDiagonal() * v_ * scale.asDiagonal();
+  }
+
   /// The steps of a layer one by one, for given draws.
   void set_covariance(const Square& v) {
     v_ = v;

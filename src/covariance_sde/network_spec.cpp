@@ -48,6 +48,10 @@ NetworkSpec shaped_resnet(Index width, ResidualWeights residual, ShapedSlopes sl
       .width = width, .residual = residual, .feedforward = FeedforwardBlock{shaped_slopes(slopes, width)}};
 }
 
+NetworkSpec shaped_mlp(Index width, ShapedSlopes slopes) {
+  return {.width = width, .plain = shaped_slopes(slopes, width)};
+}
+
 NetworkSpec shaped_attention(Index width, ResidualWeights residual, double temperature) {
   return {.width = width, .residual = residual, .attention = AttentionBlock{.temperature = temperature}};
 }
@@ -107,7 +111,11 @@ void require_reduction(std::string_view where, const NetworkSpec& network, Index
 }
 
 void require_network(std::string_view where, const NetworkSpec& network, Index tokens) {
-  if (!network.attention && !network.feedforward)
+  if (network.plain &&
+      (network.attention || network.feedforward || network.normalization != Normalization::none))
+    throw ArgumentError(fmt::format(
+        "{}: a multilayer perceptron has neither blocks nor a normalisation, got some beside it", where));
+  if (!network.attention && !network.feedforward && !network.plain)
     throw ArgumentError(
         fmt::format("{}: a network needs an attention or a feedforward block, got neither", where));
   require_at_least(where, "width", network.width,
@@ -118,6 +126,7 @@ void require_network(std::string_view where, const NetworkSpec& network, Index t
     require_at_least(where, "hidden_width", network.feedforward->hidden_width, 0);
     require_positive(where, "s_plus^2 + s_minus^2", 2 / network.feedforward->slopes.normaliser());
   }
+  if (network.plain) require_positive(where, "s_plus^2 + s_minus^2", 2 / network.plain->normaliser());
   if (!preserves_variance(network) && !is_unshaped(network))
     throw ArgumentError(
         fmt::format("{}: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard softmax, "
@@ -135,16 +144,19 @@ SdeModel limiting_model(const NetworkSpec& network) {
     throw ArgumentError(
         "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
         "temperature tau_0 sqrt(n n_k), no normalisation");
+  const double root = std::sqrt(static_cast<double>(network.width));
+  const auto shaped = [root](ActivationSlopes slopes) {
+    return ShapedSlopes{(slopes.plus - 1) * root, (slopes.minus - 1) * root};
+  };
+  if (network.plain) return mlp_model(shaped(*network.plain));
   SdeModel model;
   if (network.attention)
     model = attention_model(network.residual, network.attention->temperature, network.attention->mask,
                             network.attention->heads);
   if (!network.feedforward) return model;
-  const double root = std::sqrt(static_cast<double>(network.width));
-  const ActivationSlopes slopes = network.feedforward->slopes;
   const double ratio = static_cast<double>(hidden_width_of(network)) / static_cast<double>(network.width);
-  return stack(model, resnet_model(feedforward_residual_of(network),
-                                   {(slopes.plus - 1) * root, (slopes.minus - 1) * root}, ratio));
+  return stack(model,
+               resnet_model(feedforward_residual_of(network), shaped(network.feedforward->slopes), ratio));
 }
 
 }  // namespace widelimit::covariance_sde

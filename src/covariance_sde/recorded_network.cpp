@@ -6,11 +6,8 @@
 
 namespace widelimit::covariance_sde {
 
-namespace {
-
 using Tokens = RecordedNetwork::Tokens;
 
-/// The gradient with respect to x from that with respect to layer_normalised(x).
 Tokens layer_norm_backward(const Tokens& x, const Tokens& gradient) {
   const Tokens y = layer_normalised(x);
   Tokens result = gradient.colwise() - gradient.rowwise().mean();
@@ -22,7 +19,6 @@ Tokens layer_norm_backward(const Tokens& x, const Tokens& gradient) {
   return result;
 }
 
-/// The gradient with respect to the logits from that with respect to the attention matrix `a`.
 Eigen::MatrixXd softmax_backward(const NetworkSpec& network, const Eigen::MatrixXd& a,
                                  const Eigen::MatrixXd& gradient) {
   const AttentionBlock& block = *network.attention;
@@ -40,8 +36,6 @@ Eigen::MatrixXd softmax_backward(const NetworkSpec& network, const Eigen::Matrix
   return result / softmax_temperature(network);
 }
 
-}  // namespace
-
 RecordedNetwork::RecordedNetwork(const NetworkSpec& network, Index depth, numerics::RandomStream& stream)
     : network_{network}, weights_(static_cast<std::size_t>(depth)) {
   const Index n = network.width, heads = heads_of(network);
@@ -51,6 +45,7 @@ RecordedNetwork::RecordedNetwork(const NetworkSpec& network, Index depth, numeri
       layer.heads.push_back({normal_weights(n, key, stream), normal_weights(n, key, stream),
                              normal_weights(n, n / heads, stream)});
     }
+    if (network.plain) layer.weight = normal_weights(n, n, stream);
     if (!network.feedforward) continue;
     layer.hidden = normal_weights(n, hidden_width_of(network), stream);
     layer.output = normal_weights(hidden_width_of(network), n, stream);
@@ -60,7 +55,7 @@ RecordedNetwork::RecordedNetwork(const NetworkSpec& network, Index depth, numeri
 std::vector<Tokens> RecordedNetwork::forward(const Tokens& x0) const {
   std::vector<Tokens> states{x0};
   for (const LayerWeights& layer : weights_) {
-    Tokens x = states.back();
+    Tokens x = network_.plain ? through_plain(layer, states.back()) : states.back();
     if (network_.attention) x = behind_block(attended(layer, x));
     if (network_.feedforward) x = behind_block(fed_forward(layer, x));
     states.push_back(std::move(x));
@@ -75,6 +70,10 @@ RecordedNetwork::Gradients RecordedNetwork::backward(const std::vector<Tokens>& 
   for (std::size_t l = weights_.size(); l-- > 0;) {
     Tokens gradient = gradients.tokens[l + 1];
     const Tokens& x = states[l];
+    if (network_.plain) {
+      gradients.tokens[l] = plain_backward(weights_[l], x, gradient, gradients.layers[l]);
+      continue;
+    }
     const Tokens between = network_.attention ? behind_block(attended(weights_[l], x)) : x;
     if (network_.feedforward)
       gradient = feedforward_backward(weights_[l], between, gradient, gradients.layers[l]);
@@ -116,6 +115,20 @@ Tokens RecordedNetwork::attended(const LayerWeights& weights, const Tokens& x) c
     at += slice;
   }
   return result;
+}
+
+double RecordedNetwork::plain_scale() const {
+  return std::sqrt(network_.plain->normaliser() / static_cast<double>(network_.width));
+}
+
+Tokens RecordedNetwork::through_plain(const LayerWeights& weights, const Tokens& x) const {
+  return plain_scale() * activated(x, *network_.plain) * weights.weight;
+}
+
+Tokens RecordedNetwork::plain_backward(const LayerWeights& weights, const Tokens& x, const Tokens& gradient,
+                                       LayerWeights& slopes) const {
+  slopes.weight = plain_scale() * activated(x, *network_.plain).transpose() * gradient;
+  return activation_backward(x, *network_.plain, plain_scale() * gradient * weights.weight.transpose());
 }
 
 Tokens RecordedNetwork::fed_forward(const LayerWeights& weights, const Tokens& x) const {

@@ -8,6 +8,13 @@
 
 namespace widelimit::covariance_sde {
 
+/// The gradient with respect to x from that with respect to layer_normalised(x).
+Eigen::MatrixXd layer_norm_backward(const Eigen::MatrixXd& x, const Eigen::MatrixXd& gradient);
+
+/// The gradient with respect to the logits from that with respect to the attention matrix `a`.
+Eigen::MatrixXd softmax_backward(const NetworkSpec& network, const Eigen::MatrixXd& a,
+                                 const Eigen::MatrixXd& gradient);
+
 /// Weights of one head.
 struct HeadWeights {
   Eigen::MatrixXd query, key;  ///< [n, n_k]
@@ -19,6 +26,7 @@ struct LayerWeights {
   std::vector<HeadWeights> heads;
   Eigen::MatrixXd hidden;  ///< [n, n_h]
   Eigen::MatrixXd output;  ///< [n_h, n]
+  Eigen::MatrixXd weight;  ///< [n, n], of a multilayer perceptron.
 };
 
 /// A network whose weights are kept, so that it can be run backwards; tokens are rows.
@@ -43,6 +51,10 @@ class RecordedNetwork {
 
  private:
   [[nodiscard]] Tokens attended(const LayerWeights& weights, const Tokens& x) const;
+  [[nodiscard]] double plain_scale() const;
+  [[nodiscard]] Tokens through_plain(const LayerWeights& weights, const Tokens& x) const;
+  [[nodiscard]] Tokens plain_backward(const LayerWeights& weights, const Tokens& x, const Tokens& gradient,
+                                      LayerWeights& slopes) const;
   [[nodiscard]] Tokens fed_forward(const LayerWeights& weights, const Tokens& x) const;
   [[nodiscard]] Tokens attention_backward(const LayerWeights& weights, const Tokens& x,
                                           const Tokens& gradient, LayerWeights& slopes) const;

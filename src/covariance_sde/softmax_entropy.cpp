@@ -16,12 +16,10 @@ namespace {
 // Apart from those of sample_networks() and of paths.
 constexpr std::uint64_t entropy_streams = std::uint64_t{5} << 61;
 
-void require_attention_alone(std::string_view where, const NetworkSpec& network, Index tokens) {
+void require_attends(std::string_view where, const NetworkSpec& network, Index tokens) {
   require_network(where, network, tokens);
   if (!network.attention)
     throw ArgumentError(fmt::format("{}: the network must have an attention block, got none", where));
-  if (network.normalization != Normalization::none)
-    throw ArgumentError(fmt::format("{}: the network must have no normalisation", where));
 }
 
 double entropy_of(Eigen::Ref<const Eigen::RowVectorXd> row) {
@@ -51,7 +49,13 @@ std::vector<numerics::Estimate> softmax_entropy(const NetworkSpec& network,
                                                 const CovarianceEnsemble& ensemble, Index time,
                                                 std::uint64_t seed, const RunControl& run) {
   constexpr std::string_view where = "softmax_entropy";
-  require_attention_alone(where, network, ensemble.tokens());
+  require_attends(where, network, ensemble.tokens());
+  if (network.normalization == Normalization::pre_layer_norm &&
+      ensemble.kept() != CovarianceOf::branch_inputs)
+    throw ArgumentError(
+        fmt::format("{}: of a Pre-LN network the ensemble must hold what branches see, NetworkOptions::kept "
+                    "= branch_inputs",
+                    where));
   if (time < 0 || time >= static_cast<Index>(ensemble.times().size()))
     throw ArgumentError(fmt::format("{}: time must be the index of one of {} times, got {}", where,
                                     ensemble.times().size(), time));
@@ -79,7 +83,7 @@ std::vector<numerics::Estimate> softmax_entropy(const NetworkSpec& network,
 Vector<double> softmax_entropy_expansion(const NetworkSpec& network, const Matrix<double>& v) {
   constexpr std::string_view where = "softmax_entropy_expansion";
   require_covariance(where, v);
-  require_attention_alone(where, network, v.rows());
+  require_attends(where, network, v.rows());
   const double tau = softmax_temperature(network), keys = static_cast<double>(key_width_of(network));
   Vector<double> entropies(v.rows());
   for (Index a = 0; a < v.rows(); ++a) {

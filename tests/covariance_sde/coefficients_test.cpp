@@ -207,3 +207,28 @@ TEST_CASE("coefficients: what is no covariance is named") {
   CHECK_THROWS_WITH_AS((void)linear_diffusion(Dense{{NAN}}),
                        "linear_diffusion: a covariance must be finite, got nan at (0, 0)", ArgumentError);
 }
+
+TEST_CASE("coefficients: sums of the softmax moments are the attention's drift, under both masks") {
+  // Theorem 4.2 as printed; under a mask the means are over what a row sees.
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    const Matrix<double> v = examples::c();
+    const Eigen::Index m = v.rows();
+    const SdeModel model = attention_model(ResidualWeights::shaped(0.6), 0.8, mask);
+    const Matrix<double> first = first_softmax_moments(v, mask), second = second_softmax_moment(v, mask),
+                         expected = drift(model, v);
+    const auto seen = [&](Eigen::Index a) { return mask == AttentionMask::full ? m : a + 1; };
+    for (Eigen::Index a = 0; a < m; ++a)
+      for (Eigen::Index b = 0; b < m; ++b) {
+        double sum = 0;
+        for (Eigen::Index d = 0; d < m; ++d) {
+          for (Eigen::Index w = 0; w < m; ++w) {
+            CHECK(first(a * m + d, b * m + w) == first_softmax_moment(v, a, d, b, w, mask));
+            sum += v(d, w) * first(a * m + d, b * m + w) / static_cast<double>(seen(a) * seen(b));
+          }
+          sum += v(b, d) * second(a, d) / (2 * static_cast<double>(seen(a))) +
+                 v(a, d) * second(b, d) / (2 * static_cast<double>(seen(b)));
+        }
+        CHECK(model.attention_drift * sum == doctest::Approx(expected(a, b)).scale(1).epsilon(1e-14));
+      }
+  }
+}

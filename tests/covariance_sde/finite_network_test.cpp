@@ -52,6 +52,7 @@ std::vector<NamedNetwork> small_networks() {
           {"two keys", few_keys},
           {"wide hidden layer", wide},
           {"width 5", narrow},
+          {"multilayer perceptron", shaped_mlp(16, {0.5, -1})},
           {"unshaped", unshaped_transformer(16, ResidualWeights::unit(), Normalization::none)},
           {"Pre-LN", unshaped_transformer(16, ResidualWeights::unit(), Normalization::pre_layer_norm)}};
 }
@@ -124,6 +125,7 @@ void check_one_step(Index width, Index samples) {
   const NamedNetwork networks[] = {{"ResNet", shaped_resnet(width, residual, {0.5, -0.75})},
                                    {"attention", shaped_attention(width, residual, 1)},
                                    {"transformer", shaped_transformer(width, residual, 1, {0.5, -0.75})},
+                                   {"multilayer perceptron", shaped_mlp(width, {0.5, -0.75})},
                                    {"four heads, two residual weights", several_heads(width)}};
   for (const NamedNetwork& named : networks) {
     CAPTURE(named.name);
@@ -258,6 +260,45 @@ TEST_CASE("finite network: each block has its residual weights, heads divide the
   CHECK(model.mask == AttentionMask::causal);
   CHECK(model.relu_drift == Approx(0.1));
   CHECK(model.linear_noise == Approx(0.3 * 1.7 + 0.2));
+}
+
+TEST_CASE("finite network: a multilayer perceptron has the limit of its slopes, and no blocks") {
+  const SdeModel model = limiting_model(shaped_mlp(400, {0.5, -0.75})), expected = mlp_model({0.5, -0.75});
+  CHECK(model.relu_drift == 1);
+  CHECK(model.linear_noise == expected.linear_noise);
+  CHECK(model.slopes.plus == Approx(0.5).scale(0).epsilon(1e-12));
+  NetworkSpec both = shaped_mlp(16, {0, -1});
+  both.attention = AttentionBlock{};
+  CHECK_THROWS_WITH_AS(
+      (void)sample_networks(both, examples::c(), options_for({1}, 2)),
+      "sample_networks: a multilayer perceptron has neither blocks nor a normalisation, got some "
+      "beside it",
+      ArgumentError);
+}
+
+TEST_CASE("finite network: what branches see has the distribution of the weights, of Pre-LN too") {
+  const NetworkSpec network =
+      unshaped_transformer(12, ResidualWeights::unit(), Normalization::pre_layer_norm);
+  NetworkOptions options = options_for({1, 3}, 1500);
+  options.kept = CovarianceOf::branch_inputs;
+  const CovarianceEnsemble reduced = sample_networks(network, examples::c(), options);
+  CHECK(reduced.kept() == CovarianceOf::branch_inputs);
+  CHECK(reduced.covariance(1, 3).diagonal().isApproxToConstant(1, 1e-12));
+  options.sampling = NetworkSampling::explicit_weights;
+  options.seed = 2;
+  const CovarianceEnsemble with_weights = sample_networks(network, examples::c(), options);
+  CHECK(with_weights.covariance(1, 3).diagonal().isApproxToConstant(1, 1e-12));
+  for (const Index time : {0, 1}) {
+    CHECK(p_value(reduced.entries(time, 0, 1), with_weights.entries(time, 0, 1)) > 2e-4);
+    CHECK(p_value(reduced.entries(time, 1, 2), with_weights.entries(time, 1, 2)) > 2e-4);
+  }
+  // Without a normalisation that is V.
+  options.sampling = NetworkSampling::reduced;
+  NetworkOptions tokens = options;
+  tokens.kept = CovarianceOf::tokens;
+  const NetworkSpec shaped = shaped_transformer(12, ResidualWeights::shaped(0.5), 1, {0, -1});
+  CHECK(sample_networks(shaped, examples::c(), options).covariance(1, 7) ==
+        sample_networks(shaped, examples::c(), tokens).covariance(1, 7));
 }
 
 TEST_CASE("finite network: errors name the option") {

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "covariance_sde/example_covariances.hpp"
 #include "covariance_sde/explicit_network.hpp"
+#include "covariance_sde/gradient_network.hpp"
+#include "covariance_sde/p_value.hpp"
 #include "covariance_sde/recorded_network.hpp"
 #include "widelimit/error.hpp"
 
@@ -27,7 +30,11 @@ std::vector<NamedNetwork> networks_with_gradients() {
   NetworkSpec before = unshaped_transformer(12, ResidualWeights::unit(), Normalization::pre_layer_norm);
   NetworkSpec behind = unshaped_transformer(12, ResidualWeights::unit(), Normalization::post_layer_norm);
   behind.attention->mask = AttentionMask::causal;
-  return {{"shaped", shaped}, {"causal", causal}, {"Pre-LN", before}, {"Post-LN", behind}};
+  return {{"shaped", shaped},
+          {"causal", causal},
+          {"Pre-LN", before},
+          {"Post-LN", behind},
+          {"multilayer perceptron", shaped_mlp(12, {0.5, -1})}};
 }
 
 /// Difference of <X_L, R> as one number of the network moves, over that of the number.
@@ -53,9 +60,21 @@ std::vector<std::pair<Eigen::MatrixXd*, const Eigen::MatrixXd*>> weights_beside_
     pairs.emplace_back(&weights.heads[h].key, &gradients.heads[h].key);
     pairs.emplace_back(&weights.heads[h].value, &gradients.heads[h].value);
   }
-  pairs.emplace_back(&weights.hidden, &gradients.hidden);
-  pairs.emplace_back(&weights.output, &gradients.output);
+  if (weights.hidden.size() > 0) pairs.emplace_back(&weights.hidden, &gradients.hidden);
+  if (weights.output.size() > 0) pairs.emplace_back(&weights.output, &gradients.output);
+  if (weights.weight.size() > 0) pairs.emplace_back(&weights.weight, &gradients.weight);
   return pairs;
+}
+
+/// Over all heads.
+double squared_norm(const LayerWeights& layer, const std::string& parameter) {
+  if (parameter == "hidden") return layer.hidden.squaredNorm();
+  if (parameter == "output") return layer.output.squaredNorm();
+  if (parameter == "weight") return layer.weight.squaredNorm();
+  double sum = 0;
+  for (const HeadWeights& head : layer.heads)
+    sum += (parameter == "query" ? head.query : parameter == "key" ? head.key : head.value).squaredNorm();
+  return sum;
 }
 
 double last_over_first(const ParameterGradientNorms& norms) {
@@ -90,6 +109,54 @@ TEST_CASE("gradient norms: gradients are what small changes make") {
   }
 }
 
+TEST_CASE("gradient norms: products with weights that are not drawn are those of one matrix") {
+  // <g, x W> = <g W^T, x>, and the squared gradient is that of x^T g; of few tokens, and of as many as whole weights are
+  // drawn for.
+  numerics::RandomStream stream(4);
+  for (const Eigen::Index tokens : {1, 3, 9}) {
+    const Eigen::MatrixXd x = normal_weights(tokens, 12, stream), g = normal_weights(tokens, 7, stream);
+    const GaussianProduct product(std::make_shared<const ProductInput>(x), 7, stream);
+    const double forward = g.cwiseProduct(product.forward()).sum();
+    CHECK(product.backward(g, stream).cwiseProduct(x).sum() ==
+          doctest::Approx(forward).scale(1).epsilon(1e-12));
+    CHECK(product.squared_gradient(g) ==
+          doctest::Approx((x.transpose() * g).squaredNorm()).scale(0).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("gradient norms: without weights they have the distribution of networks with weights") {
+  constexpr Index networks = 1500, depth = 3;
+  for (const NamedNetwork& named : networks_with_gradients()) {
+    CAPTURE(named.name);
+    const std::vector<std::string> parameters = parameters_of(named.network);
+    // By the input and by each parameter in the first layer.
+    std::vector<std::vector<double>> reduced(1 + parameters.size()), with_weights = reduced;
+    for (Index sample = 0; sample < networks; ++sample) {
+      numerics::RandomStream stream(9, static_cast<std::uint64_t>(sample));
+      ExplicitNetwork inputs(named.network, 3);
+      inputs.start(examples::c(), stream);
+      const GradientNetwork drawn(named.network, depth, inputs.tokens(), stream);
+      const Eigen::MatrixXd direction = normal_weights(3, 12, stream);
+      const SquaredGradients squares = drawn.backward(direction, stream);
+      reduced[0].push_back(squares.tokens[0]);
+      for (std::size_t p = 0; p < parameters.size(); ++p) reduced[p + 1].push_back(squares.parameters[p][0]);
+      numerics::RandomStream other(10, static_cast<std::uint64_t>(sample));
+      inputs.start(examples::c(), other);
+      const RecordedNetwork recorded(named.network, depth, other);
+      const auto gradients =
+          recorded.backward(recorded.forward(inputs.tokens()), normal_weights(3, 12, other));
+      with_weights[0].push_back(gradients.tokens[0].squaredNorm());
+      for (std::size_t p = 0; p < parameters.size(); ++p)
+        with_weights[p + 1].push_back(squared_norm(gradients.layers[0], parameters[p]));
+    }
+    // 25 tests at 1e-3 / 25 each.
+    for (std::size_t k = 0; k < reduced.size(); ++k) {
+      CAPTURE(k);
+      CHECK(examples::p_value(reduced[k], with_weights[k]) > 4e-5);
+    }
+  }
+}
+
 TEST_CASE("gradient norms: a ResNet keeps them, its output weights see gamma^2") {
   const NetworkSpec network = shaped_resnet(32, ResidualWeights::shaped(0.3), {0, -1});
   const GradientNorms norms =
@@ -108,7 +175,7 @@ TEST_CASE(
     "gradient norms: Pre-LN's first layers see more than its last; shaped and Post-LN see the same in all") {
   const auto grown = [](const NetworkSpec& network) {
     const GradientNorms norms =
-        gradient_norms(network, examples::two_tokens(), {.depth = 12, .networks = 8, .seed = 1});
+        gradient_norms(network, examples::two_tokens(), {.depth = 12, .networks = 256, .seed = 1});
     return last_over_first(norms.parameters.back());
   };
   const auto unit = ResidualWeights::unit();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "covariance_sde/example_covariances.hpp"
+#include "covariance_sde/explicit_network.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit;
@@ -48,6 +49,40 @@ TEST_CASE("softmax entropy: samples agree with the expansion, under a mask and w
     }
     if (mask == AttentionMask::causal) CHECK(sampled[0].value == 0);
   }
+}
+
+TEST_CASE("softmax entropy: Pre-LN's logits are of normalised tokens") {
+  // Standard attention of one Pre-LN layer's input, drawn with its weights.
+  NetworkSpec network = unshaped_transformer(24, ResidualWeights::unit(), Normalization::pre_layer_norm);
+  NetworkOptions options;
+  options.layers = {2};
+  options.samples = 4000;
+  options.kept = CovarianceOf::branch_inputs;
+  const CovarianceEnsemble reduced = sample_networks(network, examples::c(), options);
+  const auto rows = softmax_entropy(network, reduced, 0, 3);
+  std::vector<double> drawn[3];
+  for (Index sample = 0; sample < 4000; ++sample) {
+    numerics::RandomStream stream(77, static_cast<std::uint64_t>(sample));
+    ExplicitNetwork one(network, 3);
+    one.start(examples::c(), stream);
+    for (int layer = 0; layer < 2; ++layer) REQUIRE(one.layer(stream));
+    const Eigen::MatrixXd x = layer_normalised(one.tokens());
+    const Eigen::MatrixXd logits = x * normal_weights(24, 24, stream) *
+                                   (x * normal_weights(24, 24, stream)).transpose() / (24 * std::sqrt(24.0));
+    for (Index a = 0; a < 3; ++a) {
+      const Eigen::ArrayXd p = logits.row(a).array().exp() / logits.row(a).array().exp().sum();
+      drawn[a].push_back(-(p * p.log()).sum());
+    }
+  }
+  for (std::size_t a = 0; a < 3; ++a) {
+    const numerics::Estimate mean = numerics::mean(drawn[a]);
+    CHECK(std::abs(rows[a].value - mean.value) < 4 * std::hypot(rows[a].standard_error, mean.standard_error));
+  }
+  options.kept = CovarianceOf::tokens;
+  CHECK_THROWS_WITH_AS((void)softmax_entropy(network, sample_networks(network, examples::c(), options), 0, 3),
+                       "softmax_entropy: of a Pre-LN network the ensemble must hold what branches see, "
+                       "NetworkOptions::kept = branch_inputs",
+                       ArgumentError);
 }
 
 TEST_CASE("softmax entropy: stopped networks are left out, errors name what is wrong") {

@@ -20,11 +20,16 @@ namespace widelimit::covariance_sde {
 [[nodiscard]] Vector<double> upper_triangle(const Matrix<double>& symmetric);
 
 /// First and second moment of the softmax expansion (eq. 10):
-///     S_1^{ad,bw} = V^{ab} C^{dw},  S_2^{ad} = V^{aa} (C^{dd} - tr C / m),  C the covariance of centred
-///     tokens.
-/// S_2 as an m x m matrix; S_1 entry by entry. Full attention.
-[[nodiscard]] double first_softmax_moment(const Matrix<double>& v, Index a, Index d, Index b, Index w);
-[[nodiscard]] Matrix<double> second_softmax_moment(const Matrix<double>& v);
+///     S_1^{ad,bw} = V^{ab} C_{ab}^{dw},  S_2^{ad} = V^{aa} (C_{aa}^{dd} - mean over d),
+/// C_{ab} the covariance of tokens d and w, centred by the means over what the rows a and b see; 0 where these do not see
+/// d or w. S_2 as an m x m matrix; S_1 entry by entry.
+[[nodiscard]] double first_softmax_moment(const Matrix<double>& v, Index a, Index d, Index b, Index w,
+                                          AttentionMask mask = AttentionMask::full);
+/// All of them: row a m + d, column b m + w. O(m^6).
+[[nodiscard]] Matrix<double> first_softmax_moments(const Matrix<double>& v,
+                                                   AttentionMask mask = AttentionMask::full);
+[[nodiscard]] Matrix<double> second_softmax_moment(const Matrix<double>& v,
+                                                   AttentionMask mask = AttentionMask::full);
 
 /// Drift b(V) of the model, m x m symmetric. O(m^3) with a causal mask O(m^4).
 /// Errors  ArgumentError unless v is a covariance.

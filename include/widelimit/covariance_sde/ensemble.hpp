@@ -30,16 +30,24 @@ struct PathOutcome {
   std::int64_t cone_exits = 0;  ///< Steps that left the positive semidefinite cone and were clipped.
 };
 
+/// Of what the covariances of an ensemble are.
+enum class CovarianceOf {
+  tokens,         ///< X.
+  branch_inputs,  ///< What the attention of the next layer sees: LayerNorm(X) under Pre-LN, X elsewhere.
+};
+
 /// Covariances of many independent paths at a list of times. A stopped path keeps its last state inside
 /// the bounds. Memory: paths * times * m (m + 1) / 2 doubles.
 class CovarianceEnsemble {
  public:
   /// All covariances NaN. ArgumentError for tokens < 1, paths < 1, no times, and more than the memory holds.
-  CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times);
+  CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times,
+                     CovarianceOf kept = CovarianceOf::tokens);
 
   [[nodiscard]] Index tokens() const { return tokens_; }
   [[nodiscard]] Index paths() const { return paths_; }
   [[nodiscard]] const std::vector<double>& times() const { return times_; }
+  [[nodiscard]] CovarianceOf kept() const { return kept_; }
 
   /// m x m covariance of one path at times()[time]. Here and below, ArgumentError for a time or path that is not there.
   [[nodiscard]] Matrix<double> covariance(Index time, Index path) const;
@@ -78,6 +86,7 @@ class CovarianceEnsemble {
 
   Index tokens_, paths_;
   std::vector<double> times_;
+  CovarianceOf kept_;
   std::vector<double> values_;  // [time][path][pair]
   std::vector<PathOutcome> outcomes_;
 };

@@ -58,6 +58,9 @@ struct NetworkSpec {
   Normalization normalization = Normalization::none;
   /// Of the feedforward block, where they are not `residual`, those of the attention block.
   std::optional<ResidualWeights> feedforward_residual = std::nullopt;
+  /// In place of both blocks the layer of a multilayer perceptron, sigma(X) sqrt(c / n) W (eq. 19), of these slopes:
+  /// without residual weights and normalisation.
+  std::optional<ActivationSlopes> plain = std::nullopt;
 };
 
 /// Shaped networks (docs/theory/covariance-sde.md, sections 2 and 3): feedforward blocks (eq. 4 of the paper),
@@ -66,6 +69,8 @@ struct NetworkSpec {
 [[nodiscard]] NetworkSpec shaped_attention(Index width, ResidualWeights residual, double temperature);
 [[nodiscard]] NetworkSpec shaped_transformer(Index width, ResidualWeights residual, double temperature,
                                              ShapedSlopes slopes);
+/// The multilayer perceptron with shaped ReLU (eq. 19).
+[[nodiscard]] NetworkSpec shaped_mlp(Index width, ShapedSlopes slopes);
 /// Standard softmax attention and ReLU feedforward, without or with Pre-LN. Accepts ResidualWeights::unit().
 [[nodiscard]] NetworkSpec unshaped_transformer(Index width, ResidualWeights residual,
                                                Normalization normalization);
@@ -81,9 +86,9 @@ struct NamedNetwork {
 [[nodiscard]] std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights residual,
                                                                 double temperature);
 
-/// The SDE that the network converges to: attention, feedforward or both. ArgumentError unless all blocks are
-/// shaped, i.e. g_1 = g_2 = 1, temperature tau_0 sqrt(n n_k), no normalisation. The slopes are read as 1 + c
-/// / sqrt(n).
+/// The SDE that the network converges to: attention, feedforward or both, or that of mlp_model(). ArgumentError unless
+/// all blocks are shaped, i.e. g_1 = g_2 = 1, temperature tau_0 sqrt(n n_k), no normalisation. The slopes are read as
+/// 1 + c / sqrt(n).
 [[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
 
 /// How random networks are drawn; both have the same distribution.
@@ -104,6 +109,8 @@ struct NetworkOptions {
   /// 0 and infinity let every network run to its end.
   StopBounds bounds{0, 1e300};
   NetworkSampling sampling = NetworkSampling::reduced;
+  /// What ensembles hold; bounds are of V whatever that is.
+  CovarianceOf kept = CovarianceOf::tokens;
   std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 

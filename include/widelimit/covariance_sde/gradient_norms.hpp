@@ -20,7 +20,8 @@ struct GradientOptions {
 
 /// Squared norms of the gradients of one parameter over the layers, the first first: means over networks.
 struct ParameterGradientNorms {
-  std::string parameter;  ///< "query", "key", "value" (over all heads), "hidden", "output".
+  /// "query", "key", "value" (over all heads), "hidden", "output", or "weight" of a multilayer perceptron.
+  std::string parameter;
   std::vector<numerics::Estimate> layers;
 };
 
@@ -32,13 +33,14 @@ struct GradientNorms {
   std::vector<ParameterGradientNorms> parameters;
 };
 
-/// Gradients in random networks of finite width, shaped, unshaped, Pre-LN or Post-LN, whose weights are drawn and run
-/// backwards. Inputs have covariance v0 and their feature axes in general position. Equal bits for any number of
-/// threads.
+/// Gradients in random networks of finite width, shaped, unshaped, Pre-LN, Post-LN or multilayer perceptrons, run
+/// forwards and backwards. Of the weights only what tokens and gradients see is drawn, with the exact distribution
+/// (docs/theory/covariance-sde.md, section 6.1). Inputs have covariance v0 and their feature axes in general position.
+/// Equal bits for any number of threads.
 ///
-/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where the
-///         weights of the networks of all threads, twice, leave the memory.
-/// Cost    of a network: O(m n^2 depth) forwards and thrice that backwards.
+/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where what the
+///         networks of all threads keep leaves the memory.
+/// Cost    of a network: O(m^2 n depth), O(m n^2 depth) from m = n / 2 on. Memory O(m n depth).
 [[nodiscard]] GradientNorms gradient_norms(const NetworkSpec& network, const Matrix<double>& v0,
                                            const GradientOptions& options);
 
