@@ -1,6 +1,9 @@
 // Correlations through depth, shaped against unshaped, and the attention SDE against networks: figures 1 and
 // 7 of arXiv:2306.17759v1 (m = 2, gamma^2 = 1/8, n = 200, d = 150, tau_0 = 1).
 
+#include <algorithm>
+#include <array>
+
 #include "sde_common.hpp"
 
 using namespace sde;
@@ -30,7 +33,8 @@ void left(const Settings& settings) {
     for (std::size_t k = 0; k < ensemble.times().size(); ++k) {
       const numerics::Estimate mean = numerics::mean(ensemble.mean_correlations(static_cast<Index>(k)));
       table.row(curve.name, k + 1, mean.value, mean.standard_error);
-      if (k + 1 == 10 || k + 1 == ensemble.times().size())
+      constexpr std::array<std::size_t, 7> printed{1, 5, 10, 25, 50, 100, 150};  // those of the page's table
+      if (std::find(printed.begin(), printed.end(), k + 1) != printed.end())
         std::printf("%-32s layer %3zu  %.3f +- %.3f\n", curve.name.c_str(), k + 1, mean.value,
                     mean.standard_error);
     }

@@ -60,6 +60,7 @@ NetworkSpec network_named(const std::string& name, Index width, std::optional<do
                           double temperature, const SlopePair& slopes) {
   const ResidualWeights residual =
       gamma_squared ? ResidualWeights::shaped(*gamma_squared) : ResidualWeights::unit();
+  if (name == "mlp") return covariance_sde::shaped_mlp(width, slopes_of(slopes));
   if (name == "shaped_resnet") return covariance_sde::shaped_resnet(width, residual, slopes_of(slopes));
   if (name == "shaped_attention") return covariance_sde::shaped_attention(width, residual, temperature);
   if (name == "shaped_transformer")
@@ -77,9 +78,14 @@ NetworkSpec network_named(const std::string& name, Index width, std::optional<do
 void make_sde_network(NetworkSpec* self, const std::string& name, Index width,
                       std::optional<double> gamma_squared, double temperature, const SlopePair& slopes,
                       bool causal, Index heads, Index key_width, Index hidden_width,
-                      std::optional<double> gamma_squared_feedforward) {
+                      std::optional<double> gamma_squared_feedforward, std::optional<double> g1,
+                      std::optional<double> g2) {
   NetworkSpec network = network_named(name, width, gamma_squared, temperature, slopes);
+  if ((g1 || g2) && !network.attention)
+    throw ArgumentError(fmt::format("g1, g2: a network of the name '{}' has no attention", name));
   if (network.attention) {
+    network.attention->identity_weight = g1.value_or(network.attention->identity_weight);
+    network.attention->centring_weight = g2.value_or(network.attention->centring_weight);
     network.attention->mask = attention_mask_of(causal);
     network.attention->heads = heads;
     network.key_width = key_width;
@@ -204,9 +210,11 @@ Vector<double> mean_expansion(const NetworkSpec& network, const CovarianceEnsemb
 /// (entropy, error, expansion), [layers, m].
 nb::tuple entropies(const SdeNetworks& networks, const NetworkSpec& network, const ArrayLikeObject& v0) {
   const Matrix<double> start = matrix_of(v0, "v0");
-  // What networks without attention or with normalisation lack shows before the work.
+  // What networks without attention lack shows before the work.
   static_cast<void>(covariance_sde::softmax_entropy_expansion(network, start));
-  const CovarianceEnsemble ensemble = networks.run(network, start);
+  SdeNetworks of_inputs = networks;
+  of_inputs.options.kept = covariance_sde::CovarianceOf::branch_inputs;
+  const CovarianceEnsemble ensemble = of_inputs.run(network, start);
   const auto layers = static_cast<Index>(networks.options.layers.size()), m = start.rows();
   Matrix<double> values(layers, m), errors(layers, m), expansions(layers, m);
   for (Index time = 0; time < layers; ++time) {
@@ -317,6 +325,28 @@ void bind_sde_models(nb::module_& module) {
       },
       "model"_a, "v"_a);
   module.def(
+      "sde_linear_diffusion",
+      [](const ArrayLikeObject& v) { return array_of(covariance_sde::linear_diffusion(matrix_of(v, "v"))); },
+      "v"_a);
+  module.def(
+      "sde_attention_diffusion",
+      [](const ArrayLikeObject& v, bool causal) {
+        return array_of(covariance_sde::attention_diffusion(matrix_of(v, "v"), attention_mask_of(causal)));
+      },
+      "v"_a, "causal"_a);
+  module.def(
+      "sde_first_moments",
+      [](const ArrayLikeObject& v, bool causal) {
+        return array_of(covariance_sde::first_softmax_moments(matrix_of(v, "v"), attention_mask_of(causal)));
+      },
+      "v"_a, "causal"_a);
+  module.def(
+      "sde_second_moments",
+      [](const ArrayLikeObject& v, bool causal) {
+        return array_of(covariance_sde::second_softmax_moment(matrix_of(v, "v"), attention_mask_of(causal)));
+      },
+      "v"_a, "causal"_a);
+  module.def(
       "sde_diffusion",
       [](const SdeModel& model, const ArrayLikeObject& v) {
         return array_of(covariance_sde::diffusion(model, matrix_of(v, "v")));
@@ -333,7 +363,7 @@ void bind_ensembles(nb::module_& module) {
   nb::class_<NetworkSpec>(module, "SdeNetwork")
       .def("__init__", &make_sde_network, "name"_a, "width"_a, "gamma_squared"_a.none(), "temperature"_a,
            "slopes"_a, "causal"_a, "heads"_a, "key_width"_a, "hidden_width"_a,
-           "gamma_squared_feedforward"_a.none())
+           "gamma_squared_feedforward"_a.none(), "g1"_a.none(), "g2"_a.none())
       .def("limit",
            [](const NetworkSpec& network) { return model_tuple(covariance_sde::limiting_model(network)); });
   nb::class_<SdeNetworks>(module, "SdeNetworks")
@@ -375,6 +405,12 @@ void bind_laws(nb::module_& module) {
           "quantile",
           [](const DiffusionDistribution& law, const ArrayLikeObject& p) {
             return each(law, p, [](const auto& one, double value) { return one.quantile(value); });
+          },
+          "p"_a)
+      .def(
+          "chart_quantile",
+          [](const DiffusionDistribution& law, const ArrayLikeObject& p) {
+            return each(law, p, [](const auto& one, double value) { return one.chart_quantile(value); });
           },
           "p"_a);
   module.def("sde_law", &sde_law_of, "model"_a, "of_gap"_a, "start"_a, "time"_a);

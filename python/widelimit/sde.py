@@ -24,8 +24,8 @@ from . import _core
 from ._arrays import check_callable, integers, numbers, real, whole
 
 __all__ = [
-    "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network", "attention",
-    "commuting_limit", "compare", "correlation_law", "diffusion", "drift", "entropy", "explosion", "explosion_probability", "flow",
+    "Coefficients", "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network",
+    "attention", "coefficients", "commuting_limit", "compare", "correlation_law", "diffusion", "drift", "entropy", "explosion", "explosion_probability", "flow",
     "gap_law", "gradients", "mlp", "resnet", "sample_networks", "simulate", "stack", "start", "stopping_times", "transformer",
     "with_finite_width_drift"]
 
@@ -103,6 +103,24 @@ def diffusion(model: Model, v: ArrayLike) -> Numbers:
     """Sigma(V), [D, D], D = m (m + 1) / 2, over the pairs (a, b), a <= b, row by row (numpy.triu_indices(m)). Cost: m^4, under
     a causal mask m^5."""
     return _core.sde_diffusion(_model(model), numbers(v, name="v"))
+
+
+class Coefficients(NamedTuple):
+    """The terms of drift() and diffusion() at one V: softmax moments S1 [m, m, m, m], as S1[a, d, b, w], and S2 [m, m] (eq. 10);
+    linear [D, D], Sigma of linear_noise 1, and attention [D, D], the tensor A of attention_noise 1. Cost: m^6 for S1."""
+
+    first_moment: Numbers
+    second_moment: Numbers
+    linear: Numbers
+    attention: Numbers
+
+
+def coefficients(v: ArrayLike, causal: bool = False) -> Coefficients:
+    """The Coefficients at a covariance v [m, m], of full attention or under a causal mask."""
+    v = numbers(v, name="v")
+    first = _core.sde_first_moments(v, causal)
+    return Coefficients(first.reshape((len(v),) * 4), _core.sde_second_moments(v, causal), _core.sde_linear_diffusion(v),
+                        _core.sde_attention_diffusion(v, causal))
 
 
 class Ensemble(NamedTuple):
@@ -188,8 +206,8 @@ def explosion(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *
 class Network:
     """A network of finite width, whose layers are an attention and a feedforward block, where present.
 
-    name                       'shaped_transformer', 'shaped_attention', 'shaped_resnet', 'unshaped', 'unshaped_pre_ln',
-                               'unshaped_post_ln', or one of the interventions of the paper's figure 3, as the configuration
+    name                       'shaped_transformer', 'shaped_attention', 'shaped_resnet', 'mlp' (without residual weights),
+                               'unshaped', 'unshaped_pre_ln', 'unshaped_post_ln', or one of the interventions of the paper's figure 3, as the configuration
                                of `widelimit sde network` names it
     width                      n
     gamma_squared              square of the residual weight, in [0, 1]; None: weights 1 and 1, of the unshaped networks
@@ -197,6 +215,7 @@ class Network:
     causal, heads              of the attention; heads divide the width
     key_width, hidden_width    0: width / heads, width
     gamma_squared_feedforward  of the feedforward block; None: that of the attention block
+    g1, g2                     weights of the identity and of the mean beside the softmax (eq. 33); None: those of the name
 
     Immutable; `dataclasses.replace` makes others.
     """
@@ -212,6 +231,8 @@ class Network:
     key_width: int = 0
     hidden_width: int = 0
     gamma_squared_feedforward: float | None = None
+    g1: float | None = None
+    g2: float | None = None
 
     def __post_init__(self) -> None:
         _network(self)
@@ -304,14 +325,15 @@ class Entropy(NamedTuple):
 def entropy(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
             upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Entropy:
     """The Entropy of softmax rows against depth. Arguments as of sample_networks(); ArgumentError for networks without
-    attention or with normalisation."""
+    attention."""
     return Entropy(*_samples(network, layers, samples, seed, lower, upper, sampling,
                              threads).entropies(_network(network), numbers(v0, name="v0")))
 
 
 class GradientNorms(NamedTuple):
     """Mean squared gradients of <X_L, R>, R standard normal, over m n, with standard errors over networks: by the tokens X_0 to
-    X_L, [depth + 1], and by the parameters, {'query', 'key', 'value', 'hidden' or 'output': (values, errors)}, [depth]."""
+    X_L, [depth + 1], and by the parameters, {'query', 'key', 'value', 'hidden' or 'output', 'weight' of an mlp: (values, errors)},
+    [depth]."""
 
     tokens: Numbers
     tokens_error: Numbers
@@ -321,7 +343,7 @@ class GradientNorms(NamedTuple):
 def gradients(network: Network, v0: ArrayLike, depth: int, *, networks: int = 32, seed: int = 0, threads: int = 0,
               progress: Callable[[int, int], object] | None = None) -> GradientNorms:
     """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, run forwards and backwards. Progress, called
-    with (networks done, networks in all). Cost of a network: 4 m n^2 depth."""
+    with (networks done, networks in all). Cost of a network: m^2 n depth, up to m = n / 2."""
     if progress is not None:
         check_callable("progress", progress)
     tokens, parameters = _core.sde_gradients(_network(network), numbers(v0, name="v0"), whole(depth, "depth"),
@@ -353,6 +375,11 @@ class Law:
     def quantile(self, p: ArrayLike) -> Numbers:
         """The smallest x with cumulative(x) = p. ArgumentError unless 0 < p < total_mass."""
         return _each(self._law.quantile, p, "p")
+
+    def chart_quantile(self, p: ArrayLike) -> Numbers:
+        """artanh of the correlation, or the natural logarithm of the gap, at quantile(p): late correlations round to 1 or -1,
+        and late gaps to 0."""
+        return _each(self._law.chart_quantile, p, "p")
 
 
 def _each(function, x, name):
@@ -417,7 +444,8 @@ def _network(network):
         one.name, whole(one.width, "width"), None if one.gamma_squared is None else real(one.gamma_squared, "gamma_squared"),
         real(one.temperature, "temperature"), _slopes(one.c_plus, one.c_minus), one.causal, whole(one.heads, "heads"),
         whole(one.key_width, "key_width"), whole(one.hidden_width, "hidden_width"),
-        None if one.gamma_squared_feedforward is None else real(one.gamma_squared_feedforward, "gamma_squared_feedforward"))
+        *(None if getattr(one, name) is None else real(getattr(one, name), name)
+          for name in ("gamma_squared_feedforward", "g1", "g2")))
 
 
 def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed, threads):

@@ -6,117 +6,260 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "cli/output_options.hpp"
 #include "cli/ranges.hpp"
 #include "cli/sde_fields.hpp"
 #include "cli/sde_run.hpp"
+#include "cli/sde_tables.hpp"
 #include "widelimit/numerics/statistics.hpp"
 
 namespace widelimit::cli {
 
 using namespace covariance_sde;
+using numerics::Estimate;
 
 namespace {
 
-bool drawn(const std::string& observable) {
-  return observable == "V00" || observable == "V01" || observable == "rho01";
-}
-
 /// Of the paths that ran to the end, or of all where none did.
-std::vector<DensityPanel> density_panels(const CovarianceEnsemble& ensemble) {
-  const Index last = last_time(ensemble);
-  std::vector<DensityPanel> panels;
-  const std::vector<Index> running = ensemble.running_paths(last);
-  for (const Observable& observable :
-       observables(ensemble, last, running.empty() ? ensemble.stopped_paths(last) : running))
-    if (drawn(observable.name)) panels.push_back({observable.name, {observable}});
-  return panels;
+std::vector<Index> shown_paths(const CovarianceEnsemble& ensemble) {
+  const std::vector<Index> running = ensemble.running_paths(last_time(ensemble));
+  return running.empty() ? ensemble.stopped_paths(last_time(ensemble)) : running;
 }
 
-nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble) {
-  return {{"V0", {ensemble.tokens(), ensemble.tokens()}},
-          {"times", ensemble.times().size()},
-          {"paths", ensemble.paths()}};
+nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble, std::size_t points) {
+  nlohmann::ordered_json shapes{{"V0", {ensemble.tokens(), ensemble.tokens()}},
+                                {"times", ensemble.times().size()},
+                                {"paths", ensemble.paths()}};
+  if (points > 1) shapes["points"] = points;
+  return shapes;
 }
 
-void finish(SdeRun& run, const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
-  write_ensemble(run.folder, ensemble, arguments.samples, run.origin);
-  run.finish(shapes_of(ensemble), [&] { return densities_script(density_panels(ensemble)); });
-  warn_of_stopped("paths", ensemble);
-  fmt::print("{}\n", ensemble_counts(ensemble).dump());
+/// Lines through few points, as many as there are times. Empty where one time or one token shows nothing.
+std::string correlations_script(LinePlot plot, Index tokens) {
+  return tokens > 1 && plot.x.size() > 1 ? lines_script(plot) : "";
 }
 
-/// Writes the ensemble that sample(setup) draws, the setup as `read` makes it.
-template <typename Setup, typename Sample>
-void run_ensemble(const SdeArguments& arguments, const RunContext& context, const char* command,
-                  Setup (*read)(FieldReader&), const Sample& sample) {
-  SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples), "densities.png");
-  finish(run, arguments,
-         with_config(arguments, [&] { return sample(run.read_setup(arguments, context, read)); }));
+LinePlot correlations_plot(const std::vector<double>& times) {
+  return {.title = "Correlation of tokens, mean over pairs and paths",
+          .x_label = "time, layers over width",
+          .y_label = "mean correlation",
+          .x = times};
 }
 
-/// A network and the SDE it converges to, at equal time and start.
-struct Comparison {
-  CovarianceEnsemble network;
-  CovarianceEnsemble limit;
+/// All setups of the points of the configuration's lists: what is wrong with one shows before the work.
+template <typename Setup>
+struct PointSetups {
+  std::vector<SdePoint> points;
+  std::vector<Setup> setups;
 };
 
-Comparison sample_both(SdeRun& run, const SdeArguments& arguments, const RunContext& context) {
-  FieldReader fields(run.config, "config");
-  NetworkSetup setup = read_network_setup(fields);
-  setup.options.threads = arguments.threads;
-  setup.options.stop = context.interrupt.token();
-  SimulationOptions options = read_limit_options(fields, setup);
-  fields.finish(unused_field);
-  run.origin.seed = options.seed;
-  options.threads = arguments.threads;
-  options.stop = context.interrupt.token();
-  CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
-  options.times = network.times();
-  CovarianceEnsemble limit = simulate(limiting_model(setup.network), setup.v0, options);
-  return {std::move(network), std::move(limit)};
-}
-
-}  // namespace
-
-void run_sde_simulate(const SdeArguments& arguments, const RunContext& context) {
-  run_ensemble(arguments, context, "simulate", read_sde_setup,
-               [](const SdeSetup& setup) { return simulate(setup.model, setup.v0, setup.options); });
-}
-
-void run_sde_network(const SdeArguments& arguments, const RunContext& context) {
-  run_ensemble(arguments, context, "network", read_network_setup, [](const NetworkSetup& setup) {
-    return sample_networks(setup.network, setup.v0, setup.options);
+template <typename Setup>
+PointSetups<Setup> read_points(SdeRun& run, const SdeArguments& arguments, const RunContext& context,
+                               Setup (*read)(FieldReader&)) {
+  return with_config(arguments, [&] {
+    PointSetups<Setup> result{read_sde_points(run.config), {}};
+    for (const SdePoint& point : result.points)
+      result.setups.push_back(run.read_setup(point.config, arguments, context, read));
+    return result;
   });
 }
 
-void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "compare", {"compare.json"}, "compare.png");
-  const auto [network, limit] = with_config(arguments, [&] { return sample_both(run, arguments, context); });
-  nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
-  warn_of_stopped("networks", network);
-  warn_of_stopped("paths of the SDE", limit);
-  require_running("sde compare", "networks", network);
-  require_running("sde compare", "paths of the SDE", limit);
-  const auto running = network.running_paths(last_time(network)),
-             kept = limit.running_paths(last_time(limit));
-  const auto finite = observables(network, last_time(network), running),
-             sampled = observables(limit, last_time(limit), kept);
+/// "paths", or "paths (gamma 0.5)" of lists.
+std::string named_point(const std::string& what, const SdePoint& point) {
+  const std::string label = point.label();
+  return label.empty() ? what : fmt::format("{} ({})", what, label);
+}
+
+/// Writes the ensembles that sample(setup) draws, the setups as `read` makes them.
+template <typename Setup, typename Sample>
+void run_ensemble(const SdeArguments& arguments, const RunContext& context, const char* command,
+                  const char* title, Setup (*read)(FieldReader&), const Sample& sample) {
+  SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples),
+             {"densities.png", "correlations.png"});
+  const PointSetups<Setup> all = read_points(run, arguments, context, read);
+  EnsembleTables tables(arguments.samples);
   std::vector<DensityPanel> panels;
+  LinePlot correlations;
+  nlohmann::ordered_json shapes;
+  Index tokens = 0;
+  for (std::size_t k = 0; k < all.points.size(); ++k) {
+    const SdePoint& point = all.points[k];
+    const CovarianceEnsemble ensemble = with_config(arguments, [&] { return sample(all.setups[k]); });
+    tables.append(point, ensemble);
+    if (k == 0) {
+      tokens = ensemble.tokens();
+      panels = covariance_panels(tokens);
+      correlations = correlations_plot(ensemble.times());
+      shapes = shapes_of(ensemble, all.points.size());
+    }
+    add_covariance_curves(panels, ensemble, last_time(ensemble), shown_paths(ensemble),
+                          {.name = point.label(), .values = {}, .colour = static_cast<int>(k) + 1});
+    if (tokens > 1) correlations.samples.push_back(mean_correlations(point.label(), ensemble));
+    warn_of_stopped(named_point("paths", point), ensemble);
+    nlohmann::json printed = point.json();
+    printed.update(ensemble_counts(ensemble));
+    fmt::print("{}\n", printed.dump());
+  }
+  tables.write(run.folder, run.origin);
+  run.finish(shapes, {[&] { return densities_script(title, panels); },
+                      [&] { return correlations_script(correlations, tokens); }});
+}
+
+/// A network and the SDE it converges to, at equal time and start.
+struct ComparedSetup {
+  NetworkSetup network;
+  SimulationOptions limit;
+};
+
+ComparedSetup read_compared_setup(FieldReader& fields, const SdeArguments& arguments,
+                                  const RunContext& context) {
+  NetworkSetup network = read_network_setup(fields);
+  network.options.threads = arguments.threads;
+  network.options.stop = context.interrupt.token();
+  SimulationOptions limit = read_limit_options(fields, network);
+  limit.threads = arguments.threads;
+  limit.stop = context.interrupt.token();
+  return {std::move(network), std::move(limit)};
+}
+
+nlohmann::json estimate_pair(const Estimate& estimate) {
+  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
+}
+
+/// Mean, median and 95 % quantile of a sample.
+nlohmann::json estimates_of(const std::vector<double>& sample) {
+  const std::vector<double> ascending = numerics::sorted(sample);
+  nlohmann::json result{{"median", estimate_pair(numerics::quantile(ascending, 0.5))},
+                        {"quantile_95", estimate_pair(numerics::quantile(ascending, 0.95))}};
+  result["mean"] = sample.size() > 1 ? estimate_pair(numerics::mean(sample)) : nlohmann::json(nullptr);
+  return result;
+}
+
+/// What networks and paths at one point of the lists have to say.
+nlohmann::json compared(const SdePoint& point, const CovarianceEnsemble& network,
+                        const CovarianceEnsemble& limit) {
+  warn_of_stopped(named_point("networks", point), network);
+  warn_of_stopped(named_point("paths of the SDE", point), limit);
+  require_running("sde compare", named_point("networks", point), network);
+  require_running("sde compare", named_point("paths of the SDE", point), limit);
+  nlohmann::json report = point.json();
+  report["network"] = ensemble_counts(network);
+  report["sde"] = ensemble_counts(limit);
+  const auto finite = observables(network, last_time(network), network.running_paths(last_time(network))),
+             sampled = observables(limit, last_time(limit), limit.running_paths(last_time(limit)));
+  if (!point.label().empty()) fmt::print("{}\n", point.label());
   for (std::size_t i = 0; i < finite.size(); ++i) {
     const double distance = numerics::kolmogorov_smirnov_distance(finite[i].values, sampled[i].values);
     const double size =
         numerics::two_sample_effective_size(finite[i].values.size(), sampled[i].values.size());
     const double p = numerics::kolmogorov_smirnov_p_value(distance, size);
     report["kolmogorov_smirnov"][finite[i].name] = {{"distance", distance}, {"p_value", p}};
+    report["estimates"][finite[i].name] = {{"network", estimates_of(finite[i].values)},
+                                           {"sde", estimates_of(sampled[i].values)}};
     fmt::print("{:<20} KS {:.4f}  p = {:.3f}\n", finite[i].name, distance, p);
-    if (drawn(finite[i].name))
-      panels.push_back({finite[i].name, {{"network", finite[i].values}, {"SDE", sampled[i].values}}});
   }
-  run.write_report("compare.json", report);
-  run.finish(shapes_of(limit), [&] { return densities_script(panels); });
+  return report;
+}
+
+/// The 95 % quantile of |rho01| over gammas, networks with their errors beside the SDE.
+std::string quantile_script(const std::vector<SdePoint>& points, const std::vector<nlohmann::json>& reports) {
+  LinePlot plot{.title = "95 % quantile of the absolute correlation of the first two tokens",
+                .x_label = "residual weight gamma",
+                .y_label = "95 % quantile of |correlation|",
+                .x = {}};
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const auto temperature = points[k].temperature;
+    if (k == 0 || temperature != points[k - 1].temperature) {
+      const std::string of = temperature ? fmt::format(", temperature {:g}", *temperature) : "";
+      plot.samples.push_back({"networks" + of, {}, {}, {}});
+      plot.curves.push_back({"SDE" + of, {}});
+    }
+    if (plot.samples.size() == 1) plot.x.push_back(*points[k].gamma);
+    const auto& estimates = reports[k].at("estimates").at("abs_rho01");
+    const auto& network = estimates.at("network").at("quantile_95");
+    const double value = network.at("value"), error = network.at("standard_error");
+    plot.samples.back().values.push_back(value);
+    plot.samples.back().lower.push_back(value - error);
+    plot.samples.back().upper.push_back(value + error);
+    plot.curves.back().values.push_back(estimates.at("sde").at("quantile_95").at("value"));
+  }
+  return lines_script(plot);
+}
+
+}  // namespace
+
+void run_sde_simulate(const SdeArguments& arguments, const RunContext& context) {
+  run_ensemble(arguments, context, "simulate", "Covariance SDE at the last time", read_sde_setup,
+               [](const SdeSetup& setup) { return simulate(setup.model, setup.v0, setup.options); });
+}
+
+void run_sde_network(const SdeArguments& arguments, const RunContext& context) {
+  run_ensemble(
+      arguments, context, "network", "Random networks at the last layer", read_network_setup,
+      [](const NetworkSetup& setup) { return sample_networks(setup.network, setup.v0, setup.options); });
+}
+
+void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, "compare", {"compare.json", "correlations.csv"},
+             {"compare.png", "correlations.png", "quantiles.png"});
+  std::vector<SdePoint> points;
+  const auto setups = with_config(arguments, [&] {
+    points = read_sde_points(run.config);
+    std::vector<ComparedSetup> all;
+    for (const SdePoint& point : points) {
+      FieldReader fields(point.config, "config");
+      all.push_back(read_compared_setup(fields, arguments, context));
+      fields.finish(unused_field);
+    }
+    return all;
+  });
+  run.origin.seed = setups.front().limit.seed;
+  const Index tokens = setups.front().network.v0.rows();
+  std::vector<nlohmann::json> reports;
+  std::vector<DensityPanel> panels = covariance_panels(tokens);
+  std::string rows;
+  LinePlot correlations;
+  nlohmann::ordered_json shapes;
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const SdePoint& point = points[k];
+    const NetworkSetup& setup = setups[k].network;
+    const auto draw = [&](const auto& sample) { return with_config(arguments, sample); };
+    const CovarianceEnsemble network =
+        draw([&] { return sample_networks(setup.network, setup.v0, setup.options); });
+    SimulationOptions options = setups[k].limit;
+    options.times = network.times();
+    const CovarianceEnsemble limit =
+        draw([&] { return simulate(limiting_model(setup.network), setup.v0, options); });
+    if (k == 0) {
+      shapes = shapes_of(limit, points.size());
+      correlations = correlations_plot(network.times());
+    }
+    reports.push_back(compared(point, network, limit));
+    rows += correlation_rows(point.cells() + "network,", network);
+    rows += correlation_rows(point.cells() + "sde,", limit);
+    const std::string label = point.label().empty() ? "" : ", " + point.label();
+    const int colour = static_cast<int>(k) + 1;
+    for (const auto& [name, ensemble, dashed] :
+         {std::tuple("networks" + label, &network, false), std::tuple("SDE" + label, &limit, true)})
+      add_covariance_curves(panels, *ensemble, last_time(*ensemble),
+                            ensemble->running_paths(last_time(*ensemble)),
+                            {.name = name, .values = {}, .colour = colour, .dashed = dashed});
+    if (tokens < 2) continue;
+    correlations.samples.push_back(mean_correlations("networks" + label, network));
+    correlations.curves.push_back({"SDE" + label, mean_correlations("", limit).values});
+  }
+  run.write_csv("correlations.csv", points.front().columns() + "source," + correlation_columns() + rows);
+  run.write_report("compare.json",
+                   points.size() == 1 ? reports.front() : nlohmann::json{{"points", reports}});
+  const bool over_gammas =
+      tokens > 1 && points.size() > 1 && points[0].gamma && points[0].gamma != points[1].gamma;
+  run.finish(shapes,
+             {[&] { return densities_script("Random networks and the SDE at the last layer", panels); },
+              [&] { return correlations_script(correlations, tokens); },
+              [&] { return over_gammas ? quantile_script(points, reports) : std::string(); }});
 }
 
 namespace {
@@ -167,6 +310,8 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
       run_sde_law, context);
   add(*sde, "flow", "The deterministic limits: the flow of the drift, and gamma = 1 / sqrt(depth)",
       run_sde_flow, context);
+  add(*sde, "coefficients", "The coefficients of the SDE at a V: softmax moments, drift and diffusion",
+      run_sde_coefficients, context);
   add(*sde, "gradients", "Gradient norms of networks against depth, shaped beside Pre-LN and Post-LN",
       run_sde_gradients, context);
 }

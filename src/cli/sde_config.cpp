@@ -93,12 +93,35 @@ Index read_paths(FieldReader& fields, const char* name, Index otherwise, const M
   return paths;
 }
 
+/// "points" equal parts of the way to the last time.
+std::vector<double> equal_times(FieldReader& fields, double horizon) {
+  const Index points = fields.integer("points", 1);
+  std::vector<double> times;
+  for (Index k = 1; k < points; ++k)
+    times.push_back(horizon * static_cast<double>(k) / static_cast<double>(points));
+  times.push_back(horizon);
+  return times;
+}
+
 std::vector<double> read_times(FieldReader& fields) {
   if (fields.has("times")) return fields.numbers("times");
-  if (fields.has("horizon")) return {fields.number("horizon")};
+  if (fields.has("horizon")) return equal_times(fields, fields.number("horizon"));
   const Index depth = fields.integer("depth"), width = fields.integer("width");
   // T = depth / width, in this order: a layer is time 1 / n.
-  return {static_cast<double>(depth) / static_cast<double>(width)};
+  return equal_times(fields, static_cast<double>(depth) / static_cast<double>(width));
+}
+
+/// "layers", or "points" of them up to "depth".
+std::vector<Index> read_layers(FieldReader& fields) {
+  if (fields.has("layers")) return fields.integers("layers");
+  const Index depth = fields.integer("depth"), points = fields.integer("points", 1);
+  if (points > depth)
+    fields.fail("points", fmt::format("expected at most the depth, {}, got {}", depth, points));
+  std::vector<Index> layers;
+  for (Index k = 1; k <= points; ++k)
+    layers.push_back(static_cast<Index>(
+        std::llround(static_cast<double>(depth) * static_cast<double>(k) / static_cast<double>(points))));
+  return layers;
 }
 
 ModelAttention read_attention(FieldReader& fields) {
@@ -136,7 +159,7 @@ NetworkSpec read_intervention(FieldReader& fields, Index width, const std::strin
   for (const NamedNetwork& network : networks)
     if (network.name == name) return network.network;
   std::string known =
-      "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, unshaped_post_ln";
+      "shaped_transformer, shaped_attention, shaped_resnet, mlp, unshaped, unshaped_pre_ln, unshaped_post_ln";
   for (const NamedNetwork& network : networks) known += ", " + network.name;
   fields.fail("network", fmt::format("must be one of {}; got {}", known, name));
 }
@@ -150,6 +173,7 @@ NetworkSpec read_unshaped(FieldReader& fields, Index width, const std::string& n
 
 NetworkSpec read_named_network(FieldReader& fields, Index width) {
   const std::string name = fields.text("network");
+  if (name == "mlp") return shaped_mlp(width, read_slopes(fields));
   if (name == "shaped_resnet") return shaped_resnet(width, read_residual(fields), read_slopes(fields));
   if (name == "shaped_attention")
     return shaped_attention(width, read_residual(fields), fields.number("temperature", 1));
@@ -161,6 +185,14 @@ NetworkSpec read_named_network(FieldReader& fields, Index width) {
   return read_intervention(fields, width, name);
 }
 
+/// g_1 and g_2 of eq. 33, which the interventions of figure 3 have in their names.
+void read_weights_of_terms(FieldReader& fields, AttentionBlock& block) {
+  const std::string name = fields.text("network");
+  if (!name.starts_with("unshaped") && name != "shaped_attention" && name != "shaped_transformer") return;
+  block.identity_weight = fields.number("g1", block.identity_weight);
+  block.centring_weight = fields.number("g2", block.centring_weight);
+}
+
 /// What two fields must have in common.
 void check_spec(FieldReader& fields, const NetworkSpec& network) {
   if (network.width % heads_of(network) != 0)
@@ -169,12 +201,18 @@ void check_spec(FieldReader& fields, const NetworkSpec& network) {
   if (!fields.text("network").starts_with("unshaped")) {
     require_shaped(fields, network.residual);
     if (network.feedforward_residual) require_shaped(fields, *network.feedforward_residual, "_feedforward");
+    return;
   }
+  const bool standard = network.attention->identity_weight == 0 && network.attention->centring_weight == 0;
+  if (!network.residual.preserves_variance() && !standard)
+    fields.fail("lambda",
+                "expected lambda^2 + gamma^2 = 1 beside g1 or g2 other than 0, got lambda = gamma = 1");
 }
 
 NetworkSpec read_spec(FieldReader& fields, Index width) {
   NetworkSpec network = read_named_network(fields, width);
   if (network.attention) {
+    read_weights_of_terms(fields, *network.attention);
     network.attention->mask = read_mask(fields);
     network.attention->heads = fields.integer("heads", 1);
     network.key_width = fields.integer("key_width", 0);
@@ -279,6 +317,14 @@ SdeSetup read_law_setup(FieldReader& fields) {
   return setup;
 }
 
+CoefficientSetup read_coefficient_setup(FieldReader& fields) {
+  SdeSetup setup{.model = {}, .attention = {}, .v0 = {}, .options = {}};
+  read_model(fields, setup);
+  Matrix<double> v0 = read_start(fields);
+  read_finite_width_drift(fields, setup);
+  return {setup.model, std::move(v0)};
+}
+
 FlowSetup read_flow_setup(FieldReader& fields) {
   FlowSetup setup;
   if (fields.choice("flow", {"drift", "commuting"}, "drift") == "commuting") {
@@ -366,8 +412,7 @@ namespace {
 NetworkSetup read_networks(FieldReader& fields, StopBounds bounds) {
   NetworkSetup setup{
       .network = read_spec(fields, fields.integer("width")), .v0 = read_start(fields), .options = {}};
-  setup.options.layers =
-      fields.has("layers") ? fields.integers("layers") : std::vector<Index>{fields.integer("depth")};
+  setup.options.layers = read_layers(fields);
   setup.options.samples = read_paths(fields, "samples", 4096, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
   setup.options.bounds = read_bounds(fields, bounds, setup.v0);

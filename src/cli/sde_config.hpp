@@ -66,6 +66,13 @@ struct FlowSetup {
 };
 [[nodiscard]] FlowSetup read_flow_setup(FieldReader& fields);
 
+/// A model at one covariance.
+struct CoefficientSetup {
+  covariance_sde::SdeModel model;
+  Matrix<double> v0;
+};
+[[nodiscard]] CoefficientSetup read_coefficient_setup(FieldReader& fields);
+
 /// Networks whose gradients are compared.
 struct GradientSetup {
   struct Network {
@@ -82,6 +89,25 @@ struct GradientSetup {
 [[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
                                                      covariance_sde::StopBounds otherwise,
                                                      const Matrix<double>& v0);
+
+/// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place of
+/// the lists.
+struct SdePoint {
+  std::optional<double> gamma, temperature;
+  nlohmann::json config;
+
+  /// "gamma 0.5, temperature 2"; empty without lists.
+  [[nodiscard]] std::string label() const;
+  /// "0.5,2,": the first cells of its rows in tables, under "gamma,temperature,".
+  [[nodiscard]] std::string cells() const;
+  [[nodiscard]] std::string columns() const;
+  /// {"gamma": 0.5, "temperature": 2}, an object without what has no list.
+  [[nodiscard]] nlohmann::json json() const;
+};
+
+/// The grid of both lists, temperature by temperature; one point, the configuration itself, where there are none.
+/// NetworkError for lists that the model or network, by its name, has no use for.
+[[nodiscard]] std::vector<SdePoint> read_sde_points(const nlohmann::json& config);
 
 /// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none. The same of
 /// "temperatures" and "temperature".

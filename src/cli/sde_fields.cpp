@@ -57,13 +57,16 @@ ConfigFields without_fields(ConfigFields fields, const std::vector<std::string>&
 ConfigFields network_body() {
   return joined_fields(
       {{{"network",
-         "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
+         "shaped_transformer, shaped_attention, shaped_resnet, mlp, unshaped, unshaped_pre_ln, "
          "unshaped_post_ln, or "
          "an intervention of figure 3 (an unknown name lists them)",
          "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
        residual_fields(),
        shape_fields(),
-       {{"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
+       {{"g1", V::within(-1e6, 1e6), "1; 0 of unshaped networks",
+         "weight of the identity beside the softmax (eq. 33)"},
+        {"g2", V::within(-1e6, 1e6), "1; 0 of unshaped networks", "weight of the mean that is taken from it"},
+        {"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
         {"hidden_width", V::integer(0, largest_count), "0", "of the feedforward block; 0: width"}}});
 }
 
@@ -78,12 +81,15 @@ ConfigFields start_fields() {
           {"rho0", V::within(-1, 1), "0.2", "correlation of any two tokens"}};
 }
 
+ConfigField points_field(const char* of) { return {"points", V::integer(1, 100'000), "1", of}; }
+
 ConfigFields time_fields() {
   return {
       {"times", V::above(0).increasing_list(), "horizon", "times of which results are kept"},
       {"horizon", V::above(0), "depth / width", "the only time, where times is not given"},
       {"depth", V::integer(1, largest_count), "none", "with width, where neither times nor horizon is given"},
-      {"width", V::integer(1, largest_count), "none", "see depth"}};
+      {"width", V::integer(1, largest_count), "none", "see depth"},
+      points_field("how many times, evenly up to the only one, where times is not given")};
 }
 
 FieldValues above_lower() { return V::above(0).said("number > lower"); }
@@ -113,7 +119,8 @@ ConfigFields path_fields(const char* step_control, const char* upper,
 ConfigFields layer_fields() {
   return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
            "layers behind which results are kept"},
-          {"depth", V::integer(1, largest_count), "none", "the only layer, where layers is not given"},
+          {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
+          points_field("how many layers, evenly up to depth, where layers is not given"),
           {"samples", V::integer(1, largest_count), "4096", "networks"},
           {"sampling", V::words({"reduced", "explicit_weights"}), "reduced; explicit_weights with Post-LN",
            "reduced: m x m matrices of the same distribution"}};
@@ -127,6 +134,13 @@ ConfigFields network_fields() {
 FieldValues model_names() { return V::words({"transformer", "attention", "resnet", "mlp"}); }
 constexpr const char* default_control = "0.02 with attention, 0 without";
 
+ConfigFields grid_fields() {
+  return {{"gammas", V::within(0, 1).different_list(), "gamma",
+           "residual weights of both blocks, in place of gamma"},
+          {"temperatures", V::above(0).different_list(), "temperature",
+           "in place of temperature; beside gammas a grid"}};
+}
+
 using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
 
 CommandFields all_sde_fields() {
@@ -136,21 +150,20 @@ CommandFields all_sde_fields() {
       joined_fields({without_fields(model_fields_of(V::words({"attention", "resnet", "mlp"})),
                                     {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
                      start_fields(), time_fields()});
-  const ConfigFields grid = {{"gammas", V::within(0, 1).different_list(), "gamma",
-                              "residual weights of both blocks, in place of gamma"},
-                             {"temperatures", V::above(0).different_list(), "temperature",
-                              "in place of temperature; beside gammas a grid"}};
+  const ConfigFields grid = grid_fields();
   const ConfigFields gradients = {
       {"networks", "list of objects with the fields of sde network's networks, and label", "",
-       "network, residual weights, temperature, heads, mask, c_plus, c_minus, key_width and hidden_width of "
+       "network, residual weights, temperature, heads, mask, c_plus, c_minus, g1, g2, key_width and "
+       "hidden_width of "
        "each"},
       width_field(),
       {"depth", V::integer(1, largest_count), "", "layers"},
       {"samples", V::integer(2, largest_count), "32", "networks of each kind"},
       {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
-  return {{"simulate", simulation},
-          {"network", network_fields()},
-          {"compare", joined_fields({network_fields(),
+  return {{"simulate", joined_fields({grid, simulation})},
+          {"network", joined_fields({grid, network_fields()})},
+          {"compare", joined_fields({grid,
+                                     network_fields(),
                                      {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},
                                      step_fields(default_control)})},
           {"stopping-time", joined_fields({grid,
@@ -170,7 +183,8 @@ CommandFields all_sde_fields() {
           {"entropy", network_fields()},
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
                                        path_fields("0.005", "1e6", V::at_least(1e3))})},
-          {"law", law},
+          {"law", joined_fields({grid, law})},
+          {"coefficients", joined_fields({model_fields_of(model_names()), start_fields()})},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
                             "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "
@@ -197,6 +211,8 @@ const char* sde_range(std::string_view command) {
 }
 
 const char* sde_example(std::string_view command) {
+  if (command == "coefficients")
+    return R"({"model": "transformer", "gamma_squared": 0.125, "V0": [[1.2, 0.3, -0.1], [0.3, 0.9, 0.25], [-0.1, 0.25, 1.5]]})";
   if (command == "simulate" || command == "explosion" || command == "output")
     return R"({"model": "transformer", "gamma_squared": 0.125, "width": 200, "depth": 150})";
   if (command == "law")
@@ -216,9 +232,9 @@ const char* sde_example(std::string_view command) {
 }  // namespace
 
 const std::vector<std::string>& sde_command_names() {
-  static const std::vector<std::string> names = {"simulate", "network",  "compare",   "stopping-time",
-                                                 "output",   "entropy",  "explosion", "law",
-                                                 "flow",     "gradients"};
+  static const std::vector<std::string> names = {"simulate", "network",   "compare",     "stopping-time",
+                                                 "output",   "entropy",   "explosion",   "law",
+                                                 "flow",     "gradients", "coefficients"};
   return names;
 }
 

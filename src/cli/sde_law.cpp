@@ -38,8 +38,9 @@ std::string out_of_reach(const SdeModel& model, double time) {
 
 namespace {
 
-/// The law at one of the configuration's times, or why there is none.
+/// The law at one of the configuration's times, at one point of its lists, or why there is none.
 struct LawAtTime {
+  SdePoint point;
   double time;
   std::optional<DiffusionDistribution> law;
   std::string missing;
@@ -91,11 +92,10 @@ void require_law(const FieldReader& fields, const SdeSetup& setup) {
     require_correlation_law(fields, setup);
 }
 
-/// A time without a law leaves those of the others; none with one is an error.
-std::vector<LawAtTime> laws_of(const FieldReader& fields, const SdeSetup& setup) {
-  std::vector<LawAtTime> laws;
+/// A time without a law leaves those of the others.
+void append_laws(std::vector<LawAtTime>& laws, const SdePoint& point, const SdeSetup& setup) {
   for (const double time : setup.options.times) {
-    LawAtTime one{time, {}, {}};
+    LawAtTime one{point, time, {}, {}};
     try {
       one.law = law_at(setup, time);
     } catch (const std::exception& error) {
@@ -104,19 +104,24 @@ std::vector<LawAtTime> laws_of(const FieldReader& fields, const SdeSetup& setup)
     }
     laws.push_back(std::move(one));
   }
+}
+
+/// None with a law is an error.
+void require_one(const FieldReader& fields, const std::vector<LawAtTime>& laws) {
   if (std::ranges::none_of(laws, [](const LawAtTime& one) { return one.law.has_value(); }))
     fields.fail(fields.has("times")     ? "times[0]"
                 : fields.has("horizon") ? "horizon"
                                         : "depth",
                 laws.front().missing);
-  return laws;
 }
 
-void warn_of_missing(const SdeArguments& arguments, const std::vector<LawAtTime>& laws) {
+void warn_of_missing(const SdeArguments& arguments, const std::vector<LawAtTime>& laws, std::size_t times) {
   for (std::size_t k = 0; k < laws.size(); ++k)
-    if (!laws[k].law)
-      fmt::print(stderr, "widelimit: warning: {}: config.times[{}]: {}\n", arguments.config.string(), k,
-                 laws[k].missing);
+    if (!laws[k].law) {
+      const std::string label = laws[k].point.label();
+      fmt::print(stderr, "widelimit: warning: {}: config.times[{}]{}: {}\n", arguments.config.string(),
+                 k % times, label.empty() ? "" : " of " + label, laws[k].missing);
+    }
 }
 
 constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
@@ -135,13 +140,13 @@ double log_distance_to_one(double y) {
 
 /// Beside correlations what they lack of 1 or -1, to which late ones round.
 std::string quantiles_csv(const std::vector<LawAtTime>& laws, const char* quantity, bool of_correlation) {
-  std::string csv =
-      std::string("time,observable,probability,quantile") + (of_correlation ? ",one_minus_abs\n" : "\n");
+  std::string csv = laws.front().point.columns() + "time,observable,probability,quantile" +
+                    (of_correlation ? ",one_minus_abs\n" : "\n");
   for (const LawAtTime& one : laws)
     for (const double p : law_probabilities) {
       if (!one.law || !(p < one.law->total_mass())) continue;
       const double y = one.law->chart_quantile(p);
-      fmt::format_to(std::back_inserter(csv), "{},{},{},", one.time, quantity, p);
+      fmt::format_to(std::back_inserter(csv), "{}{},{},{},", one.point.cells(), one.time, quantity, p);
       csv += of_correlation ? fmt::format("{:.12g},{}\n", std::tanh(y), decimals_of(log_distance_to_one(y)))
                             : decimals_of(y) + "\n";
     }
@@ -151,7 +156,9 @@ std::string quantiles_csv(const std::vector<LawAtTime>& laws, const char* quanti
 json masses_json(const std::vector<LawAtTime>& laws) {
   json masses = json::array();
   for (const LawAtTime& one : laws) {
-    json row{{"time", one.time}, {"not_exploded", nullptr}};
+    json row = one.point.json();
+    row["time"] = one.time;
+    row["not_exploded"] = nullptr;
     if (one.law)
       row["not_exploded"] = one.law->total_mass();
     else
@@ -227,10 +234,9 @@ std::string law_label(LawScale scale, bool of_correlation) {
 
 std::string law_script(const std::vector<LawAtTime>& laws, bool of_correlation) {
   const LawAxis axis = law_axis(laws, of_correlation);
-  std::string script =
-                  gnuplot_canvas(760, 480) +
-                  fmt::format("set grid\nset key outside title 'time'\nset title 'Exact law of the {}'\n",
-                              of_correlation ? "correlation" : "gap"),
+  std::string script = gnuplot_canvas(760, 480) +
+                       fmt::format("set grid\nset key outside\nset title 'Exact law of the {}'\n",
+                                   of_correlation ? "correlation" : "gap"),
               plots;
   double highest = 0, lowest = HUGE_VAL;  // of the curves' peaks
   for (std::size_t k = 0; k < laws.size(); ++k) {
@@ -245,7 +251,9 @@ std::string law_script(const std::vector<LawAtTime>& laws, bool of_correlation) 
     script += "end\n";
     highest = std::max(highest, peak);
     lowest = std::min(lowest, peak);
-    plots += fmt::format("$d{} using 1:2 with lines lw 2 title '{:.4g}', ", k, laws[k].time);
+    const std::string label = laws[k].point.label();
+    plots += fmt::format("$d{} using 1:2 with lines lw 2 title 'time {:.4g}{}', ", k, laws[k].time,
+                         label.empty() ? "" : ", " + label);
   }
   if (plots.empty())
     return script + "set label 'all has exploded' at graph 0.4, 0.5\nplot [0:1] [0:1] -1 notitle\n";
@@ -257,24 +265,31 @@ std::string law_script(const std::vector<LawAtTime>& laws, bool of_correlation) 
 }  // namespace
 
 void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "law", {"law.csv", "law.json"}, "law.png");
+  SdeRun run(arguments, context, "law", {"law.csv", "law.json"}, {"law.png"});
   std::vector<LawAtTime> laws;
   bool of_correlation = true;
+  std::size_t times = 1;
   with_config(arguments, [&] {
-    FieldReader fields(run.config, "config");
-    const SdeSetup setup = read_law_setup(fields);
-    fields.finish(unused_field);
-    require_law(fields, setup);
-    of_correlation = !has_attention(setup.model);
-    laws = laws_of(fields, setup);
+    const std::vector<SdePoint> points = read_sde_points(run.config);
+    std::vector<SdeSetup> setups;
+    for (const SdePoint& point : points) {
+      FieldReader fields(point.config, "config");
+      setups.push_back(read_law_setup(fields));
+      fields.finish(unused_field);
+      require_law(fields, setups.back());
+    }
+    of_correlation = !has_attention(setups.front().model);
+    times = setups.front().options.times.size();
+    for (std::size_t k = 0; k < points.size(); ++k) append_laws(laws, points[k], setups[k]);
+    require_one(FieldReader(run.config, "config"), laws);
   });
   const char* quantity = of_correlation ? "rho01" : "gap";
   const std::string csv = quantiles_csv(laws, quantity, of_correlation);
   run.write_csv("law.csv", csv);
   run.write_report("law.json", {{"observable", quantity}, {"laws", masses_json(laws)}});
   fmt::print("{}", csv);
-  warn_of_missing(arguments, laws);
-  run.finish({{"times", laws.size()}}, [&] { return law_script(laws, of_correlation); });
+  warn_of_missing(arguments, laws, times);
+  run.finish({{"times", laws.size()}}, {[&] { return law_script(laws, of_correlation); }});
 }
 
 }  // namespace widelimit::cli

@@ -53,7 +53,10 @@ json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, L
 
 /// Entries on and above the diagonal at each time, a curve each.
 struct FlowTable {
-  LinePlot plot{"time", "entry of V", {}, {}, {}};
+  LinePlot plot{.title = "Covariances of tokens in the deterministic limit",
+                .x_label = "time",
+                .y_label = "entry of V",
+                .x = {}};
   std::string csv = "time";
 };
 
@@ -82,12 +85,17 @@ FlowTable flow_table(const std::vector<double>& times, const std::vector<Matrix<
 }  // namespace
 
 void run_sde_explosion(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "explosion", {"explosion.json"}, "explosion.png");
-  LinePlot plot{"time", "share exploded by then", {}, {}, {{"paths, 95 %", {}, {}, {}}}};
+  SdeRun run(arguments, context, "explosion", {"explosion.json"}, {"explosion.png"});
+  LinePlot plot{.title = "Explosion of the covariance SDE",
+                .x_label = "time, layers over width",
+                .y_label = "share of paths that have exploded",
+                .x = {},
+                .curves = {},
+                .samples = {{"sampled, 95 % interval", {}, {}, {}}}};
   Matrix<double> v0;
   json report = with_config(arguments, [&] {
     SdeSetup setup = run.read_setup(arguments, context, read_explosion_setup);
-    if (has_gap_law(setup)) plot.curves.push_back({"exact", {}});
+    if (has_gap_law(setup)) plot.curves.push_back({"exact probability", {}});
     v0 = setup.v0;
     const CovarianceEnsemble ensemble = simulate(setup.model, setup.v0, setup.options);
     json result{{"explosion", explosion_rows(setup, ensemble, plot)}, {"counts", ensemble_counts(ensemble)}};
@@ -103,7 +111,8 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
                : row["exact"].is_null() ? "  exact: not known"
                                         : fmt::format("  exact {:.4f}", row["exact"].get<double>()));
   run.write_report("explosion.json", report);
-  run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}}, [&] { return lines_script(plot); });
+  run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}},
+             {[&] { return lines_script(plot); }});
 }
 
 namespace {
@@ -131,7 +140,7 @@ std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSet
 }  // namespace
 
 void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "flow", {"flow.csv"}, "flow.png");
+  SdeRun run(arguments, context, "flow", {"flow.csv"}, {"flow.png"});
   std::vector<double> times;
   std::string missing;
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
@@ -150,7 +159,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   run.write_csv("flow.csv", table.csv);
   fmt::print("{}", table.csv);
   run.finish({{"V0", {states.front().rows(), states.front().cols()}}, {"times", times.size()}},
-             [&] { return lines_script(table.plot); });
+             {[&] { return lines_script(table.plot); }});
 }
 
 }  // namespace widelimit::cli

@@ -13,117 +13,54 @@
 namespace widelimit::cli {
 
 using covariance_sde::CovarianceEnsemble;
-using covariance_sde::PathEnd;
 
 namespace {
 
 constexpr Index most_tokens_listed = 4;
-constexpr double probabilities[] = {0.05, 0.25, 0.5, 0.75, 0.95};
-constexpr int density_points = 200;
+constexpr int density_points = 400;
+constexpr double tail_bandwidths = 4;  // beyond which a kernel is not seen
 
-const char* end_name(PathEnd end) {
-  switch (end) {
-    case PathEnd::horizon:
-      return "horizon";
-    case PathEnd::above:
-      return "above";
-    case PathEnd::below:
-      return "below";
-    case PathEnd::not_finite:
-      return "not_finite";
-  }
-  return "";
-}
+bool is_constant(const std::vector<double>& ascending) { return ascending.front() == ascending.back(); }
 
-void append_quantiles(std::string& text, const CovarianceEnsemble& ensemble, Index time, const char* group,
-                      const std::vector<Index>& paths) {
-  if (paths.empty()) return;
-  for (const Observable& observable : observables(ensemble, time, paths)) {
-    const std::vector<double> ascending = numerics::sorted(observable.values);
-    for (const double p : probabilities) {
-      const numerics::Estimate quantile = numerics::quantile(ascending, p);
-      fmt::format_to(std::back_inserter(text), "{},{},{},{:.10g},{:.3g},{},{}\n",
-                     ensemble.times()[static_cast<std::size_t>(time)], observable.name, p, quantile.value,
-                     quantile.standard_error, group, paths.size());
-    }
-  }
-}
-
-std::string quantiles_csv(const CovarianceEnsemble& ensemble) {
-  std::string text = "time,observable,probability,quantile,standard_error,paths,count\n";
-  for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time) {
-    append_quantiles(text, ensemble, time, "running", ensemble.running_paths(time));
-    append_quantiles(text, ensemble, time, "stopped", ensemble.stopped_paths(time));
-  }
-  return text;
-}
-
-/// ",V0_0,V0_1,...": the entries on and above the diagonal.
-std::string entry_names(Index tokens) {
-  std::string names;
-  for (Index a = 0; a < tokens; ++a)
-    for (Index b = a; b < tokens; ++b) fmt::format_to(std::back_inserter(names), ",V{}_{}", a, b);
-  return names + "\n";
-}
-
-void append_entries(std::string& text, const Matrix<double>& v) {
-  for (Index a = 0; a < v.rows(); ++a)
-    for (Index b = a; b < v.cols(); ++b) fmt::format_to(std::back_inserter(text), ",{:.17g}", v(a, b));
-  text += '\n';
-}
-
-std::string samples_csv(const CovarianceEnsemble& ensemble) {
-  std::string text = "path,end,stop_time,cone_exits" + entry_names(ensemble.tokens());
-  const Index last = static_cast<Index>(ensemble.times().size()) - 1;
-  for (Index path = 0; path < ensemble.paths(); ++path) {
-    const auto& outcome = ensemble.outcome(path);
-    fmt::format_to(std::back_inserter(text), "{},{},{},{}", path, end_name(outcome.end), outcome.stop_time,
-                   outcome.cone_exits);
-    append_entries(text, ensemble.covariance(last, path));
-  }
-  return text;
-}
-
-std::string trajectories_csv(const CovarianceEnsemble& ensemble) {
-  std::string text = "path,time,paths" + entry_names(ensemble.tokens());
-  for (Index path = 0; path < ensemble.paths(); ++path)
-    for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time) {
-      fmt::format_to(std::back_inserter(text), "{},{},{}", path,
-                     ensemble.times()[static_cast<std::size_t>(time)],
-                     ensemble.running(time, path) ? "running" : "stopped");
-      append_entries(text, ensemble.covariance(time, path));
-    }
-  return text;
-}
-
-void append_density(std::string& script, const std::vector<double>& sample, double from, double to) {
+/// Kernels are reflected at the ends of the quantity's range, beyond which nothing is.
+void append_density(std::string& script, const std::vector<double>& sample, const DensityPanel& panel,
+                    double from, double to) {
   const std::vector<double> ascending = numerics::sorted(sample);
-  if (ascending.front() == ascending.back()) {
+  if (is_constant(ascending)) {
     fmt::format_to(std::back_inserter(script), "{} 0\n", ascending.front());
     return;
   }
   const numerics::KernelDensity density(sample);
   for (int i = 0; i <= density_points; ++i) {
     const double x = from + (to - from) * i / density_points;
-    fmt::format_to(std::back_inserter(script), "{} {}\n", x, density(x));
+    double y = density(x);
+    if (std::isfinite(panel.lowest)) y += density(2 * panel.lowest - x);
+    if (std::isfinite(panel.highest)) y += density(2 * panel.highest - x);
+    fmt::format_to(std::back_inserter(script), "{} {}\n", x, y);
   }
 }
 
-/// Heavy tails would leave a spike of what most paths do.
 std::pair<double, double> plotted_range(const DensityPanel& panel) {
   double from = HUGE_VAL, to = -HUGE_VAL;
-  for (const Observable& curve : panel.curves) {
+  for (const DensityCurve& curve : panel.curves) {
     const std::vector<double> ascending = numerics::sorted(curve.values);
     const auto at = [&](double p) { return numerics::quantile(ascending, p).value; };
-    const double margin = 3 * (at(0.75) - at(0.25));
-    from = std::min(from, std::max(at(0.005), at(0.25) - margin));
-    to = std::max(to, std::min(at(0.995), at(0.75) + margin));
+    const double margin = 4 * (at(0.75) - at(0.25));
+    const double tail =
+        is_constant(ascending) ? 0 : tail_bandwidths * numerics::KernelDensity(curve.values).bandwidth();
+    from = std::min(from, std::max(ascending.front() - tail, at(0.25) - margin));
+    to = std::max(to, std::min(ascending.back() + tail, at(0.75) + margin));
   }
-  return {from, to};
+  return {std::max(from, panel.lowest), std::min(to, panel.highest)};
+}
+
+std::vector<double> magnitudes(std::vector<double> values) {
+  for (double& x : values) x = std::abs(x);
+  return values;
 }
 
 std::string panel_canvas(std::size_t panels) {
-  return gnuplot_canvas(520 * static_cast<int>(panels), 480) + "set grid\n";
+  return gnuplot_canvas(520 * static_cast<int>(panels), 500) + "set grid\n";
 }
 
 }  // namespace
@@ -140,55 +77,62 @@ std::vector<Observable> observables(const CovarianceEnsemble& ensemble, Index ti
   for (Index a = 0; a < m; ++a)
     for (Index b = a; b < m; ++b) {
       add(fmt::format("V{}{}", a, b), ensemble.entries(time, a, b));
-      if (b > a) add(fmt::format("rho{}{}", a, b), ensemble.correlations(time, a, b));
+      if (b == a) continue;
+      const std::vector<double> correlations = ensemble.correlations(time, a, b);
+      add(fmt::format("rho{}{}", a, b), correlations);
+      add(fmt::format("abs_rho{}{}", a, b), magnitudes(correlations));
     }
+  if (ensemble.tokens() > 2) {
+    add("mean_rho", ensemble.mean_correlations(time));
+    add("mean_abs_rho", ensemble.mean_absolute_correlations(time));
+    add("mean_abs_V", ensemble.mean_absolute_covariances(time));
+  }
   add("largest_eigenvalue", ensemble.largest_eigenvalues(time));
   return result;
 }
 
-nlohmann::json ensemble_counts(const CovarianceEnsemble& ensemble) {
-  nlohmann::json counts{
-      {"tokens", ensemble.tokens()}, {"paths", ensemble.paths()}, {"cone_exits", ensemble.cone_exits()}};
-  for (const PathEnd end : {PathEnd::horizon, PathEnd::above, PathEnd::below, PathEnd::not_finite})
-    counts["ended"][end_name(end)] = ensemble.count(end);
-  counts["stopped_share"] =
-      1 - static_cast<double>(ensemble.count(PathEnd::horizon)) / static_cast<double>(ensemble.paths());
-  return counts;
-}
-
-std::vector<std::string> ensemble_file_names(SampleTimes times) {
-  std::vector<std::string> names{"quantiles.csv", "samples.csv", "summary.json"};
-  if (times == SampleTimes::all) names.push_back("trajectories.csv");
-  return names;
-}
-
-void write_ensemble(OutputFolder& folder, const CovarianceEnsemble& ensemble, SampleTimes times,
-                    const Origin& origin) {
-  const std::string comment = origin_comment(origin);
-  folder.write("quantiles.csv", comment + quantiles_csv(ensemble));
-  folder.write("samples.csv", comment + samples_csv(ensemble));
-  if (times == SampleTimes::all) folder.write("trajectories.csv", comment + trajectories_csv(ensemble));
-  nlohmann::json summary = ensemble_counts(ensemble);
-  summary["origin"] = origin_json(origin);
-  folder.write("summary.json", summary.dump(2) + "\n");
-}
-
-std::string densities_script(const std::vector<DensityPanel>& panels) {
+std::string densities_script(const std::string& title, const std::vector<DensityPanel>& panels) {
   std::string script = panel_canvas(panels.size());
-  std::string plots = fmt::format("set multiplot layout 1,{}\nset ylabel 'density'\n", panels.size());
+  std::string plots = fmt::format("set multiplot layout 1,{} title {}\nset ylabel 'density'\n", panels.size(),
+                                  gnuplot_quoted(title));
   int block = 0;
   for (const DensityPanel& panel : panels) {
     const auto [from, to] = plotted_range(panel);
-    plots += fmt::format("set xlabel {}\nplot ", gnuplot_quoted(panel.quantity));
-    for (const Observable& curve : panel.curves) {
+    plots += fmt::format("set xlabel {}\n", gnuplot_quoted(panel.quantity));
+    if (to > from) plots += fmt::format("set xrange [{}:{}]\n", from, to);
+    plots += "plot [] [0:*] ";
+    for (const DensityCurve& curve : panel.curves) {
       script += fmt::format("$d{} << end\n", block);
-      append_density(script, curve.values, from, to);
+      append_density(script, curve.values, panel, from, to);
       script += "end\n";
-      plots += fmt::format("$d{} using 1:2 with lines lw 2 title {}, ", block++, gnuplot_quoted(curve.name));
+      plots += fmt::format("$d{} using 1:2 with lines lw 2 lc {} dt {} {}, ", block++, curve.colour,
+                           curve.dashed ? 2 : 1,
+                           curve.name.empty() ? "notitle" : "title " + gnuplot_quoted(curve.name));
     }
-    plots += "\n";
+    plots += "\nset autoscale x\n";
   }
   return script + plots + "unset multiplot\n";
+}
+
+std::vector<DensityPanel> covariance_panels(Index tokens) {
+  std::vector<DensityPanel> panels{{"variance of the first token, V00", {}, 0}};
+  if (tokens < 2) return panels;
+  panels.push_back({"covariance of the first two tokens, V01", {}});
+  panels.push_back({"correlation of the first two tokens", {}, -1, 1});
+  return panels;
+}
+
+void add_covariance_curves(std::vector<DensityPanel>& panels, const CovarianceEnsemble& ensemble, Index time,
+                           const std::vector<Index>& paths, const DensityCurve& style) {
+  const auto chosen = [&](const std::vector<double>& values) {
+    DensityCurve curve = style;
+    for (const Index path : paths) curve.values.push_back(values[static_cast<std::size_t>(path)]);
+    return curve;
+  };
+  panels[0].curves.push_back(chosen(ensemble.entries(time, 0, 0)));
+  if (panels.size() < 2) return;
+  panels[1].curves.push_back(chosen(ensemble.entries(time, 0, 1)));
+  panels[2].curves.push_back(chosen(ensemble.correlations(time, 0, 1)));
 }
 
 namespace {
@@ -211,17 +155,19 @@ std::string curve_block(std::size_t k, const std::vector<double>& x, const Obser
 }  // namespace
 
 std::string lines_script(const LinePlot& plot) {
-  std::string script = gnuplot_canvas(760, 480) +
-                       fmt::format(
-                           "set grid\nset key outside\nset autoscale xfix\nset offsets graph 0.03, graph "
-                           "0.03\nset xlabel {}\nset ylabel {}\n",
-                           gnuplot_quoted(plot.x_label), gnuplot_quoted(plot.y_label)),
+  std::string script =
+                  gnuplot_canvas(760, 480) +
+                  fmt::format(
+                      "set grid\nset key outside\nset autoscale xfix\nset offsets graph 0.03, graph "
+                      "0.03\nset title {}\nset xlabel {}\nset ylabel {}\n",
+                      gnuplot_quoted(plot.title), gnuplot_quoted(plot.x_label), gnuplot_quoted(plot.y_label)),
               commands = "plot ";
   const char* joined = plot.curves.empty() ? "yerrorlines lw 2" : "yerrorbars";
   for (std::size_t k = 0; k < plot.samples.size(); ++k) {
     script += samples_block(k, plot.x, plot.samples[k]);
-    commands += fmt::format("$s{} with {} pt 7 ps 0.8 lc {} title {}, ", k, joined, k + 1,
-                            gnuplot_quoted(plot.samples[k].name));
+    commands += fmt::format(
+        "$s{} with {} pt 7 ps 0.8 lc {} {}, ", k, joined, k + 1,
+        plot.samples[k].name.empty() ? "notitle" : "title " + gnuplot_quoted(plot.samples[k].name));
   }
   // A line through one place would not be seen.
   const char* style = plot.samples.empty() ? "linespoints pt 7 ps 0.6"

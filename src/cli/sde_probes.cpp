@@ -132,6 +132,15 @@ void append_gradients(std::string& csv, const std::string& label, const Gradient
     append(parameter.parameter, parameter.layers, 1);
 }
 
+const char* parameter_in_words(const std::string& name) {
+  return name == "query"    ? "query weights"
+         : name == "key"    ? "key weights"
+         : name == "value"  ? "value weights"
+         : name == "hidden" ? "first feedforward weights"
+         : name == "output" ? "second feedforward weights"
+                            : "weights";
+}
+
 /// A panel a parameter, a colour a network: squared gradients against depth.
 std::string gradients_script(const std::vector<GradientSetup::Network>& networks,
                              const std::vector<GradientNorms>& norms) {
@@ -142,7 +151,7 @@ std::string gradients_script(const std::vector<GradientSetup::Network>& networks
         names.push_back(parameter.parameter);
   std::string script = gnuplot_canvas(1300, names.size() > 3 ? 900 : 480), plots;
   for (const std::string& name : names) {
-    plots += fmt::format("set title '{}'\nplot ", name);
+    plots += fmt::format("set title 'of the {}'\nplot ", parameter_in_words(name));
     for (std::size_t k = 0; k < norms.size(); ++k)
       for (const ParameterGradientNorms& parameter : norms[k].parameters) {
         if (parameter.parameter != name) continue;
@@ -158,15 +167,25 @@ std::string gradients_script(const std::vector<GradientSetup::Network>& networks
   }
   return script +
          fmt::format(
-             "set multiplot layout {},3\nset logscale y\nset format y '%.0e'\nset grid\n"
-             "set xlabel 'layer'\nset ylabel 'squared gradient'\nset key outside below\n{}unset multiplot\n",
-             names.size() > 3 ? 2 : 1, plots);
+             "set multiplot layout {},{} title 'Squared gradients against depth'\nset logscale y\nset format "
+             "y "
+             "'%.0e'\nset grid\nset xlabel 'layer'\nset ylabel 'squared gradient over tokens times width'\n"
+             "set key outside below\n{}unset multiplot\n",
+             names.size() > 3 ? 2 : 1, std::min<std::size_t>(names.size(), 3), plots);
+}
+
+std::string outputs_script(const Outputs& outputs) {
+  DensityPanel panel{"output", {}};
+  constexpr std::size_t most_drawn = 4;
+  for (std::size_t a = 0; a < std::min(most_drawn, outputs.tokens.size()); ++a)
+    panel.curves.push_back({fmt::format("token {}", a), outputs.tokens[a].values, static_cast<int>(a) + 1});
+  return densities_script("Outputs of paths that run to the last time", {panel});
 }
 
 }  // namespace
 
 void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "output", {"outputs.csv", "output.json"}, "output.png");
+  SdeRun run(arguments, context, "output", {"outputs.csv", "output.json"}, {"output.png"});
   Index units = 1;
   const CovarianceEnsemble ensemble =
       with_config(arguments, [&] { return sampled(run, arguments, context, units); });
@@ -178,29 +197,29 @@ void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
   run.write_report("output.json", report);
   fmt::print("{}\n", report.dump());
   run.finish(
-      {{"V0", {ensemble.tokens(), ensemble.tokens()}}, {"paths", ensemble.paths()}, {"outputs", units}}, [&] {
-        return densities_script(
-            {{"output",
-              {outputs.tokens.begin(),
-               outputs.tokens.begin() + std::min<std::ptrdiff_t>(4, std::ssize(outputs.tokens))}}});
-      });
+      {{"V0", {ensemble.tokens(), ensemble.tokens()}}, {"paths", ensemble.paths()}, {"outputs", units}},
+      {[&] { return outputs_script(outputs); }});
 }
 
 void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "entropy", {"entropy.csv"}, "entropy.png");
+  SdeRun run(arguments, context, "entropy", {"entropy.csv"}, {"entropy.png"});
   std::string csv = "layer,row,entropy,standard_error,expansion\n";
-  LinePlot plot{"layer", "softmax entropy", {}, {}, {}};
+  LinePlot plot{.title = "Entropy of the softmax rows of attention",
+                .x_label = "layers passed",
+                .y_label = "entropy, nats",
+                .x = {}};
   Matrix<double> v0;
   with_config(arguments, [&] {
-    const NetworkSetup setup = run.read_setup(arguments, context, read_network_setup);
+    NetworkSetup setup = run.read_setup(arguments, context, read_network_setup);
     v0 = setup.v0;
-    // What networks without attention or with normalisation lack shows before the work.
+    setup.options.kept = CovarianceOf::branch_inputs;
+    // What networks without attention lack shows before the work.
     naming_errors("config.network",
                   [&] { static_cast<void>(softmax_entropy_expansion(setup.network, setup.v0)); });
     const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
     for (Index a = 0; a < v0.rows(); ++a) {
-      plot.samples.push_back({fmt::format("row {}, networks", a), {}, {}, {}});
-      plot.curves.push_back({fmt::format("row {}, expansion", a), {}});
+      plot.samples.push_back({fmt::format("token {}, networks", a), {}, {}, {}});
+      plot.curves.push_back({fmt::format("token {}, expansion", a), {}});
     }
     for (Index time = 0; time <= last_time(ensemble); ++time) {
       const Index layer = setup.options.layers[static_cast<std::size_t>(time)];
@@ -224,11 +243,12 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
   });
   run.write_csv("entropy.csv", csv);
   fmt::print("{}", csv);
-  run.finish({{"V0", {v0.rows(), v0.cols()}}, {"layers", plot.x.size()}}, [&] { return lines_script(plot); });
+  run.finish({{"V0", {v0.rows(), v0.cols()}}, {"layers", plot.x.size()}},
+             {[&] { return lines_script(plot); }});
 }
 
 void run_sde_gradients(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "gradients", {"gradients.csv", "gradients.json"}, "gradients.png");
+  SdeRun run(arguments, context, "gradients", {"gradients.csv", "gradients.json"}, {"gradients.png"});
   std::string csv = "network,parameter,layer,squared_norm,standard_error\n";
   json networks = json::array();
   std::vector<GradientNorms> norms;
@@ -258,7 +278,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   run.write_csv("gradients.csv", csv);
   run.write_report("gradients.json", {{"networks", networks}});
   run.finish({{"V0", {setup.v0.rows(), setup.v0.cols()}}, {"networks", setup.networks.size()}},
-             [&] { return gradients_script(setup.networks, norms); });
+             {[&] { return gradients_script(setup.networks, norms); }});
 }
 
 }  // namespace widelimit::cli

@@ -9,8 +9,8 @@ namespace widelimit::cli {
 
 namespace {
 
-std::vector<std::string> with_picture(std::vector<std::string> names, const std::string& picture) {
-  names.push_back(picture);
+std::vector<std::string> all_files(std::vector<std::string> names, const std::vector<std::string>& pictures) {
+  names.insert(names.end(), pictures.begin(), pictures.end());
   return names;
 }
 
@@ -29,15 +29,27 @@ nlohmann::json checked_config(const std::filesystem::path& file, const char* com
 }  // namespace
 
 SdeRun::SdeRun(const SdeArguments& arguments, const RunContext& context, const char* command,
-               std::vector<std::string> names, const std::string& picture)
+               std::vector<std::string> names, std::vector<std::string> pictures)
     : config(checked_config(arguments.config, command)),  // braces would make a list of it
       origin{fmt::format("sde {}", command), config},
-      folder{arguments.out, with_picture(std::move(names), picture), arguments.other_files},
+      folder{arguments.out, all_files(std::move(names), pictures), arguments.other_files},
       record_{context.command_line, config, {}},
-      picture_{picture},
+      pictures_{std::move(pictures)},
       draws_{!arguments.no_pictures},
       gnuplot_{context.interrupt.token()} {
   folder.check_inputs({{"the configuration", arguments.config}});
+}
+
+void SdeRun::finish(const nlohmann::ordered_json& shapes,
+                    const std::vector<std::function<std::string()>>& scripts) {
+  record_.shapes = shapes;
+  folder.commit(record_);
+  if (!draws_) return;
+  for (std::size_t k = 0; k < scripts.size(); ++k) {
+    const std::string script = scripts[k]();
+    if (!script.empty()) folder.draw(pictures_[k], script, gnuplot_);
+  }
+  folder.commit(record_);
 }
 
 void SdeRun::write_report(const std::string& name, nlohmann::json report) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@
 #include "cli/output_folder.hpp"
 #include "cli/run_context.hpp"
 #include "cli/sde_config.hpp"
-#include "cli/sde_output.hpp"
+#include "cli/sde_tables.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -31,25 +32,25 @@ struct SdeArguments {
 /// One run: its configuration and where its results go.
 class SdeRun {
  public:
-  /// `names` are the files besides the picture. Reads the configuration and opens the folder: what is wrong
+  /// `names` are the files besides the pictures. Reads the configuration and opens the folder: what is wrong
   /// with either shows before the work.
   SdeRun(const SdeArguments& arguments, const RunContext& context, const char* command,
-         std::vector<std::string> names, const std::string& picture);
+         std::vector<std::string> names, std::vector<std::string> pictures);
 
-  /// Puts what was written in place, then the picture that script() draws.
-  template <typename Script>
-  void finish(const nlohmann::ordered_json& shapes, const Script& script) {
-    record_.shapes = shapes;
-    folder.commit(record_);
-    if (!draws_) return;
-    folder.draw(picture_, script(), gnuplot_);
-    folder.commit(record_);
-  }
+  /// Puts what was written in place, then the pictures that the scripts draw, in the order of their names; an empty
+  /// script draws none.
+  void finish(const nlohmann::ordered_json& shapes, const std::vector<std::function<std::string()>>& scripts);
 
   /// The setup that `read` makes of the whole configuration, with threads and stop of the command line.
   template <typename Setup>
   Setup read_setup(const SdeArguments& arguments, const RunContext& context, Setup (*read)(FieldReader&)) {
-    FieldReader fields(config, "config");
+    return read_setup(config, arguments, context, read);
+  }
+  /// The same of one point of its lists.
+  template <typename Setup>
+  Setup read_setup(const nlohmann::json& point, const SdeArguments& arguments, const RunContext& context,
+                   Setup (*read)(FieldReader&)) {
+    FieldReader fields(point, "config");
     Setup setup = read(fields);
     fields.finish(unused_field);
     setup.options.threads = arguments.threads;
@@ -69,7 +70,7 @@ class SdeRun {
 
  private:
   RunRecord record_;
-  std::string picture_;
+  std::vector<std::string> pictures_;
   bool draws_;
   Gnuplot gnuplot_;
 };
@@ -89,7 +90,7 @@ void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEn
 void require_running(const std::string& command, const std::string& what,
                      const covariance_sde::CovarianceEnsemble& ensemble);
 
-/// The commands; see their --help. In sde_command.cpp, sde_law.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
+/// The commands; see their --help. In sde_command.cpp, sde_coefficients.cpp, sde_law.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context);
 void run_sde_network(const SdeArguments& arguments, const RunContext& context);
 void run_sde_compare(const SdeArguments& arguments, const RunContext& context);
@@ -100,5 +101,6 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context);
 void run_sde_output(const SdeArguments& arguments, const RunContext& context);
 void run_sde_entropy(const SdeArguments& arguments, const RunContext& context);
 void run_sde_gradients(const SdeArguments& arguments, const RunContext& context);
+void run_sde_coefficients(const SdeArguments& arguments, const RunContext& context);
 
 }  // namespace widelimit::cli

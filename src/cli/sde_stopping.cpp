@@ -40,10 +40,12 @@ void append_point(StoppingGrid& grid, double gamma, double temperature, const Co
 std::string stopping_script(const StoppingGrid& grid) {
   if (grid.gammas.size() == 1 || grid.temperatures.size() == 1) {
     const bool over_gamma = grid.temperatures.size() == 1;
-    return lines_script({over_gamma ? "gamma" : "temperature",
-                         "stopping time",
-                         over_gamma ? grid.gammas : grid.temperatures,
-                         {{"median", grid.medians}, {"10 %", grid.early}}});
+    return lines_script(
+        {.title = "When eigenvalues of V leave their bounds",
+         .x_label = over_gamma ? "residual weight gamma" : "temperature",
+         .y_label = "stopping time, layers over width",
+         .x = over_gamma ? grid.gammas : grid.temperatures,
+         .curves = {{"median of networks", grid.medians}, {"first tenth of networks", grid.early}}});
   }
   // Evenly spaced cells, whatever the values are.
   const auto labels = [](const std::vector<double>& values) {
@@ -63,8 +65,9 @@ std::string stopping_script(const StoppingGrid& grid) {
     }
   return script + "end\n" + censored +
          fmt::format(
-             "-1 -1 nan\nend\nset xlabel 'gamma'\nset ylabel 'temperature'\nset cblabel 'median of the "
-             "stopping time'\n"
+             "-1 -1 nan\nend\nset title 'When eigenvalues of V leave their bounds'\nset xlabel 'residual "
+             "weight "
+             "gamma'\nset ylabel 'temperature'\nset cblabel 'median stopping time, layers over width'\n"
              "set xtics ({})\nset ytics ({})\nset xrange [-0.5:{}]\nset yrange [-0.5:{}]\nset cbrange [0:*]\n"
              "set palette defined (0 '#440154', 1 '#21918c', 2 '#fde725')\nplot $grid with image notitle, "
              "$censored using 1:2:3 with labels notitle\n",
@@ -83,7 +86,7 @@ StoppingGrid take_grid(json& config) {
 }  // namespace
 
 void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "stopping-time", {"stopping_times.json"}, "stopping_times.png");
+  SdeRun run(arguments, context, "stopping-time", {"stopping_times.json"}, {"stopping_times.png"});
   json config = run.config;
   StoppingGrid grid = with_config(arguments, [&] { return take_grid(config); });
   NetworkSetup setup = with_config(arguments, [&] {
@@ -114,7 +117,7 @@ void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& cont
               {"gammas", grid.gammas.size()},
               {"temperatures", grid.temperatures.size()},
               {"networks", setup.options.samples}},
-             [&] { return stopping_script(grid); });
+             {[&] { return stopping_script(grid); }});
 }
 
 }  // namespace widelimit::cli

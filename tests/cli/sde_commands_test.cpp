@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "cli/documented_fields.hpp"
@@ -295,7 +296,7 @@ TEST_CASE("sde gradients: networks side by side") {
       "gradients", with(config, {{"networks", {{{"network", "unshaped"}, {"gamma", 0.5}, {"width", 3}}}}}),
       "config.networks[0].width: unknown field; known are label, network, gamma_squared, gamma, lambda, "
       "gamma_squared_feedforward, gamma_feedforward, lambda_feedforward, temperature, heads, mask, "
-      "c_plus, c_minus, key_width, hidden_width");
+      "c_plus, c_minus, g1, g2, key_width, hidden_width");
   check_sde_fails("gradients", with(config, {{"networks", json::array()}}),
                   ".networks: must be a list of networks, got []");
 }
@@ -325,6 +326,132 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
                   ".temperatures: expected a list of different numbers > 0, at least one, got [1,0]");
 }
 
+TEST_CASE("sde coefficients: the numbers of the theory") {
+  const json config{
+      {"model", "transformer"}, {"gamma_squared", 0.6},
+      {"temperature", 0.8},     {"c_plus", 0.5},
+      {"c_minus", -0.75},       {"V0", {{1.2, 0.3, -0.1}, {0.3, 0.9, 0.25}, {-0.1, 0.25, 1.5}}}};
+  const SdeRun run("coefficients", config);
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  const json report = run.read("coefficients.json");
+  const auto near = [](double value) { return doctest::Approx(value).scale(0).epsilon(1e-9); };
+  CHECK(report["drift_relu"][0][1].get<double>() == near(0.09125567));
+  CHECK(report["drift_attention"][0][2].get<double>() == near(0.01123263889));
+  CHECK(report["drift"][1][2].get<double>() == near(0.1772796545));
+  CHECK(report["coordinates"] == json{{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}});
+  CHECK(report["A"][1][1].get<double>() == near(0.14645));
+  CHECK(report["Sigma"][1][2].get<double>() == near(0.523290625).epsilon(1e-8));
+  // S_1^{ad,bw} = V^{ab} C^{dw}; the mean of centred tokens is 0.
+  double sum = 0;
+  for (const json& one : report["S1"][0][1][2]) sum += one.get<double>();
+  CHECK(sum == doctest::Approx(0).scale(1).epsilon(1e-15));
+  CHECK(report["S2"].size() == 3);
+  CHECK(column(run.text("coefficients.csv"), "drift")[1] == near(0.1363077533));
+  const SdeRun plain("coefficients", {{"model", "mlp"}});
+  CHECK(plain.code == 0);
+  CHECK_FALSE(plain.read("coefficients.json").contains("S1"));
+  check_sde_fails(
+      "coefficients", {{"model", "mlp"}, {"tokens", 25}},
+      ".tokens: expected at most 24 tokens for sde coefficients, whose tables have tokens^4 entries, got 25");
+}
+
+TEST_CASE("sde: lists of gammas and temperatures are points of every table") {
+  const json lists{{"model", "attention"}, {"gammas", {0.2, 0.5}}, {"temperatures", {0.5, 2}},
+                   {"horizon", 0.1},       {"points", 2},          {"paths", 60}};
+  const SdeRun run("simulate", lists, "--no-pictures --trajectories");
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  for (const char* file :
+       {"quantiles.csv", "means.csv", "correlations.csv", "samples.csv", "trajectories.csv"}) {
+    CAPTURE(file);
+    CHECK(without_comments(run.text(file)).starts_with("gamma,temperature,"));
+  }
+  const json points = run.read("summary.json")["points"];
+  REQUIRE(points.size() == 4);
+  CHECK(points[1]["gamma"] == 0.5);
+  CHECK(points[2]["temperature"] == 2);
+  // Each point is the run of its own.
+  const SdeRun one(
+      "simulate",
+      {{"model", "attention"}, {"gamma", 0.5}, {"temperature", 2}, {"times", {0.05, 0.1}}, {"paths", 60}});
+  const auto all = column(run.text("samples.csv"), "V0_1"), alone = column(one.text("samples.csv"), "V0_1");
+  REQUIRE(all.size() == 240);
+  CHECK(std::equal(alone.begin(), alone.end(), all.begin() + 180));
+  const auto means = column(one.text("means.csv"), "mean"),
+             times = column(one.text("correlations.csv"), "time");
+  CHECK(times == std::vector<double>{0.05, 0.1});
+  double sum = 0;
+  for (const double v : alone) sum += v;
+  CHECK(means[6 + 1] == doctest::Approx(sum / 60));  // V01 at the second time
+  check_sde_fails("simulate", with(lists, {{"model", "resnet"}}),
+                  ".temperatures: resnet has no temperature: leave it out");
+  check_sde_fails("simulate", {{"model", "mlp"}, {"gammas", {0.1}}, {"horizon", 1}},
+                  ".gammas: an mlp has no residual weights: leave it out");
+  check_sde_fails("simulate", with(lists, {{"gamma", 0.1}}),
+                  ".gammas: stands beside gamma; give one of them");
+  const json network{{"network", "shaped_attention"},
+                     {"gammas", {0.2, 0.5}},
+                     {"width", 16},
+                     {"depth", 8},
+                     {"points", 4},
+                     {"samples", 40}};
+  CHECK(SdeRun("network", network).read("summary.json")["points"].size() == 2);
+  const SdeRun compared("compare", network);
+  REQUIRE(compared.code == 0);
+  const json reports = compared.read("compare.json")["points"];
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[1]["estimates"]["abs_rho01"]["sde"]["quantile_95"]["value"].get<double>() > 0.2);
+  CHECK(without_comments(compared.text("correlations.csv")).starts_with("gamma,source,time,mean,"));
+  CHECK(column(compared.text("correlations.csv"), "time").size() == 16);
+  const SdeRun laws("law", {{"model", "resnet"}, {"gammas", {0.3, 0.7}}, {"times", {0.5, 1}}});
+  REQUIRE(laws.code == 0);
+  CHECK(column(laws.text("law.csv"), "gamma").size() == 28);
+  CHECK(laws.read("law.json")["laws"][2]["gamma"] == 0.7);
+}
+
+TEST_CASE("sde: a multilayer perceptron beside its limit, and weights of the terms of attention") {
+  const SdeRun mlp("compare",
+                   {{"network", "mlp"}, {"width", 100}, {"depth", 50}, {"samples", 1000}, {"rho0", 0.2}});
+  CAPTURE(mlp.errors);
+  REQUIRE(mlp.code == 0);
+  for (const char* quantity : {"V00", "V01", "rho01"})
+    CHECK(mlp.read("compare.json")["kolmogorov_smirnov"][quantity]["p_value"].get<double>() > 1e-4);
+  const json config{
+      {"network", "shaped_attention"}, {"gamma", 0.5}, {"width", 32}, {"depth", 4}, {"samples", 50}};
+  const SdeRun shaped("network", with(config, {{"g1", 0}, {"g2", 1}})),
+      named("network", with(config, {{"network", "no identity"}}));
+  CHECK(without_comments(shaped.text("samples.csv")) == without_comments(named.text("samples.csv")));
+  check_sde_fails(
+      "network", with(config, {{"network", "unshaped"}, {"gamma", 1}, {"lambda", 1}, {"g1", 1}}),
+      ".lambda: expected lambda^2 + gamma^2 = 1 beside g1 or g2 other than 0, got lambda = gamma = 1");
+  check_sde_fails("network", with(config, {{"network", "no identity"}, {"g1", 0}}),
+                  ".g1: has no meaning beside the other fields: leave it out");
+  check_sde_fails(
+      "compare", with(config, {{"g1", 0.5}}),
+      ".network: limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
+      "temperature tau_0 sqrt(n n_k), no normalisation");
+}
+
+TEST_CASE("sde entropy: of Pre-LN and Post-LN baselines") {
+  // Standard attention of normalised tokens: logits of variance 1, entropies well below ln 3.
+  for (const char* network : {"unshaped_pre_ln", "unshaped_post_ln"}) {
+    const SdeRun run("entropy", {{"network", network},
+                                 {"gamma", 1},
+                                 {"lambda", 1},
+                                 {"width", 24},
+                                 {"tokens", 3},
+                                 {"layers", {1, 3}},
+                                 {"samples", 200}});
+    CAPTURE(run.errors);
+    REQUIRE(run.code == 0);
+    for (const double entropy : column(run.text("entropy.csv"), "entropy")) {
+      CHECK(entropy < std::log(3));
+      CHECK(entropy > 0.5);
+    }
+  }
+}
+
 TEST_CASE("sde: pictures of the other commands") {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) {
     MESSAGE("skipped: gnuplot is not installed");
@@ -339,6 +466,15 @@ TEST_CASE("sde: pictures of the other commands") {
   };
   const json model{{"model", "attention"}, {"gamma", 0.4}, {"times", {0.1, 0.2}}};
   drawn("law", model, "law.png");
+  drawn("law", {{"model", "resnet"}, {"gammas", {0.5, 0.7}}, {"times", {1, 3000}}}, "law.png");
+  drawn("simulate",
+        {{"model", "attention"}, {"gammas", {0.4, 0.5}}, {"horizon", 0.2}, {"points", 3}, {"paths", 50}},
+        "correlations.png");
+  drawn("compare", {{"network", "mlp"}, {"width", 20}, {"layers", {2, 4}}, {"samples", 50}},
+        "correlations.png");
+  drawn("compare",
+        {{"network", "shaped_resnet"}, {"gammas", {0.4, 0.5}}, {"width", 20}, {"depth", 4}, {"samples", 50}},
+        "quantiles.png");
   // All has exploded by the last time; the first spans decades.
   drawn("law",
         {{"model", "attention"}, {"gamma_squared", 0.01}, {"temperature", 0.01}, {"times", {1e-3, 1, 100}}},

@@ -227,19 +227,20 @@ TEST_CASE("sde network: interventions go by the names of the list") {
   config["network"] = "centring only";
   CHECK(SdeRun("network", config).code == 0);
   config["network"] = "vit";
-  check_sde_fails("network", config,
-                  ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
-                  "unshaped_pre_ln, unshaped_post_ln, shaped, no identity, no centring, no width in "
-                  "temperature, identity only, "
-                  "centring only, width in temperature only, standard softmax; got vit");
+  check_sde_fails(
+      "network", config,
+      ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, mlp, unshaped, "
+      "unshaped_pre_ln, unshaped_post_ln, shaped, no identity, no centring, no width in "
+      "temperature, identity only, "
+      "centring only, width in temperature only, standard softmax; got vit");
 }
 
 TEST_CASE("sde compare: a network agrees with its limit, and not with another time") {
   const SdeRun run("compare", attention(2000));
   REQUIRE(run.code == 0);
   const json distances = run.read("compare.json")["kolmogorov_smirnov"];
-  CHECK(distances.size() == 5);
-  for (const char* quantity : {"V00", "V01", "rho01", "V11", "largest_eigenvalue"}) {
+  CHECK(distances.size() == 6);
+  for (const char* quantity : {"V00", "V01", "rho01", "abs_rho01", "V11", "largest_eigenvalue"}) {
     CHECK(distances[quantity]["p_value"].get<double>() > 1e-3);
     CHECK(run.output.find(quantity) != std::string::npos);
   }

@@ -82,6 +82,8 @@ def test_paths_are_those_of_the_program(program, model, config, options):
      {"gamma_squared": 0.25, "heads": 2, "key_width": 6, "mask": "causal"}, {}),
     (sde.Network("shaped_resnet", 24, 0.25), {"gamma_squared": 0.25}, {"sampling": "explicit_weights"}),
     (sde.Network("unshaped", 24), {"gamma_squared": 1, "lambda": 1}, {"upper": 20}),
+    (sde.Network("mlp", 24, c_plus=0.5), {"c_plus": 0.5}, {}),
+    (sde.Network("shaped_attention", 24, 0.25, g1=0.5, g2=0), {"gamma_squared": 0.25, "g1": 0.5, "g2": 0}, {}),
     (sde.Network("unshaped_post_ln", 24, 0.5), {"gamma_squared": 0.5}, {}),
 ])
 def test_networks_are_those_of_the_program(program, network, config, options):
@@ -131,6 +133,26 @@ def test_laws_are_those_of_the_program(program):
     np.testing.assert_allclose(one.density(x), (one.cumulative(x + step) - one.cumulative(x - step)) / (2 * step), rtol=1e-4)
 
 
+def test_late_laws_have_a_chart():
+    law = sde.correlation_law(sde.resnet(0.5), 0.2, 3000)
+    assert law.quantile(0.5) == 1
+    assert law.chart_quantile(0.5) == pytest.approx(1500, rel=0.01)
+    early = sde.gap_law(sde.attention(0.25), 0.4, 0.5)
+    np.testing.assert_allclose(np.exp(early.chart_quantile([0.1, 0.9])), early.quantile([0.1, 0.9]), rtol=1e-12)
+
+
+def test_coefficients_make_up_drift_and_diffusion():
+    v = np.array([[1.2, 0.3, -0.1], [0.3, 0.9, 0.25], [-0.1, 0.25, 1.5]])
+    for causal in (False, True):
+        model, found = sde.attention(0.6, 0.8, causal=causal), sde.coefficients(v, causal)
+        np.testing.assert_allclose(model.linear_noise * found.linear + model.attention_noise * found.attention,
+                                   sde.diffusion(model, v), rtol=1e-13)
+        seen = np.arange(1, 4) if causal else np.full(3, 3)
+        drift = np.einsum("dw,adbw,a,b->ab", v, found.first_moment, 1 / seen, 1 / seen)
+        tilt = found.second_moment @ v / (2 * seen[:, None])
+        np.testing.assert_allclose(model.attention_drift * (drift + tilt + tilt.T), sde.drift(model, v), atol=1e-14)
+
+
 def test_entropies_are_those_of_the_program(program):
     written = table(program("entropy", network="shaped_attention", width=16, gamma_squared=0.25, tokens=3, rho0=0.1, layers=[1, 4],
                             samples=50, seed=6) / "entropy.csv")
@@ -139,6 +161,10 @@ def test_entropies_are_those_of_the_program(program):
     np.testing.assert_allclose(found.entropy.ravel(), floats(written["entropy"]), rtol=1e-9)
     np.testing.assert_allclose(found.error.ravel(), floats(written["standard_error"]), rtol=1e-2)
     np.testing.assert_allclose(found.expansion.ravel(), floats(written["expansion"]), rtol=1e-9)
+    written = table(program("entropy", network="unshaped_pre_ln", width=16, gamma_squared=1, **{"lambda": 1}, tokens=3, rho0=0.1,
+                            layers=[1, 4], samples=50, seed=6) / "entropy.csv")
+    found = sde.entropy(sde.Network("unshaped_pre_ln", 16), sde.start(3, 1, 0.1), [1, 4], samples=50, seed=6)
+    np.testing.assert_allclose(found.entropy.ravel(), floats(written["entropy"]), rtol=1e-9)
 
 
 def test_gradients_are_those_of_the_program(program):
@@ -210,6 +236,8 @@ def test_models_and_networks_are_values():
     (lambda: sde.Network("unshaped", 8).limit(), widelimit.ArgumentError, "shaped"),
     (lambda: sde.sample_networks(sde.Network("shaped_resnet", 8, 0.25), V0, [3, 2]), widelimit.ArgumentError, "layers"),
     (lambda: sde.entropy(sde.Network("shaped_resnet", 8, 0.25), V0, [2]), widelimit.ArgumentError, "attention"),
+    (lambda: sde.Network("mlp", 8, g1=1), widelimit.ArgumentError, "g1, g2: a network of the name 'mlp' has no attention"),
+    (lambda: sde.simulate(sde.mlp(), [[1, 0], [0, 0]], [1]), widelimit.ArgumentError, "variance above 0"),
     (lambda: sde.gap_law(sde.mlp(), 0.4, 1), widelimit.ArgumentError, "attention"),
     (lambda: sde.correlation_law(sde.mlp(), 2, 1), widelimit.ArgumentError, "rho0"),
     (lambda: sde.flow(sde.mlp(), V0, []), widelimit.ArgumentError, "times: expected one at least"),
