@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "cli/gnuplot.hpp"
 #include "cli/output_folder.hpp"
@@ -21,11 +23,12 @@ struct Output::Run {
 };
 
 Output::Output(int argc, const char* const* argv, const Options& options)
-    : run_{new Run{.folder = {options.folder, {}, options.force ? OtherFiles::kept : OtherFiles::refused},
-                   .record = {widelimit::cli::shell_command_line(argc, argv), {}, {}},
-                   .gnuplot = widelimit::cli::Gnuplot{{}},
-                   .path = options.folder.string(),
-                   .pictures = options.pictures}} {}
+    : run_{new Run{
+          .folder = {options.folder, {}, options.force ? OtherFiles::kept : OtherFiles::refused},
+          .record = {widelimit::cli::shell_command_line(std::vector<std::string>(argv, argv + argc)), {}, {}},
+          .gnuplot = widelimit::cli::Gnuplot{{}},
+          .path = options.folder.string(),
+          .pictures = options.pictures}} {}
 
 Output::~Output() = default;
 

@@ -25,7 +25,8 @@ void left(const Settings& settings) {
        unshaped_transformer(width, ResidualWeights::unit(), Normalization::pre_layer_norm)}};
   Csv table(settings, "figure1_left", "network,layer,mean correlation,standard error");
   std::string commands =
-      "set xlabel 'layer'\nset ylabel 'mean correlation'\nset yrange [0:1.02]\nset key right center\nplot ";
+      "set title 'Two tokens in shaped and unshaped networks'\nset xlabel 'layer'\nset ylabel 'mean "
+      "correlation'\nset yrange [0:1.02]\nset key right center\nplot ";
   for (const NamedNetwork& curve : curves) {
     const CovarianceEnsemble ensemble =
         networks(curve.network, start(2), all_layers(settings.size<Index>(depth, 10)),
@@ -69,7 +70,8 @@ void right(const Settings& settings) {
     write_density(densities, "network V12", finite.entries(0, 0, 1), -2, 2);
     write_density(densities, "SDE V12", limit.entries(0, 0, 1), -2, 2);
     std::string commands =
-        "set multiplot layout 1,2\nset key top left\nset xlabel 'correlation'\nset ylabel 'density'\nplot ";
+        "set multiplot layout 1,2 title 'Attention: networks and the SDE at the last layer'\nset key top "
+        "left\nset xlabel 'correlation'\nset ylabel 'density'\nplot ";
     for (const char* what : {"network rho", "SDE rho"})
       commands += curve(name, what, "$2 : NaN):3", "lines lw 2") + ", ";
     commands += "\nset xlabel 'covariance'\nplot ";

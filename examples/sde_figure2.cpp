@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
               "gamma,SDE exact,SDE sampled,standard error,networks,standard error,KS network to exact "
               "distribution,p");
     std::string commands =
-        "set multiplot layout 1,2\nset xlabel 'correlation'\nset ylabel 'density'\nset yrange [0:6]\nset key "
+        "set multiplot layout 1,2 title 'Shaped residual networks and the SDE'\nset xlabel "
+        "'correlation'\nset ylabel 'density'\nset yrange [0:6]\nset key "
         "top left\nplot ";
     std::vector<double> gammas{0.25, 1 / std::sqrt(2.0)};
     for (int k = settings.quick ? 5 : 1; k <= 10; k += settings.quick ? 5 : 1) gammas.push_back(k / 10.0);
@@ -88,7 +89,8 @@ int main(int argc, char** argv) {
     }
     plot(settings, "figure2",
          commands +
-             "\nset xlabel 'gamma'\nset ylabel '95 % quantile of |rho|'\nset yrange [*:*]\n"
+             "\nset xlabel 'residual weight gamma'\nset ylabel '95 % quantile of |correlation|'\nset yrange "
+             "[*:*]\n"
              "plot 'figure2_right.csv' using 1:2 skip 1 with lines lw 2 title 'SDE', '' using 1:5:6 skip 1 "
              "with yerrorbars "
              "title 'networks'\nunset multiplot\n");

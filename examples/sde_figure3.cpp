@@ -14,10 +14,13 @@ int main(int argc, char** argv) {
     const Index depth = settings.size(150, 20), samples = settings.sample_count(8192, 64);
     Csv table(settings, "figure3", "network,layer,mean |rho|,standard error,median |V12|,mean |V12|");
     std::string left =
-        "set multiplot layout 1,2\nset xlabel 'layer'\nset ylabel 'mean |rho|'\nset key below\nplot ";
+        "set multiplot layout 1,2 title 'Attention without some of its parts'\nset xlabel 'layer'\nset "
+        "ylabel 'mean "
+        "|correlation|'\nset key below\nplot ";
     // The mean covariance of the shaped network belongs to the one path in a thousand that blows up: plot the
     // median.
-    std::string right = "\nset ylabel 'median |V12|'\nset logscale y\nset format y '%.0e'\nunset key\nplot ";
+    std::string right =
+        "\nset ylabel 'median |covariance|'\nset logscale y\nset format y '%.0e'\nunset key\nplot ";
     for (const NamedNetwork& intervention : attention_interventions(width, ResidualWeights::shaped(0.5), 1)) {
       const CovarianceEnsemble ensemble =
           networks(intervention.network, start(2), all_layers(depth), samples);

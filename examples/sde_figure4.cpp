@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
     left(settings, depth);
     right(settings, depth);
     std::string commands =
-        "set multiplot layout 1,2\nset xlabel 'layer'\nset ylabel 'largest eigenvalue, m = 4'\nset logscale "
+        "set multiplot layout 1,2 title 'Attention from a large covariance'\nset xlabel 'layer'\nset ylabel "
+        "'largest eigenvalue, m = 4'\nset logscale "
         "y\nset yrange "
         "[10:1e12]\nset format y '%.0e'\nset key top left\nplot ";
     int color = 0;
@@ -79,7 +80,8 @@ int main(int argc, char** argv) {
                     (path == 0 ? " title 'gamma " + std::string(gamma) + "', " : " notitle, ");
     }
     commands +=
-        "\nunset logscale\nset yrange [0:1.05]\nset format y '%g'\nset xlabel 'gamma'\nset ylabel 'stopping "
+        "\nunset logscale\nset yrange [0:1.05]\nset format y '%g'\nset xlabel 'residual weight gamma'\nset "
+        "ylabel 'stopping "
         "time "
         "d*/n'\nset key top right\nplot ";
     color = 0;
