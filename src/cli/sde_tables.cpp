@@ -44,28 +44,36 @@ Estimate mean_of(const std::vector<double>& values) {
   return numerics::mean(values);
 }
 
-void append_quantiles(std::string& text, const std::string& cells, const CovarianceEnsemble& ensemble,
-                      Index time, const char* group, const std::vector<Index>& paths) {
-  if (paths.empty()) return;
-  for (const Observable& observable : observables(ensemble, time, paths)) {
+/// The paths of a group at one time, and what they have to say.
+struct PathGroup {
+  const char* name;
+  std::string cells;  ///< Of the point and the time.
+  std::size_t count = 0;
+  std::vector<Observable> observables;
+};
+
+PathGroup group_of(const char* name, const std::string& cells, const CovarianceEnsemble& ensemble, Index time,
+                   const std::vector<Index>& paths) {
+  return {name, fmt::format("{}{}", cells, time_at(ensemble, time)), paths.size(),
+          paths.empty() ? std::vector<Observable>() : observables(ensemble, time, paths)};
+}
+
+void append_quantiles(std::string& text, const PathGroup& group) {
+  for (const Observable& observable : group.observables) {
     const std::vector<double> ascending = numerics::sorted(observable.values);
     for (const double p : table_probabilities) {
       const Estimate quantile = numerics::quantile(ascending, p);
-      fmt::format_to(std::back_inserter(text), "{}{},{},{},{:.10g},{:.3g},{},{}\n", cells,
-                     time_at(ensemble, time), observable.name, p, quantile.value, quantile.standard_error,
-                     group, paths.size());
+      fmt::format_to(std::back_inserter(text), "{},{},{},{:.10g},{:.3g},{},{}\n", group.cells,
+                     observable.name, p, quantile.value, quantile.standard_error, group.name, group.count);
     }
   }
 }
 
-void append_means(std::string& text, const std::string& cells, const CovarianceEnsemble& ensemble,
-                  Index time) {
-  const std::vector<Index> paths = ensemble.running_paths(time);
-  if (paths.empty()) return;
-  for (const Observable& observable : observables(ensemble, time, paths)) {
+void append_means(std::string& text, const PathGroup& group) {
+  for (const Observable& observable : group.observables) {
     const Estimate mean = mean_of(observable.values);
-    fmt::format_to(std::back_inserter(text), "{}{},{},{:.10g},{:.3g},{}\n", cells, time_at(ensemble, time),
-                   observable.name, mean.value, mean.standard_error, paths.size());
+    fmt::format_to(std::back_inserter(text), "{},{},{:.10g},{:.3g},{}\n", group.cells, observable.name,
+                   mean.value, mean.standard_error, group.count);
   }
 }
 
@@ -140,9 +148,10 @@ void EnsembleTables::append(const SdePoint& point, const CovarianceEnsemble& ens
   }
   const std::string cells = point.cells();
   for (Index time = 0; time < times_of(ensemble); ++time) {
-    append_quantiles(quantiles_, cells, ensemble, time, "running", ensemble.running_paths(time));
-    append_quantiles(quantiles_, cells, ensemble, time, "stopped", ensemble.stopped_paths(time));
-    append_means(means_, cells, ensemble, time);
+    const PathGroup running = group_of("running", cells, ensemble, time, ensemble.running_paths(time));
+    append_quantiles(quantiles_, running);
+    append_quantiles(quantiles_, group_of("stopped", cells, ensemble, time, ensemble.stopped_paths(time)));
+    append_means(means_, running);
   }
   correlations_ += correlation_rows(cells, ensemble);
   append_samples(samples_, cells, ensemble);
