@@ -1,9 +1,12 @@
 """Tables of head specialisation (Sagitova, Duranthon, Zdeborova, arXiv:2603.03993) over many starts.
 
     python heads.py features|times|rest [--starts N] [--threads 1]
+    python heads.py summary
 
 Appends a row to docs/experiments/data/heads_TABLE.csv as each start ends, and leaves out the starts that the file holds, so
 that a run that was stopped goes on where it was.
+
+`summary` prints the tables of docs/experiments/head-specialization.md that stand on these files.
 
 features  figure 3: overlaps of every head at tau = 100, 400 and 4,000 for three Gaussian features
 times     figure 6: specialisation times of flows over the size of the start
@@ -100,14 +103,81 @@ def rest(starts, threads):
                           len(end.left_saddles), mass, round(time.time() - begin)))
 
 
+def rows_of(name):
+    """The rows of a committed file, as dictionaries of texts."""
+    lines = (DATA / f"heads_{name}.csv").read_text().splitlines()[1:]
+    return [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+
+
+def summary_of_features():
+    """How much of a head lies along its largest component, over all heads longer than .3 of all starts."""
+    yield "| activation | tau | starts | heads longer than .3 | largest component: 10 %, median, 90 % | above .95 | starts with all above .9 |"
+    yield "|---|---|---|---|---|---|---|"
+    rows = rows_of("features")
+    for activation, tau in itertools.product(("softmax", "bayes"), ("100", "400", "4000")):
+        heads_of = {}
+        for row in rows:
+            if (row["activation"], row["tau"]) == (activation, tau):
+                heads_of.setdefault(row["seed"], []).append([float(row[f"m{f}"]) for f in range(3)])
+        shares = []
+        for m in map(np.array, heads_of.values()):
+            length = np.linalg.norm(m, axis=1)
+            shares.append(abs(m[length > 0.3]).max(axis=1) / length[length > 0.3])
+        every = np.concatenate(shares)
+        low, middle, high = np.quantile(every, (0.1, 0.5, 0.9))
+        yield (f"| {activation} | {int(tau):,} | {len(shares)} | {len(every)} of {8 * len(shares)} | {low:.2f}, {middle:.2f}, {high:.2f} | "
+               f"{np.mean(every > 0.95):.0%} | {sum(share.min() > 0.9 for share in shares)} |")
+    for activation in ("softmax", "bayes"):
+        losses = {row["seed"]: float(row["loss_at_the_end"]) for row in rows if row["activation"] == activation}
+        values = sorted(losses.values())
+        yield f"{activation} at tau = 4,000: loss {np.median(values):.4f}, from {values[0]:.4f} to {values[-1]:.4f} over {len(values)} starts"
+
+
+def summary_of_times():
+    yield "| activation | eta | starts | mean | standard deviation | least | greatest |"
+    yield "|---|---|---|---|---|---|---|"
+    rows = rows_of("times")
+    for activation in ("softmax", "bayes"):
+        scales, means = [], []
+        for eta in ("0.1", "0.01", "0.001", "0.0001"):
+            found = [(float(row["log_scale"]), float(row["time"])) for row in rows if (row["activation"], row["eta"]) == (activation, eta)]
+            if not found:
+                continue
+            times_of = np.array([time for _, time in found])
+            yield (f"| {activation} | {eta} | {len(found)} | {np.nanmean(times_of):.1f} | {np.nanstd(times_of, ddof=1):.1f} | "
+                   f"{np.nanmin(times_of):.1f} | {np.nanmax(times_of):.1f} |")
+            scales.append(found[0][0])
+            means.append(times_of.mean())
+        if len(scales) > 1:
+            yield f"{activation}: slope of the means in ln(sqrt(D) / eta) {np.polyfit(scales, means, 1)[0]:.2f}"
+
+
+def summary_of_rest():
+    yield "| figure | prior | heads | activation | median loss | least | greatest | at rest | relevant mass |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    cases = {}
+    for row in rows_of("rest"):
+        cases.setdefault((row["figure"], row["prior"], row["heads"], row["activation"]), []).append(row)
+    for key, rows in sorted(cases.items()):
+        losses = sorted(float(row["loss"]) for row in rows)
+        yield (f"| {' | '.join(key)} | {np.median(losses):.4f} | {losses[0]:.4f} | {losses[-1]:.4f} | "
+               f"{sum(row['at_rest'] == '1' for row in rows)} of {len(rows)} | {np.median([float(row['relevant_mass']) for row in rows]):.3f} |")
+
+
+def summary():
+    for name, lines in ("features", summary_of_features), ("times", summary_of_times), ("rest", summary_of_rest):
+        if (DATA / f"heads_{name}.csv").exists():
+            print("\n".join(lines()), end="\n\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("features", "times", "rest"))
+    parser.add_argument("table", choices=("features", "times", "rest", "summary"))
     parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100 and 5 by default")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
-    {"features": lambda: features(given.starts or 20, given.threads),
+    {"summary": summary, "features": lambda: features(given.starts or 20, given.threads),
      "times": lambda: times(given.starts or 100, given.threads),
      "rest": lambda: rest(given.starts or 5, given.threads)}[given.table]()
 
