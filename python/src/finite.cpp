@@ -11,6 +11,7 @@
 #include "widelimit/finite/check_limit.hpp"
 #include "widelimit/finite/empirical_kernel.hpp"
 #include "widelimit/finite/finite_network.hpp"
+#include "widelimit/kernel/laws.hpp"
 
 namespace widelimit::python {
 
@@ -100,6 +101,16 @@ nb::tuple checked(const Network& network, const std::vector<Index>& widths, Inde
   return nb::make_tuple(report.passed(), to_string(report));
 }
 
+/// Whether all laws hold, and the table.
+template <typename Subject>
+nb::tuple laws_of(const Subject& subject, const std::vector<Shape>& shapes, Index channels, Index inputs,
+                  std::uint64_t seed) {
+  const LawOptions options{.shapes = shapes, .channels = channels, .inputs = inputs, .seed = seed};
+  const LawReport report =
+      run_interruptibly([&](const std::stop_token&) { return check_laws(subject, options); });
+  return nb::make_tuple(report.passed(), to_string(report));
+}
+
 }  // namespace
 
 void bind_finite(nb::module_& module) {
@@ -136,6 +147,8 @@ void bind_finite(nb::module_& module) {
       .def("ntk", &ntk, "x1"_a, "x2"_a.none(), "draw"_a = 0,
            "The empirical NTK, averaged over outputs, [n1, n2].");
 
+  module.def("check_laws", &laws_of<Network>, "subject"_a, "shapes"_a, "channels"_a, "inputs"_a, "seed"_a);
+  module.def("check_laws", &laws_of<Layer>, "subject"_a, "shapes"_a, "channels"_a, "inputs"_a, "seed"_a);
   module.def("check_limit", &checked, "network"_a, "widths"_a, "draws"_a, "shapes"_a, "channels"_a, "seed"_a);
 }
 

@@ -19,6 +19,7 @@
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "left_out.hpp"
+#include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
@@ -93,6 +94,13 @@ void bind_options(nb::module_& module) {
            [](ModelOptions& self, double eps) { self.noise = gp::RelativeRegulariser(eps); })
       .def("set_noise_variance",
            [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
+      .def_rw("gram_folder", &ModelOptions::gram_folder, nb::arg().none())
+      .def("set_progress",
+           [](ModelOptions& self, const ProgressFunction& progress) {
+             self.gram.progress = [call = locked(progress)](const GramProgress& now) {
+               call(now.done, now.total);
+             };
+           })
       .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; });
 }
 

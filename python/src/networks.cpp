@@ -8,6 +8,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "kept_layers.hpp"
@@ -39,6 +40,20 @@ std::string shown(const Network& network) {
   return text.str();
 }
 
+/// A layer as a network shows it, without its number: 'dense  weight_variance=2.0  bias_variance=0.0', and below that
+/// what is inside.
+std::string shown_alone(const Layer& layer) {
+  const std::string whole = shown(Network({layer}));
+  const std::size_t start = whole.find("0  ", whole.find('\n'));
+  std::string text;
+  for (std::size_t i = start + 3; i < whole.size(); ++i) {
+    text += whole[i];
+    if (whole[i] == '\n') i = std::min(whole.size() - 1, i + 5);
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 Layer sum_of(const std::vector<std::pair<double, Layers>>& branches) {
   std::vector<layers::Branch> parts;
   for (const auto& [scale, inner] : branches) parts.push_back({scale, inner});
@@ -55,6 +70,31 @@ Layer concat_of(const std::vector<std::pair<double, Layers>>& branches) {
   std::vector<layers::ConcatBranch> parts;
   for (const auto& [share, inner] : branches) parts.push_back({share, inner});
   return layers::concat(std::move(parts));
+}
+
+/// What a value is, for errors.
+std::string value_in_words(nb::handle value) {
+  if (nb::isinstance<Layer>(value)) return "a Layer; put it into brackets, [layer]";
+  if (nb::isinstance<Network>(value)) return "a Network; write network.layers";
+  const std::string type = nb::cast<std::string>(nb::getattr(value.type(), "__name__"));
+  if (type == "function")
+    return "the function " + nb::cast<std::string>(nb::getattr(value, "__name__")) + "; call it";
+  return (std::string("aeiou").find(type[0]) == std::string::npos ? "a " : "an ") + type;
+}
+
+/// Layers that were given to a Network. TypeError that says which one is none.
+KeptLayers layers_in(nb::handle given) {
+  if (nb::isinstance<Layer>(given) || nb::isinstance<Network>(given) || nb::isinstance<nb::str>(given) ||
+      !nb::hasattr(given, "__iter__"))
+    throw nb::type_error(
+        ("Network: layers: expected a list of layers, got " + value_in_words(given)).c_str());
+  const nb::list list{nb::borrow<nb::object>(given)};
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!nb::isinstance<Layer>(list[i]))
+      throw nb::type_error(
+          ("Network: layers[" + std::to_string(i) + "]: expected a Layer, got " + value_in_words(list[i]))
+              .c_str());
+  return nb::cast<KeptLayers>(list);
 }
 
 /// For a pair layer of a user's own; `leaves`: what its channels are.
@@ -76,7 +116,7 @@ void bind_layers(nb::module_& module) {
       .def(
           "__eq__", [](const Layer& left, const Layer& right) { return left == right; }, nb::is_operator(),
           nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__repr__", [](const Layer& layer) { return "<" + shown(Network({layer})) + ">"; });
+      .def("__repr__", [](const Layer& layer) { return shown_alone(layer); });
 
   module.def(
       "layer_from_json", [](const std::string& text) { return layers_from_json(text).at(0); }, "text"_a);
@@ -126,11 +166,13 @@ void bind_network(nb::module_& module) {
       "found when the network is applied (NetworkError).")
       .def(
           "__init__",
-          [](nb::pointer_and_handle<Network> self, KeptLayers given, std::string name) {
+          [](nb::pointer_and_handle<Network> self, const nb::object& layers, std::string name) {
+            KeptLayers given = layers_in(layers);
             new (self.p) Network(std::move(name), std::move(given.layers));
             keep(self.h, given.functions);
           },
-          "layers"_a, "name"_a = "")
+          "layers"_a, "name"_a = "",
+          nb::sig("def __init__(self, layers: collections.abc.Sequence[Layer], name: str = '') -> None"))
       .def_static("from_json", &parse_network, "text"_a,
                   "From the text of a network file (docs/network-format.md). DataError for text that is not "
                   "JSON, NetworkError that names the field that is wrong.")

@@ -104,6 +104,23 @@ def integers(values, name):
         raise TypeError(f"{name}: expected a sequence of integers, got a {type(values).__name__} of something else") from None
 
 
+def check_network(value, order=""):
+    """That something is a Network; order: for errors, the arguments of the function that takes it."""
+    if isinstance(value, _core.Network):
+        return
+    if isinstance(value, _core.Layer):
+        got = "a Layer; write Network([layer])"
+    elif isinstance(value, (list, tuple)) and len(value) == 3 and hasattr(value[2], "network"):
+        got = "a layer of widelimit.stax, whose kernel_fn(x1, x2, get) gives kernels"
+    elif isinstance(value, (list, tuple)):
+        got = f"a {type(value).__name__}; write Network(layers)"
+    elif hasattr(value, "shape"):
+        got = f"a {type(value).__module__}.{type(value).__name__}" + (f"; arguments are {order}" if order else "")
+    else:
+        got = repr(value)
+    raise TypeError(f"network: expected a widelimit.Network, got {got}")
+
+
 def check_callable(name, function):
     """That something can be called."""
     if not callable(function):

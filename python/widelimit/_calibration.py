@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import numbers
+from ._html import table
 
 
 class CalibrationBin(NamedTuple):
@@ -27,6 +28,9 @@ class Calibration(NamedTuple):
 
     bins: Sequence[CalibrationBin]
     expected_error: float
+
+    def _repr_html_(self) -> str:
+        return table(CalibrationBin._fields, self.bins, f"expected error {self.expected_error:.5g}")
 
 
 def probability_scale(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) -> float:

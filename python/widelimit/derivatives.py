@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, check_callable, numbers, type_of_inputs
+from ._arrays import Graphs, Inputs, batch, numbers, type_of_inputs
+from ._progress import Progress, teller
 from .kernels import Gram, _checked_kernels
 
 
 def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nngp: ArrayLike | None = None,
              ntk: ArrayLike | None = None, wanted: str = "both", precision: str | None = None, threads: int = 0,
-             progress: Callable[[int, int], object] | None = None, lengths1: ArrayLike | None = None,
+             progress: Progress = None, lengths1: ArrayLike | None = None,
              lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
              graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
     """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T = gram(network, x1, x2).
@@ -29,8 +30,7 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     of different size gives one array [n, longest..., C] with 0 behind shorter ones. Where a kernel has an infinite slope, as
     ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
     """
-    if progress is not None:
-        check_callable("progress", progress)
+    progress = teller(progress, "pairs")
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     cotangents = (cotangent(nngp, dtype, "nngp"), cotangent(ntk, dtype, "ntk"))
@@ -53,7 +53,7 @@ def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | No
 
 
 def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, direction: Mapping[str, float],
-             kernels: str = "both", threads: int = 0, progress: Callable[[int, int], object] | None = None,
+             kernels: str = "both", threads: int = 0, progress: Progress = None,
              lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None,
              mask2: ArrayLike | None = None, graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Gram:
     """The derivatives of K and T = gram(network, x1, x2) along a direction of the network's numbers.
@@ -67,8 +67,7 @@ def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, di
     or 9 times the cost of gram() and that of probes. ArgumentError for a path that leads to no number or to an integer,
     NumericalError where a kernel has no derivative. Ctrl-C stops it.
     """
-    if progress is not None:
-        check_callable("progress", progress)
+    progress = teller(progress, "pairs")
     sides = _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2)
     return Gram(*_core.gram_jvp(network, *sides, dict(direction), _checked_kernels(kernels), threads, progress))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, integers, is_ragged, numbers, whole
+from ._arrays import Graphs, Inputs, batch, check_network, integers, is_ragged, numbers, whole
 
 
 class FiniteNetwork:
@@ -31,6 +31,7 @@ class FiniteNetwork:
 
     def __init__(self, network: _core.Network, shape: Sequence[int], channels: int, hidden: int = 256, outputs: int = 1,
                  widths: Sequence[int] = (), heads: int = 8, seed: int = 0, threads: int = 0) -> None:
+        check_network(network, "network, shape, channels")
         self._made_of = (network, integers(shape, "shape"), whole(channels, "channels"), whole(hidden, "hidden"),
                          whole(outputs, "outputs"), integers(widths, "widths"), whole(heads, "heads"), whole(seed, "seed"),
                          whole(threads, "threads"))

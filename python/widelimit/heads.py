@@ -17,13 +17,14 @@ neither; Ctrl-C stops them. Equal seeds give the bits that `widelimit heads` giv
 from __future__ import annotations
 
 import math
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import check_callable, numbers, real, whole
+from ._arrays import numbers, real, whole
+from ._progress import Progress, teller
 from ._core import Prior
 
 __all__ = [
@@ -118,7 +119,7 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
          records: int = 200, starts: int = 1, start: HeadParameters | None = None, eta: float = 1,
          stop_gradient: float = 1e-4, leave_saddles: bool = True, stepper: str = "euler", variant: str = "frame", batch_noise: float = 0,
          samples: int = 100_000, fresh_samples: int = 200_000, symmetry: str = "plain", seed: int = 1, threads: int = 0,
-         progress: Callable[[int, int], object] | None = None) -> list[TrainedHeads]:
+         progress: Progress = None) -> list[TrainedHeads]:
     """Gradient flows of the population loss, the limit of online SGD, one from each start: TrainedHeads of each.
 
     tau            last time, a whole number of steps; None: 20,000, with records at growing instead of even times
@@ -180,7 +181,7 @@ def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int
 
 def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, tau: float, *, batch: int | None = None,
         gamma: float = 0.02, eta: float = 1, records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None,
-        seed: int = 1, threads: int = 0, progress: Callable[[int, int], object] | None = None) -> SgdPath:
+        seed: int = 1, threads: int = 0, progress: Progress = None) -> SgdPath:
     """Online SGD with fresh batches in D dimensions, from a random start: an SgdPath.
 
     dimension  D; at least H + F + L of the form 'gram'
@@ -214,7 +215,7 @@ class Comparison(NamedTuple):
 def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, tau: float, *, step: float = 0.1,
             samples: int = 100_000, symmetry: str = "plain", batch: int | None = None, gamma: float = 0.02, eta: float = 1,
             records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None, seed: int = 1, threads: int = 0,
-            progress: Callable[[int, int], object] | None = None) -> Comparison:
+            progress: Progress = None) -> Comparison:
     """An sgd() and the flow from its own start, spikes whitened and batch noise included: a Comparison. `step`, `samples` and
     `symmetry` are of the flow, the rest as of sgd(). ArgumentError where SGD is recorded between the flow's steps."""
     both = _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads,
@@ -236,7 +237,7 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
                          tau: float, *, starts: int = 2, features: bool = False, delta: float | None = None,
                          step: float = 0.1, samples: int = 20_000, symmetry: str = "closed", stop_gradient: float = 0,
                          seed: int = 1, threads: int = 0,
-                         progress: Callable[[int, int], object] | None = None) -> SpecialisationTimes:
+                         progress: Progress = None) -> SpecialisationTimes:
     """When heads of flows from random starts in D dimensions specialise: SpecialisationTimes.
 
     etas      lengths of the heads at the start; for each `starts` flows (seed, seed + 1, ...)
@@ -260,7 +261,7 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
 
 
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
-               progress: Callable[[int, int], object] | None = None) -> Estimate:
+               progress: Progress = None) -> Estimate:
     """The smallest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, p the posterior."""
     return Estimate(*_core.head_bayes_risk(prior, whole(tokens, "tokens"), whole(samples, "samples"), whole(seed, "seed"),
                                            whole(threads, "threads"), _callable(progress)))
@@ -403,9 +404,7 @@ def _closed(symmetry):
 
 
 def _callable(progress):
-    if progress is not None:
-        check_callable("progress", progress)
-    return progress
+    return teller(progress, "steps")
 
 
 def _one_of(value, name, known):

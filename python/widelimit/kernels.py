@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, check_callable, integers, type_of_inputs, whole
+from ._arrays import Graphs, Inputs, batch, check_network, integers, type_of_inputs, whole
+from ._html import matrix_html
+from ._progress import Progress, told
 
 
 class Gram(NamedTuple):
@@ -20,6 +21,9 @@ class Gram(NamedTuple):
     ntk: NDArray[Any] | Any
     nngp_error: NDArray[Any] | None = None
     ntk_error: NDArray[Any] | None = None
+
+    def _repr_html_(self) -> str:
+        return matrix_html(self._asdict())
 
 
 _KERNELS = ("nngp", "ntk", "both")
@@ -32,7 +36,7 @@ def _checked_kernels(kernels):
 
 
 def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: str = "both", precision: str | None = None,
-         threads: int = 0, progress: Callable[[int, int], object] | None = None,
+         threads: int = 0, progress: Progress = None,
          store: str | os.PathLike[str] | None = None, lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None,
          mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
          graphs2: Graphs | None = None) -> Gram:
@@ -44,7 +48,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     kernels    'nngp', 'ntk' or 'both'
     precision  'float' or 'double'; None: float where the inputs are float32, else double
     threads    0: one a core. Results do not depend on it.
-    progress   called with (pairs done, pairs in all)
+    progress   called with (pairs done, pairs in all); True: a bar of tqdm where it is installed, else a line
     store      a folder: tiles are kept in it as they are done (a Zarr group, docs/scale.md), and a call that finds them
                goes on with what is missing. DataError, nothing touched, for a store of another network, of other inputs,
                kernels or precision; what is damaged is computed again, with a RuntimeWarning.
@@ -55,15 +59,14 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     Returns a Gram of matrices [n1, n2], of memory that nothing else uses. Raises NetworkError where the network does not fit such
     inputs, ArgumentError for inputs that are not finite, NumericalError where a result is not; Ctrl-C stops it.
     """
-    if progress is not None:
-        check_callable("progress", progress)
+    check_network(network, "network, x1, x2")
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
-    if store is not None:
-        return Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, progress,
-                                       os.fspath(store)))
-    return Gram(*_core.gram(network, left, right, _checked_kernels(kernels), threads, progress))
+    with told(progress, "pairs") as tell:
+        if store is not None:
+            return Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, tell, os.fspath(store)))
+        return Gram(*_core.gram(network, left, right, _checked_kernels(kernels), threads, tell))
 
 
 def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", precision: str | None = None, threads: int = 0,
@@ -71,6 +74,7 @@ def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", prec
                   graphs: Graphs | None = None) -> Gram:
     """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit.
     Arguments and errors as there."""
+    check_network(network, "network, x")
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
     columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
     return Gram(*(None if column is None else column[:, 0] for column in columns))
@@ -86,6 +90,7 @@ def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None =
 
     Cost: a pair of gram() with all its positions for each pair, and n1 n2 d d' numbers. Raises as gram().
     """
+    check_network(network, "network, x1, x2")
     left = batch(x1, type_of_inputs(precision, x1, x2), "x1", None, mask1, graphs1)
     right = None if x2 is None else batch(x2, type_of_inputs(precision, x1, x2), "x2", None, mask2, graphs2)
     return Gram(*_core.position_covariances(network, left, right, _checked_kernels(kernels), diagonal, threads))
@@ -95,6 +100,7 @@ def position_variances(network: _core.Network, x: Inputs, kernels: str = "both",
                        precision: str | None = None, threads: int = 0, mask: ArrayLike | None = None,
                        graphs: Graphs | None = None) -> Gram:
     """position_covariances() of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
+    check_network(network, "network, x")
     inputs = batch(x, type_of_inputs(precision, x), "x", None, mask, graphs)
     return Gram(*_core.position_variances(network, inputs, _checked_kernels(kernels), diagonal, threads))
 
@@ -106,7 +112,26 @@ def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels
     measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all. NetworkError where
     the network does not fit such inputs.
     """
+    check_network(network, "network, shape, channels")
     return _core.explain(network, integers(shape, "shape"), channels, _checked_kernels(kernels), precision, measure_seconds)
+
+
+def check_laws(subject: _core.Layer | _core.Network, shapes: Sequence[Sequence[int]] = ((), (5,), (3, 2), (2, 3, 2)),
+               channels: int = 3, inputs: int = 4, seed: int = 0) -> tuple[bool, str]:
+    """Whether a layer, or a network, obeys the laws that every one must: exchanged inputs transpose kernels, which are
+    positive semidefinite; what is not needed changes nothing, nor do tiles and threads, bit for bit; the covariance of an
+    input with itself is its variances; float agrees with double; results are finite, with an input of zeros too; adjoints
+    are derivatives. Returns (passed, table).
+
+    shapes    of inputs to try, those left out that the layer cannot take; keep them small
+    channels  of the inputs; inputs: how many random ones, at least 2; a duplicate, a constant and zeros are added
+
+    NetworkError where no shape fits, ArgumentError for numbers out of range. Takes milliseconds to seconds.
+    """
+    if not isinstance(subject, (_core.Layer, _core.Network)):
+        raise TypeError(f"check_laws: expected a Layer or a Network, got {subject!r}")
+    return _core.check_laws(subject, [integers(shape, "shapes") for shape in shapes], whole(channels, "channels"),
+                            whole(inputs, "inputs"), whole(seed, "seed"))
 
 
 def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), draws: int = 64,
@@ -122,5 +147,6 @@ def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), 
     mean squared distance falls like 1 / width. ArgumentError for numbers out of range, NetworkError where no shape fits or
     a layer has no finite counterpart. Takes seconds to minutes.
     """
+    check_network(network, "network, widths")
     return _core.check_limit(network, integers(widths, "widths"), whole(draws, "draws"),
                              [integers(shape, "shapes") for shape in shapes], whole(channels, "channels"), whole(seed, "seed"))

@@ -6,17 +6,21 @@ import os
 import pathlib
 import tempfile
 import warnings
-from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, is_ragged, numbers, real, type_of_inputs, whole
+from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
 from ._core import Network, Preprocessing
+from ._html import matrix_html, network_html, rows_html, table
+from ._progress import Progress, told
 
 Numbers = NDArray[np.float64]
 _Folder = Union[str, "os.PathLike[str]"]
+# (x, y), or a dictionary with 'x' and 'y' and what of 'lengths', 'mask' and 'graphs' belongs to x.
+Validation = Union[Tuple[Inputs, ArrayLike], Dict[str, Any]]
 
 
 class Prediction(NamedTuple):
@@ -28,6 +32,10 @@ class Prediction(NamedTuple):
     noise_variance: Numbers
     class_probabilities: Numbers | Any
 
+    def _repr_html_(self) -> str:
+        found = {"mean": self.mean, "standard deviation": self.standard_deviation, "probability": self.class_probabilities}
+        return rows_html({name: array for name, array in found.items() if array is not None and np.size(array)})
+
 
 class JointPrediction(NamedTuple):
     """Mean [n, outputs] and covariance [n, n, outputs] of the function at several inputs together. Classes share one
@@ -35,6 +43,9 @@ class JointPrediction(NamedTuple):
 
     mean: Numbers
     covariance: Numbers
+
+    def _repr_html_(self) -> str:
+        return rows_html({"mean": self.mean}) + matrix_html({"covariance": np.mean(self.covariance, -1)})
 
 
 class LeaveOneOut(NamedTuple):
@@ -47,6 +58,11 @@ class LeaveOneOut(NamedTuple):
     negative_log_predictive_density: float
     mean_squared_error: float
 
+    def _repr_html_(self) -> str:
+        facts = table(["mean squared error", "negative log density"],
+                      [[self.mean_squared_error, self.negative_log_predictive_density]])
+        return facts + rows_html({"residual": self.residuals, "variance": self.variances})
+
 
 class Selection(NamedTuple):
     """The regulariser that was chosen, the value below which the kernel's rounding errors would be followed, and how
@@ -57,9 +73,15 @@ class Selection(NamedTuple):
     noise_floor: float
     scores: Sequence[dict[str, Any]]
 
+    def _repr_html_(self) -> str:
+        names = [name for name in self.scores[0] if name != "above_noise"] if self.scores else []
+        rows = [[*(row[name] for name in names), "chosen" if row["regulariser"] == self.best else
+                 "" if row["above_noise"] else "below the rounding errors of the kernel"] for row in self.scores]
+        return table([*names, ""], rows)
+
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-             preprocessing, threads, targets_as_they_are=False):
+             preprocessing, threads, targets_as_they_are=False, gram_folder=None):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
@@ -78,6 +100,7 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.class_names = [str(name) for name in class_names]
     options.preprocessing = preprocessing
     options.targets_as_they_are = targets_as_they_are
+    options.gram_folder = None if gram_folder is None else os.fspath(gram_folder)
     options.set_threads(threads)
     return options
 
@@ -125,6 +148,20 @@ class _Classes:
         return np.eye(len(self.labels))[places] - 1 / len(self.labels)
 
 
+def _held_out(validation, inputs, targets):
+    """(x, y) of validation data, as the compiled half takes them: given as (x, y), or as a dictionary."""
+    if validation is None:
+        return None, None
+    given = validation if isinstance(validation, dict) else None
+    if given is None and isinstance(validation, (tuple, list)) and len(validation) == 2:
+        given = dict(zip(("x", "y"), validation))
+    if given is None or not {"x", "y"} <= set(given) <= {"x", "y", "lengths", "mask", "graphs"}:
+        raise TypeError("validation: expected (x, y), or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs' as "
+                        f"those of x, got {list(given) if given is not None else type(validation).__name__}")
+    others = {name: value for name, value in given.items() if name not in ("x", "y")}
+    return inputs.batch(given["x"], "validation", **others), targets(given["y"], "validation")
+
+
 def _targets(y, name):
     y = numbers(y, name=name)
     return y if y.ndim == 2 else y.reshape(len(y), -1)
@@ -166,21 +203,24 @@ def _only(selections, remedy):
 class Model:
     """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
 
-    def __init__(self, model: _core.Model, network: Network | None = None) -> None:
+    def __init__(self, model: _core.Model, network: Network | None = None, labels: Any = None) -> None:
         self._model = model
+        self._labels = labels  # Those that classes were made of; None where only their names are known.
         # The one that was given holds the functions of its layers.
         self._network = model.network if network is None else network
 
     @classmethod
-    def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
+    def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
             noise_variance: float | None = None, grid: Iterable[float] | None = None, criterion: str = "loo",
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
-            targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None) -> Model:
+            targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
+            gram_folder: _Folder | None = None, progress: Progress = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
-        validation     (x, y) for criteria that need them
+        validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
+                       of these inputs; y are labels where those of the training are
         labels         True: y are classes, any integers or texts; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
@@ -195,13 +235,19 @@ class Model:
         preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and applied to what is
                        predicted as well
         precision      as in gram()
+        lengths, mask, graphs   of x, as in gram()
+        gram_folder    Gram matrices are kept in it and looked for, so that another fit of this network to these inputs does
+                       not compute them again
+        progress       called with (pairs done, pairs in all) of the Gram matrices; True: a bar of tqdm, or a line
 
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError where no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
+        check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads, targets_as_they_are)
+                           inputs.preprocessing, threads, targets_as_they_are, gram_folder)
+        classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
             classes = _Classes(y, class_names)
@@ -209,21 +255,31 @@ class Model:
             targets = classes.targets
         else:
             targets = _targets
-        held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
-                                                        targets(validation[1], "validation"))
-        return cls(_core.Model.fit(network, train, targets(y, "y"), *held, options), network)
+        held = _held_out(validation, inputs, targets)
+        with told(progress, "pairs") as tell:
+            if tell is not None:
+                options.set_progress(tell)
+            model = _core.Model.fit(network, train, targets(y, "y"), *held, options)
+        return cls(model, network, None if classes is None else classes.labels)
 
     @staticmethod
-    def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
+    def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
                kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo", flip: bool = False,
-               preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0) -> Selection:
+               preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
+               labels: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+               graphs: Graphs | None = None, gram_folder: _Folder | None = None) -> Selection:
         """How the regularisers of the grid do with this network, and the best: a Selection, for searches. Arguments, errors
         and cost as of fit(), without the factorisation."""
+        check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
-        options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads)
-        held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
-                                                        _targets(validation[1], "validation"))
-        found = _core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options)
+        options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
+                           gram_folder=gram_folder)
+        targets = _targets
+        if labels:
+            classes = _Classes(y, ())
+            options.class_names, targets = classes.names, classes.targets
+        found = _core.Model.select(network, inputs.batch(x, "x", lengths, mask, graphs), targets(y, "y"),
+                                   *_held_out(validation, inputs, targets), options)
         return _only(tuple(Selection(*each) for each in found), "Model.select: give the columns of y one by one")
 
     @classmethod
@@ -242,7 +298,7 @@ class Model:
             place = pathlib.Path(folder) / "model"
             self.save(place)
             files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*") if file.is_file()}
-        return _of_files, (files,)
+        return _of_files, (files, self._labels)
 
     def _batch(self, x, lengths, mask, graphs):
         new = _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
@@ -284,6 +340,39 @@ class Model:
         errors as of samples()."""
         return self._model.prior_samples(self._batch(x, lengths, mask, graphs), whole(count, "count"), whole(seed, "seed"), threads)
 
+    def score(self, x: Inputs, y: ArrayLike, *, threads: int = 0, lengths: ArrayLike | None = None,
+              mask: ArrayLike | None = None, graphs: Graphs | None = None) -> float:
+        """How good predictions are, as scikit-learn has it: of classes the share that is right, y being labels as in fit() (of
+        a model that was loaded, names of classes, or their numbers from 0); of numbers R^2, 1 less the mean squared error over
+        the variance of y, averaged over outputs. ValueError for labels that there are not, and targets that do not differ."""
+        predicted = self.mean(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs)
+        if self.class_names:
+            places = (predicted[:, 0] > 0).astype(int) if predicted.shape[1] == 1 else predicted.argmax(1)
+            true = self._places_of(y)
+            if len(true) != len(places):
+                raise ValueError(f"score: y: expected {len(places)} labels, one an input, got {len(true)}")
+            return float((places == true).mean())
+        targets = _targets(y, "y")
+        if targets.shape != predicted.shape:
+            raise ValueError(f"score: y: expected targets {predicted.shape}, got {targets.shape}")
+        spread = ((targets - targets.mean(0))**2).sum(0)
+        if not (spread > 0).all():
+            raise ValueError("score: y: expected targets that differ in every output; R^2 is a ratio to their variance")
+        return float((1 - ((targets - predicted)**2).sum(0) / spread).mean())
+
+    def _places_of(self, y):
+        """Numbers of the classes of labels."""
+        y = _Classes._checked(y, "y")
+        known = self._labels
+        if known is None:
+            known = np.array(self.class_names) if y.dtype.kind == "U" else np.arange(len(self.class_names))
+        order = np.argsort(known)
+        places = order[np.searchsorted(known, y, sorter=order).clip(max=len(known) - 1)]
+        unknown = np.flatnonzero(known[places] != y)
+        if unknown.size:
+            raise ValueError(f"score: y: label {y[unknown[0]]!s} is none of the model's, {known.tolist()[:20]}")
+        return places
+
     def leave_one_out(self) -> LeaveOneOut:
         """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
         return self._model.leave_one_out()
@@ -291,7 +380,7 @@ class Model:
     def with_amplitude(self, amplitude: float) -> Model:
         """The same with another factor on the kernel: the same means, other variances. ArgumentError unless it is positive
         and finite."""
-        return Model(self._model.with_amplitude(amplitude), self._network)
+        return Model(self._model.with_amplitude(amplitude), self._network, self._labels)
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -370,17 +459,30 @@ class Model:
         """Training inputs."""
         return self._model.train_size
 
+    def _repr_html_(self) -> str:
+        facts = {"kind": self.kind, "training inputs": len(self), "outputs": self.outputs,
+                 "amplitude": ", ".join(f"{a:.5g}" for a in self.amplitude[:10]),
+                 "noise variance": ", ".join(f"{v:.5g}" for v in self.noise_variance[:10])}
+        if self.class_names:
+            facts["classes"] = ", ".join(self.class_names[:20])
+        if self.preprocessing.kind != "none":
+            facts["preprocessing"] = self.preprocessing.kind
+        chosen = "".join(found._repr_html_() for found in self.selections[:4])
+        return table(["", ""], facts.items()) + network_html(self.network) + chosen
+
     def __repr__(self) -> str:
         return f"<{self.kind} model of {self.network!r}, {len(self)} training inputs>"
 
 
-def _of_files(files):
+def _of_files(files, labels=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             file = pathlib.Path(folder) / "model" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        return Model.load(pathlib.Path(folder) / "model")
+        model = Model.load(pathlib.Path(folder) / "model")
+        model._labels = labels
+        return model
 
 
 class Trial(NamedTuple):

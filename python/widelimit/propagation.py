@@ -18,13 +18,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, Callable, NamedTuple, Sequence, overload
+from typing import Any, NamedTuple, Sequence, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import check_callable, numbers, real, whole
+from ._arrays import numbers, real, whole
+from ._progress import Progress, teller
 
 __all__ = [
     "BlockExponents", "BlockMap", "CriticalInitialisation", "CriticalLines", "Curve", "Estimate", "Exponents", "FixedPoint", "LayerGradients",
@@ -288,7 +289,7 @@ class PhaseDiagram(NamedTuple):
 def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", np.linspace(0.01, 0.95, 100)),
                   y: tuple[str, ArrayLike] = ("sigma_w", np.linspace(0.2, 4, 100)), depth: float = 16,
                   causal: bool = False, one_block: bool = False, threads: int = 0,
-                  progress: Callable[[int, int], object] | None = None) -> PhaseDiagram:
+                  progress: Progress = None) -> PhaseDiagram:
     """A PhaseDiagram over two parameters.
 
     x, y       (name, values): 'alpha' (both strengths), 'alpha_A', 'alpha_M', 'sigma_w', 'sigma_out', 'sigma_A', 'tokens',
@@ -391,7 +392,7 @@ class MeasuredGradient(NamedTuple):
 
 def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False,
                         width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
-                        progress: Callable[[int, int], object] | None = None) -> SimulatedTrajectory:
+                        progress: Progress = None) -> SimulatedTrajectory:
     """trajectory() in random transformers of finite width, from Gaussian tokens of norm q0 and cosine c0 in [0, 1]: a
     SimulatedTrajectory.
 
@@ -407,7 +408,7 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
 
 def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 1, c0: float = 0, causal: bool = False,
                      width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
-                     progress: Callable[[int, int], object] | None = None) -> list[TokenSamples]:
+                     progress: Progress = None) -> list[TokenSamples]:
     """TokenSamples behind each of these numbers of blocks (0: the start), for histograms; the rest as of
     simulate_trajectory()."""
     return [TokenSamples(*samples) for samples in _core.simulate_samples(
@@ -417,7 +418,7 @@ def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 
 
 def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
                    networks: int = 32, seed: int = 0, threads: int = 0,
-                   progress: Callable[[int, int], object] | None = None) -> Estimate:
+                   progress: Progress = None) -> Estimate:
     """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point) and cosine c0: an Estimate beside
     exponents().lambda_a_log. The rest as of simulate_trajectory()."""
     return Estimate(*_core.simulate_angle(_made(parameters), None if q0 is None else real(q0, "q0"), real(c0, "c0"),
@@ -426,7 +427,7 @@ def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 
 
 def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None = None, c0: float = 0, causal: bool = False,
                       width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
-                      progress: Callable[[int, int], object] | None = None) -> MeasuredGradient:
+                      progress: Progress = None) -> MeasuredGradient:
     """The MeasuredGradient beside exponents().lambda_g, from equal tokens at the fixed point or, with q0, from Gaussian ones
     of norm q0 and cosine c0. The rest as of simulate_trajectory(); gradients cost twice as much again."""
     if q0 is None and c0 != 0:
@@ -439,7 +440,7 @@ def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None 
 
 def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_inside: float = 0.75, p_across: float = 0.5,
                     causal: bool = False, width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
-                    progress: Callable[[int, int], object] | None = None) -> tuple[Numbers, Numbers]:
+                    progress: Progress = None) -> tuple[Numbers, Numbers]:
     """Two halves of tokens, with products p_inside within and p_across between them (0 <= p_across <= p_inside <= q0),
     become alike: products inside over products across behind each block, and standard errors, both [depth + 1]. The rest as
     of simulate_trajectory()."""
@@ -485,7 +486,7 @@ def _propagated(found):
 
 
 def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
-              progress: Callable[[int, int], object] | None = None) -> Propagated:
+              progress: Progress = None) -> Propagated:
     """A block of any layers, repeated: Gram matrices of tokens by the kernel recursion, and gradients by that of tangent
     kernels. A Propagated.
 
@@ -518,7 +519,7 @@ class BlockExponents(NamedTuple):
 
 
 def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_norm: float | None = None, threads: int = 0,
-                    progress: Callable[[int, int], object] | None = None) -> BlockExponents:
+                    progress: Progress = None) -> BlockExponents:
     """The BlockExponents of a repeated block, n >= 2 tokens, from start_norm, or (None) from the norm that it leaves as it
     is, or from 1 where there is none. Errors as of propagate(); cost twice that."""
     found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
@@ -543,7 +544,7 @@ class LayerGradients(NamedTuple):
 
 
 def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
-                    progress: Callable[[int, int], object] | None = None) -> list[LayerGradients]:
+                    progress: Progress = None) -> list[LayerGradients]:
     """What the parameters of every layer of the block see of a random gradient behind all blocks: LayerGradients of each.
     Arguments and errors as of propagate(); cost depth / 2 times that for each, of attention three times that."""
     return [LayerGradients(*layer) for layer in _core.layer_gradients(
@@ -559,7 +560,7 @@ class SampledBlock(NamedTuple):
 
 def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width: int = 128, networks: int = 32, heads: int = 8,
                  seed: int = 0, threads: int = 0,
-                 progress: Callable[[int, int], object] | None = None) -> SampledBlock:
+                 progress: Progress = None) -> SampledBlock:
     """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
     with Gaussian tokens of Gram matrix `start` [n, n] in front of `depth` blocks. Equal seeds give equal bits. Errors as of
     propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
@@ -676,9 +677,7 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
 
 
 def _callable(progress):
-    if progress is not None:
-        check_callable("progress", progress)
-    return progress
+    return teller(progress, "steps")
 
 
 def _one_of(value, name, known):

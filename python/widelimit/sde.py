@@ -15,13 +15,14 @@ over width. Networks are those of the paper, shaped or not. Mathematics: docs/th
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import check_callable, integers, numbers, real, whole
+from ._arrays import integers, numbers, real, whole
+from ._progress import Progress, teller
 
 __all__ = [
     "Coefficients", "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network",
@@ -341,11 +342,10 @@ class GradientNorms(NamedTuple):
 
 
 def gradients(network: Network, v0: ArrayLike, depth: int, *, networks: int = 32, seed: int = 0, threads: int = 0,
-              progress: Callable[[int, int], object] | None = None) -> GradientNorms:
+              progress: Progress = None) -> GradientNorms:
     """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, run forwards and backwards. Progress, called
     with (networks done, networks in all). Cost of a network: m^2 n depth, up to m = n / 2."""
-    if progress is not None:
-        check_callable("progress", progress)
+    progress = teller(progress, "networks")
     tokens, parameters = _core.sde_gradients(_network(network), numbers(v0, name="v0"), whole(depth, "depth"),
                                              whole(networks, "networks"), whole(seed, "seed"), whole(threads, "threads"),
                                              progress)

@@ -57,6 +57,7 @@ def test_a_changed_kernel_is_that_of_other_weights(random):
     expected = stax.serial(stax.Dense(4, 1.5, 0.3), BEHIND_VECTORS)[2](x, None, "nngp")
     np.testing.assert_allclose(BEHIND_VECTORS[2](0.3 + 1.5 * front, get="nngp"), expected, rtol=1e-12)
     np.testing.assert_array_equal((front / 2).cov1, front.cov1 / 4)
+    np.testing.assert_array_equal((np.float64(1.5) * front).ntk, (front * 1.5).ntk)
     assert (-front) is front and (front - 2).nngp[0, 0] == front.nngp[0, 0] + 4
 
 
@@ -80,6 +81,8 @@ def test_one_batch_counts_as_one_for_dropout(random):
     x = random.normal(size=(3, 4))
     kernel, behind = VECTORS[2](x).replace(), stax.serial(stax.Relu(), stax.Dropout(0.5), stax.Dense(1))
     check_same(behind[2](kernel), stax.serial(VECTORS, behind)[2](x))
+    with pytest.raises(ValueError, match="Kernel: expected symmetric kernels with the variances on the diagonal"):
+        behind[2](kernel.replace(nngp=kernel.nngp + np.triu(np.ones((3, 3)), 1)))
 
 
 def test_masks_of_a_kernel_made_by_hand(random):

@@ -1,5 +1,9 @@
 """Models: fit, predict, sample, save, load, search."""
 
+import pickle
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -192,3 +196,149 @@ def test_inputs_of_another_scale_are_a_warning(random):
     model = Model.fit(network(), x, y, noise_variance=0.1)
     with pytest.warns(UserWarning, match="x: the numbers of the inputs run from .* those of the training inputs from"):
         model.predict(255 * test)
+
+
+def test_scores_are_those_of_scikit_learn(random):
+    x, y, test = problem(random)
+    model = Model.fit(network(), x, y)
+    truth = np.stack([np.sin(test[:, 0]), test[:, 1] * test[:, 2]], axis=1)
+    predicted = model.mean(test)
+    ratios = 1 - ((truth - predicted)**2).sum(0) / ((truth - truth.mean(0))**2).sum(0)
+    assert model.score(test, truth) == pytest.approx(ratios.mean())
+    words = np.array(["no", "yes"])[(x[:, 0] > 0).astype(int)]
+    classes = Model.fit(network(), x, words, labels=True)
+    right = np.array(["no", "yes"])[(classes.mean(test)[:, 0] > 0).astype(int)] == np.array(["no", "yes", "no", "no", "yes"])
+    assert classes.score(test, ["no", "yes", "no", "no", "yes"]) == pytest.approx(right.mean())
+    numbers = Model.fit(network(), x, np.arange(12) % 3 * 10, labels=True)
+    expected = (numbers.mean(x).argmax(1) == np.arange(12) % 3).mean()
+    for other in (numbers, pickle.loads(pickle.dumps(numbers))):
+        assert other.score(x, np.arange(12) % 3 * 10) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"score: y: label 5 is none of the model's, \[0, 10, 20\]"):
+        numbers.score(x[:1], [5])
+    with pytest.raises(ValueError, match=r"score: y: expected targets \(5, 2\), got \(5, 1\)"):
+        model.score(test, truth[:, :1])
+    with pytest.raises(ValueError, match="score: y: expected targets that differ in every output"):
+        model.score(test, np.ones((5, 2)))
+
+
+def test_a_model_that_was_loaded_knows_the_names_of_classes(random, tmp_path):
+    x = random.normal(size=(12, 3))
+    words = np.array(["b", "a", "c"] * 4)
+    model = Model.fit(network(), x, words, labels=True)
+    model.save(tmp_path / "model")
+    assert Model.load(tmp_path / "model").score(x, words) == model.score(x, words)
+
+
+def test_validation_data_may_have_labels_lengths_masks_and_graphs(random):
+    sequences = widelimit.Network([layers.conv([3], weight_variance=2), layers.relu(), layers.global_average_pool(),
+                                   layers.dense()])
+    x, other = random.normal(size=(12, 6, 2)), random.normal(size=(5, 6, 2))
+    labels, others = np.array(["a", "b"] * 6), np.array(["b", "a", "a", "b", "a"])
+    lengths, short = 3 + np.arange(12) % 4, np.array([3, 6, 4, 5, 6])
+    model = Model.fit(sequences, x, labels, labels=True, criterion="accuracy", grid=[0.01, 1.0], lengths=lengths,
+                      validation={"x": other, "y": others, "lengths": short})
+    rows = {row["regulariser"]: row["accuracy"] for row in model.selection.scores}
+    for regulariser, accuracy in rows.items():
+        fixed = Model.fit(sequences, x, labels, labels=True, regulariser=regulariser, lengths=lengths)
+        assert fixed.score(other, others, lengths=short) == pytest.approx(accuracy)
+    chosen = Model.select(sequences, x, labels, labels=True, criterion="accuracy", grid=[0.01, 1.0], lengths=lengths,
+                          validation={"x": other, "y": others, "lengths": short})
+    assert [row["accuracy"] for row in chosen.scores] == list(rows.values())
+
+    mask, hidden = np.ones((12, 6), bool), np.ones((5, 6), bool)
+    mask[::2, 1] = hidden[1:, 4] = False
+    masked = Model.fit(sequences, x, labels, labels=True, criterion="nlpd", grid=[0.01, 1.0], mask=mask,
+                       validation={"x": other, "y": others, "mask": hidden})
+    alone = Model.fit(sequences, x, labels, labels=True, criterion="nlpd", grid=[0.01, 1.0], mask=mask, validation=(other, others))
+    assert masked.selection.scores[0]["nlpd"] != alone.selection.scores[0]["nlpd"]
+
+    graphs = widelimit.Network([layers.dense(), layers.relu(), layers.aggregate(), layers.global_sum_pool(), layers.dense()])
+    edges, more = (random.integers(0, 2, size=(n, 6, 6)) for n in (12, 5))
+    model = Model.fit(graphs, x, labels, labels=True, criterion="accuracy", grid=[0.1, 1.0], graphs=list(edges),
+                      validation={"x": other, "y": others, "graphs": list(more)})
+    best = model.selection.best
+    assert model.score(other, others, graphs=list(more)) == pytest.approx(
+        {row["regulariser"]: row["accuracy"] for row in model.selection.scores}[best])
+    for wrong in (x, {"x": x}, {"x": x, "y": labels, "length": 3}, (x, labels, lengths)):
+        with pytest.raises(TypeError, match=r"validation: expected \(x, y\), or a dictionary"):
+            Model.fit(sequences, x, labels, labels=True, validation=wrong)
+
+
+def test_gram_matrices_are_kept_in_a_folder(random, tmp_path):
+    x, y, test = problem(random)
+    told = []
+    first = Model.fit(network(), x, y, gram_folder=tmp_path / "grams", progress=lambda done, total: told.append((done, total)))
+    assert told and told[-1][0] == told[-1][1] and any((tmp_path / "grams").rglob("*.npy"))
+    told.clear()
+    second = Model.fit(network(), x, y, gram_folder=tmp_path / "grams", progress=lambda done, total: told.append((done, total)))
+    assert not told
+    np.testing.assert_array_equal(second.mean(test), first.mean(test))
+    sequences = widelimit.Network([layers.conv([3]), layers.relu(), layers.flatten(), layers.dense()])
+    flipped = Model.fit(sequences, x.reshape(12, 3, 1), y, flip=True, gram_folder=tmp_path / "flips")
+    assert flipped.flips and any((tmp_path / "flips").rglob("*.npy"))
+
+
+def test_progress_is_a_bar_or_a_line(random, capsys, monkeypatch):
+    x, y, _ = problem(random)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    expected = widelimit.gram(network(), x).ntk
+    np.testing.assert_array_equal(widelimit.gram(network(), x, progress=True).ntk, expected)
+    assert capsys.readouterr().err.endswith("s   \n")
+    Model.fit(network(), x, y, progress=True)
+    assert "pairs: " in capsys.readouterr().err
+
+    class Bar:
+        bars = []
+
+        def __init__(self, desc, total):
+            self.n, self.total, self.closed = 0, total, False
+            self.bars.append(self)
+
+        def update(self, more):
+            self.n += more
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(auto=sys.modules["tqdm.auto"]))
+    widelimit.gram(network(), x, progress=True)
+    (bar,) = Bar.bars
+    assert bar.closed and bar.n == bar.total > 0
+    widelimit.gram(network(), x, progress=False)
+    assert len(Bar.bars) == 1
+    with pytest.raises(TypeError, match="progress: expected a function"):
+        Model.fit(network(), x, y, progress=3)
+
+
+def test_notebooks_show_networks_models_and_results(random):
+    x, y, test = problem(random)
+    branched = widelimit.Network([layers.dense(2), layers.sum([], (0.5, [layers.relu(), layers.dense()])),
+                                  layers.repeat(2, [layers.relu(), layers.dense()])], name="a <name>")
+    text = branched._repr_html_()
+    assert "a &lt;name&gt;" in text and "scale 0.5" in text and "times 2" in text and text.count("relu") == 2 and "skip" in text
+    own = widelimit.Network([layers.dense(), layers.elementwise(np.tanh)])
+    assert "<pre>" in own._repr_html_() and "relu" in layers.relu()._repr_html_()
+    model = Model.fit(network(), x, (x[:, 0] > 0).astype(int), labels=True, class_names=("low", "high"))
+    shown = model._repr_html_()
+    assert "low, high" in shown and "weight_variance 2.0" in shown and "chosen" in shown
+    prediction = model.predict(np.concatenate([test] * 3))
+    assert prediction._repr_html_().count("<tr>") == 11 and "15 rows, 10 of them shown" in prediction._repr_html_()
+    gram = widelimit.gram(network(), x)
+    assert gram._repr_html_().count("<rect") == 2 * 144 and "12 x 12" in gram._repr_html_()
+    assert "residual" in model.leave_one_out()._repr_html_() and "covariance" in model.predict_jointly(test)._repr_html_()
+    assert "expected error" in widelimit.calibration(prediction.class_probabilities, [0, 1, 0] * 5)._repr_html_()
+
+
+def test_a_layer_shows_itself_as_in_a_network():
+    assert repr(layers.dense(2)) == "dense  weight_variance=2.0  bias_variance=0.0"
+    shown = repr(layers.sum([], [layers.relu(), layers.dense()])).splitlines()
+    assert shown[0] == "sum" and shown[1].startswith("branch") and shown[3].strip().startswith("0  relu")
+
+
+def test_prior_and_posterior_of_one_seed_are_independent(random):
+    x, y, test = problem(random)
+    model = Model.fit(network(), x, y[:, :1], regulariser=1e8, amplitude=1.0)
+    prior, posterior = model.prior_samples(test, 400, seed=3)[:, 0, 0], model.samples(test, 400, seed=3)[:, 0, 0]
+    assert abs(np.corrcoef(prior, posterior)[0, 1]) < 0.2

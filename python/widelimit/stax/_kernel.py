@@ -54,6 +54,8 @@ class Kernel:
     # What it was made of, for kernel_fn(kernel).
     origin: Any = field(default=None, repr=False, compare=False)
 
+    __array_ufunc__ = None  # NumPy's numbers times a kernel are the kernel's affair.
+
     def replace(self, **changes: Any) -> Kernel:
         """The kernel with other fields."""
         return replace(self, **{"origin": None, **changes})

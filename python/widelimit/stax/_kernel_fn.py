@@ -211,6 +211,9 @@ class KernelFunction:
         if given.is_diagonal and self._needs is not None and self._needs.before == NO:
             raise ValueError("Kernel: diagonal_spatial: expected one with the covariances of all pairs of positions: pools, "
                              "attention and other layers mix them")
+        if given.x1_is_x2 and not given.is_one and _draws(self.module):
+            raise ValueError("Kernel: expected symmetric kernels with the variances on the diagonal, as x1_is_x2 says that they "
+                             "are of one batch, and the network has Dropout")
         if options["diagonal_batch"] is False and kernel.diagonal_batch:
             raise ValueError("diagonal_batch=False: expected a Kernel with diagonal_batch=False")
         patterns = (None, None) if options["pattern"] is None else options["pattern"]
@@ -332,6 +335,10 @@ def _warn_of(others):
         _IGNORED.add(name)
         warnings.warn(f"kernel_fn: {name}: there is no such argument, and it is ignored, as in neural-tangents", UserWarning,
                       stacklevel=3)
+
+
+def _draws(module):
+    return module.draws or any(map(_draws, module.parts()))
 
 
 def _needs_pairs(module):

@@ -1,0 +1,139 @@
+"""Functions of layers: one for every kind of network files, and wrong calls in the words of Python."""
+
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+
+import widelimit
+from widelimit import layers
+
+# Kinds with branches or layers inside are made of lists of these.
+MADE_OF_LAYERS = {"sum", "product", "concat", "repeat"}
+ARGUMENTS = {"conv": ([3],), "local_conv": ([3],), "conv_transpose": ([3],), "ab_relu": (0.1, 1), "leaky_relu": (0.2,),
+             "monomial": (2,), "rectified_monomial": (2,), "hermite": (3,), "polynomial": ([0, 1, 0.5],), "slice": ([1],),
+             "index": (0, 1), "image_resize": ([4],), "positions_map": (np.eye(3),), "average_pool": ([2],), "sum_pool": ([2],),
+             "dropout": (0.5,)}
+
+
+def kinds():
+    with pytest.raises(widelimit.NetworkError) as found:
+        layers.from_fields("no_such_kind")
+    return re.search("known are (.*)", str(found.value))[1].split(", ")
+
+
+def test_there_is_a_function_for_every_kind():
+    found = kinds()
+    assert len(found) > 45 and {"dense", "softplus", "positions_map"} <= set(found)
+    for kind in found:
+        function = getattr(layers, kind)
+        assert kind in layers.__all__ and len(function.__doc__) > 10
+        if kind not in MADE_OF_LAYERS:
+            assert function(*ARGUMENTS.get(kind, ())).kind == kind
+
+
+@pytest.mark.parametrize("kind", sorted(set(kinds()) - MADE_OF_LAYERS))
+def test_arguments_are_the_fields_of_files(kind):
+    """A field that there is not is an unknown one; one of another kind of value is not."""
+    names = list(inspect.signature(getattr(layers, kind)).parameters)
+    layer = getattr(layers, kind)(*ARGUMENTS.get(kind, ()))
+    written = json.loads(widelimit.Network([layer]).to_json())["layers"][0]
+    assert set(written) - {"layer", "frequencies"} <= set(names)
+    for name in names:
+        with pytest.raises(widelimit.NetworkError) as error:
+            layers.from_fields(kind, **{name: {"neither": "this"}})
+        assert "unknown field" not in str(error.value) or "neither" in str(error.value), name
+
+
+def test_closed_forms_of_the_help(random):
+    """Formulas of the docstrings, at a pair of positions."""
+    x = random.normal(size=(2, 3))
+    front = widelimit.gram(widelimit.Network([layers.dense(1.3, 0.2)]), x)
+    (p, k), (_, q) = front.nngp
+    t = front.ntk[0, 1]
+    angle = np.arccos(k / np.sqrt(p * q))
+    root = np.sqrt((1 + 2 * p) * (1 + 2 * q))
+    a, b = -0.3, 0.8
+    width, slope = (b - a)**2 / (2 * np.pi), (a**2 + b**2) / 2 - (b - a)**2 / (2 * np.pi) * angle
+    decay, both = np.exp(-4 * (p + q) / 2) / 2, (np.exp(4 * k), np.cos(1.4) * np.exp(-4 * k))
+    for layer, nngp, ntk in (
+            (layers.relu(), np.sqrt(p * q) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi),
+             t * (np.pi - angle) / (2 * np.pi)),
+            (layers.ab_relu(a, b), width * np.sqrt(p * q) * np.sin(angle) + slope * k, t * slope),
+            (layers.sign(), 2 / np.pi * np.arcsin(k / np.sqrt(p * q)), 0),
+            (layers.erf(), 2 / np.pi * np.arcsin(2 * k / root), 4 / np.pi * t / np.sqrt(root**2 - 4 * k**2)),
+            (layers.sin(1, 2, 0.7), decay * (both[0] - both[1]), None),
+            (layers.cos(1, 2, 0.7), decay * (both[0] + both[1]), None),
+            (layers.rbf(0.4), np.exp(-0.4 * (p + q - 2 * k)), None),
+            (layers.exp(0.5, 0.6), 0.25 * np.exp(0.36 * (p + q + 2 * k) / 2),
+             t * 0.36 * 0.25 * np.exp(0.36 * (p + q + 2 * k) / 2)),
+            (layers.gaussian(1.5, -0.4), 2.25 / np.sqrt((1 + 0.8 * p) * (1 + 0.8 * q) - 0.64 * k**2), None),
+            (layers.exp_normalized(0.7, -1), np.sqrt(p * q) * np.exp(0.7 * (k / np.sqrt(p * q) - 1)),
+             t * 0.7 * np.exp(0.7 * (k / np.sqrt(p * q) - 1))),
+            (layers.identity(), k, t)):
+        found = widelimit.gram(widelimit.Network([layers.dense(1.3, 0.2), layer]), x)
+        np.testing.assert_allclose(found.nngp[0, 1], nngp, rtol=1e-12, err_msg=layer.kind)
+        if ntk is not None:
+            np.testing.assert_allclose(found.ntk[0, 1], ntk, rtol=1e-12, atol=1e-15, err_msg=layer.kind)
+
+
+def test_the_standard_parametrisation(random):
+    x = random.normal(size=(3, 4))
+    front = widelimit.gram(widelimit.Network([layers.dense(1.5)]), x)
+    found = widelimit.gram(widelimit.Network([layers.dense(1.5), layers.dense(
+        2, 0.1, parametrisation="standard", input_width=64, width_scale=2)]), x)
+    np.testing.assert_allclose(found.ntk, 32 * front.nngp + 1 + 2 * front.ntk, rtol=1e-12)
+
+
+def test_maps_of_positions(random):
+    x, matrix = random.normal(size=(2, 5, 3)), random.normal(size=(4, 5))
+    found = widelimit.position_covariances(widelimit.Network([layers.dense(), layers.positions_map(matrix)]), x).nngp
+    before = widelimit.position_covariances(widelimit.Network([layers.dense()]), x).nngp
+    np.testing.assert_allclose(found, np.einsum("ai,nmij,bj->nmab", matrix, before, matrix), rtol=1e-12)
+    for layer, chosen in ((layers.slice([1], [5], [2]), [1, 3]), (layers.slice(begin=[-2]), [3, 4])):
+        part = widelimit.position_covariances(widelimit.Network([layers.dense(), layer]), x).nngp
+        np.testing.assert_allclose(part, before[:, :, chosen][..., chosen], rtol=1e-12)
+    one = widelimit.gram(widelimit.Network([layers.dense(), layers.index(0, -1)]), x).nngp
+    np.testing.assert_allclose(one, before[:, :, 4, 4], rtol=1e-12)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: layers.sum([[layers.relu()], [layers.dense()]]), TypeError,
+     r"sum: expected branches as arguments, as in sum\(.*got one list of 2 branches; write sum\(\*branches\)"),
+    (lambda: layers.product([[layers.relu()]]), TypeError, "product: expected branches as arguments"),
+    (lambda: layers.sum(layers.relu()), TypeError, r"sum: branch 0: expected a list of layers, got a Layer; .*\[layer\]"),
+    (lambda: layers.sum([], 3), TypeError, "sum: branch 1: expected a list of layers, got 3"),
+    (lambda: layers.sum([layers.relu]), TypeError, r"sum: branch 0\[0\]: expected a Layer, got the function relu; call it"),
+    (lambda: layers.sum(("a", [])), TypeError, "sum: branch 0: scale: expected a number, got 'a'"),
+    (lambda: layers.sum([], widelimit.Network([layers.relu()])), TypeError, "branch 1: .*got a Network; write network.layers"),
+    (lambda: layers.concat([layers.dense()], [layers.dense()]), TypeError, r"concat: branch 0: expected \(share, list of layers\)"),
+    (lambda: layers.concat((0.5, layers.dense()), (0.5, [])), TypeError, "concat: branch 0: expected a list of layers, got a Layer"),
+    (lambda: layers.concat_positions([layers.dense()], [layers.dense()]), TypeError, "concat_positions: axis: expected an integer"),
+    (lambda: layers.repeat([layers.relu()], 3), TypeError, "repeat: layers: expected a list of layers, got 3"),
+    (lambda: layers.repeat(2, layers.relu()), TypeError, "repeat: layers: expected a list of layers, got a Layer"),
+    (lambda: layers.conv(3), TypeError, r"conv: filter: expected a list of integers, .*got 3; write \[3\] for sequences, \[3, 3\]"),
+    (lambda: layers.average_pool(2), TypeError, "average_pool: window: expected a list of integers"),
+    (lambda: layers.conv([3.5]), widelimit.NetworkError, r"^conv: filter: expected a list of integers, got \[3.5\]"),
+    (lambda: layers.dense("a"), widelimit.NetworkError, '^dense: weight_variance: expected a number, got "a"'),
+    (lambda: layers.dense(-1), widelimit.NetworkError, "^dense"),
+    (lambda: layers.layer_norm("channels"), TypeError, r"layer_norm: axes: expected a list such as \['channels', 'space'\]"),
+    (lambda: layers.polynomial(2), TypeError, "polynomial: coefficients: expected a list of numbers, got 2"),
+    (lambda: layers.positions_map(), TypeError, "positions_map: expected matrix, or matrices, got neither"),
+    (lambda: layers.positions_map([1, 2]), TypeError, r"positions_map: matrix: expected a matrix \[out, in\]"),
+    (lambda: widelimit.Network(layers.dense()), TypeError, r"Network: layers: expected a list of layers, got a Layer; .*\[layer\]"),
+    (lambda: widelimit.Network([layers.relu]), TypeError, r"Network: layers\[0\]: expected a Layer, got the function relu; call it"),
+    (lambda: widelimit.Network([layers.dense(), [layers.relu()]]), TypeError, r"Network: layers\[1\]: expected a Layer, got a list"),
+    (lambda: widelimit.Network(3), TypeError, "Network: layers: expected a list of layers, got an int"),
+    (lambda: widelimit.gram([layers.dense()], np.eye(2)), TypeError, r"network: expected a widelimit.Network, got a list; write Network\("),
+    (lambda: widelimit.gram(widelimit.stax.Dense(3), np.eye(2)), TypeError, "network: .*got a layer of widelimit.stax, whose kernel_fn"),
+    (lambda: widelimit.explain(3, (), 2), TypeError, "network: expected a widelimit.Network, got 3"),
+    (lambda: widelimit.FiniteNetwork([layers.dense()], (), 2), TypeError, "network: expected a widelimit.Network, got a list"),
+    (lambda: widelimit.Model.fit(np.eye(3), widelimit.Network([layers.dense()]), [1, 2, 3]), TypeError,
+     "network: expected a widelimit.Network, got a numpy.ndarray; arguments are network, x, y"),
+    (lambda: widelimit.check_limit(layers.relu()), TypeError, r"network: expected a widelimit.Network, got a Layer; write Network\(\["),
+])
+def test_wrong_calls_say_what_to_write(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
