@@ -1,12 +1,14 @@
 #!/bin/sh
-# make-docs.sh PROGRAM SPHINX_BUILD FOLDER: the site into FOLDER: the pages of the repository, the commands' help, and
-# the reference of the headers in FOLDER/reference. Any warning is an error.
+# make-docs.sh PROGRAM SPHINX_BUILD FOLDER PYTHON: the site into FOLDER: the pages of the repository, the reference of the
+# Python package, which PYTHON can import, the commands' help, and the reference of the headers in FOLDER/reference. Any
+# warning is an error.
 set -eu
 cd "$(dirname "$0")/.."
 
 program=$(realpath "$1")
 sphinx=$2
 folder=$3
+python=$4
 source=$folder-source
 
 # The pages in the folders of the repository, so that their links hold.
@@ -17,6 +19,7 @@ for page in README.md CHANGELOG.md CONTRIBUTING.md docs data/README.md examples/
 done
 mv "$source/docs/site/index.md" "$source/index.md"
 python3 docs/site/command_reference.py "$program" "$source/commands"
+"$python" docs/site/python_reference.py "$source/python"
 
 "$sphinx" -q -W --keep-going -j auto -b html -c docs/site -d "$folder-trees" "$source" "$folder"
 

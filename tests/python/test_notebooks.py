@@ -33,7 +33,27 @@ def check_covariance_sde(scope):
     assert abs((scope["sampled"] < scope["law"].quantile(0.5)).mean() - 0.5) < 0.04
 
 
-CHECKS = {"attention_images": check_attention_images, "signal_propagation": check_signal_propagation,
+def check_cifar_classes(scope):
+    assert scope["accuracy"] > 0.5  # One of ten classes is right by chance.
+    assert scope["tested"].expected_error < 0.5 and sum(part.count for part in scope["trained"].bins) == len(scope["train"])
+    assert scope["report"].count("<h2>") == 4 and "stripes 9" in scope["report"]
+
+
+def check_from_neural_tangents(scope):
+    assert scope["losses"][-1] < scope["losses"][0] / 10
+    assert scope["errors"][1] < scope["errors"][0]
+    assert abs(scope["empirical"] - scope["of_jax"]).max() < 1e-3 * abs(scope["empirical"]).max()
+
+
+def check_own_layers(scope):
+    assert scope["passed"] and scope["limit_passed"] and scope["dual_passed"] and scope["pair_passed"] and scope["map_passed"]
+    assert not scope["wrong_passed"]
+    assert abs(scope["by_quadrature"] - scope["by_formula"]).max() < 1e-9
+    assert abs(scope["ours"] - scope["theirs"]).max() < 1e-12
+
+
+CHECKS = {"cifar_classes": check_cifar_classes, "from_neural_tangents": check_from_neural_tangents,
+          "own_layers": check_own_layers, "attention_images": check_attention_images, "signal_propagation": check_signal_propagation,
           "head_specialisation": check_head_specialisation, "covariance_sde": check_covariance_sde}
 
 
@@ -41,6 +61,8 @@ CHECKS = {"attention_images": check_attention_images, "signal_propagation": chec
 def test_the_notebook_runs(path):
     matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
     matplotlib.use("Agg")
+    if path.stem == "from_neural_tangents":
+        pytest.importorskip("jax", reason="JAX is not installed")
     scope = {"__name__": "__main__"}
     for k, cell in enumerate(json.loads(path.read_text())["cells"]):
         if cell["cell_type"] == "code":
