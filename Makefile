@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb docs release-check format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb wheel docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -17,7 +17,8 @@ help:
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
 	@echo "make bench      the benchmarks"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
-	@echo "make docs       the site of all pages, the commands' help and the C++ reference, in build/docs"
+	@echo "make wheel      a wheel of the Python package with all libraries inside, in build/wheels, checked in an empty environment"
+	@echo "make docs       the site of all pages, the Python reference, the commands' help and the C++ reference, in build/docs"
 	@echo "make release-check  everything slow before a release, and a table of it"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
 
@@ -75,10 +76,16 @@ deb: build
 	cmake --build --preset release -j $(JOBS) --target widelimit_installed
 	cpack --config build/release/CPackConfig.cmake -B build/packages
 
-docs: build
+# For people who have none of the Debian packages; checked in an environment with nothing else.
+wheel: build python-environment
+	cmake --build --preset release -j $(JOBS) --target widelimit
+	scripts/make-wheel.sh $(PYTHON) build/release build/wheels
+	scripts/check-wheel.sh build/wheels/widelimit-*.whl
+
+docs: build python
 	@scripts/install-packages.sh scripts/debian-packages-docs.txt
 	@scripts/make-python-environment.sh build/docs-environment scripts/python-packages-docs.txt
-	scripts/make-docs.sh $(PROGRAM) build/docs-environment/bin/sphinx-build $(CURDIR)/build/docs
+	scripts/make-docs.sh $(PROGRAM) build/docs-environment/bin/sphinx-build $(CURDIR)/build/docs $(PYTHON)
 
 release-check:
 	@scripts/release-check.sh

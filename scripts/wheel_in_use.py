@@ -1,0 +1,98 @@
+"""wheel_in_use.py FOLDER: whether an installed wheel computes by itself: no library of the system but C's and C++'s, the bits
+of one thread with many, in forked and spawned processes, beside NumPy's own OpenBLAS. FOLDER has the networks, the images and
+the guide of the repository, whose Python blocks run."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import pathlib
+import re
+import sys
+import textwrap
+
+import numpy as np
+import threadpoolctl
+import widelimit
+
+FOLDER = pathlib.Path(sys.argv[1])
+
+
+def kernels(threads=0):
+    network = widelimit.Network.read(FOLDER / "data" / "networks" / "images.json")
+    return widelimit.gram(network, np.load(FOLDER / "data" / "images" / "x.npy"), threads=threads)
+
+
+def sent(connection):
+    connection.send_bytes(kernels().ntk.tobytes())
+
+
+def check_libraries():
+    maps = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+    bundled = sorted(pathlib.Path(path).name for path in maps if "widelimit.libs" in path)
+    assert len(bundled) >= 8, bundled
+    outside = [path for path in maps if "site-packages" not in path and re.search(r"blas|lapack|tbb|fmt|nlopt|hwy|gfortran", path)]
+    assert not outside, outside
+    print(f"{len(bundled)} libraries of the wheel's own: {', '.join(bundled)}")
+
+
+def check_threads():
+    one = kernels(1)
+    np.linalg.eigvalsh(one.ntk.astype(float))  # NumPy's OpenBLAS has begun.
+    pools = threadpoolctl.threadpool_info()
+    own = [pool for pool in pools if "widelimit.libs" in pool["filepath"]]
+    theirs = [pool for pool in pools if "numpy" in pool["filepath"]]
+    assert own and theirs, pools
+    before = len(os.listdir("/proc/self/task"))
+    for threads in (2, 0):
+        many = kernels(threads)
+        assert (many.ntk == one.ntk).all() and (many.nngp == one.nngp).all()
+    with threadpoolctl.threadpool_limits(1):
+        assert (kernels().ntk == one.ntk).all()
+    product = np.random.default_rng(0).normal(size=(300, 300))
+    expected = product @ product
+    kernels()
+    assert (product @ product == expected).all()
+    cores = len(os.sched_getaffinity(0))
+    after = len(os.listdir("/proc/self/task"))
+    assert after <= before + 2 * cores + 2, (before, after)
+    print(f"{len(pools)} pools of threads; {after} threads on {cores} cores; equal bits for any number of threads")
+
+
+def check_processes():
+    expected = kernels().ntk.tobytes()
+    for method in ("fork", "spawn"):
+        context = multiprocessing.get_context(method)
+        receiver, sender = context.Pipe(False)
+        process = context.Process(target=sent, args=(sender,))
+        process.start()
+        assert receiver.recv_bytes() == expected, method
+        process.join(60)
+        assert process.exitcode == 0, method
+    print("equal bits in forked and spawned processes")
+
+
+def check_guide():
+    text = (FOLDER / "guide.md").read_text()
+    ran = 0
+    for block, printed in re.findall(r"^```python\n(.*?)^```\n(?:\nprints\n\n((?:(?:    [^\n]*)?\n)+))?", text, re.M | re.S):
+        if re.search(r"^(import|from) (torch|jax|sklearn|matplotlib)|widelimit\.(torch|jax|sklearn)", block, re.M):
+            continue
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(block, f"guide.md block {ran}", "exec"), {"__name__": "page"})
+        if printed:
+            assert output.getvalue() == textwrap.dedent(printed).strip("\n") + "\n", output.getvalue()
+        ran += 1
+    assert ran > 0
+    print(f"{ran} blocks of the guide run")
+
+
+if __name__ == "__main__":
+    # Some blocks make files.
+    os.chdir(FOLDER)
+    check_threads()
+    check_libraries()
+    check_processes()
+    check_guide()
+    print(widelimit.__version__, widelimit.__file__)
