@@ -45,7 +45,6 @@ int study(const Settings& settings, const std::vector<Index>& depths, const Posi
   for (const Index depth : depths) {
     const Layers front = convolutions(depth);
     const HeadContext context{.variance = mean_variance(front, task.train, settings.gram_options()),
-                              .side = sizes.side,
                               .struct_positions = struct_positions,
                               .residual_positions = residual_positions};
     for (const std::string& head : heads) {

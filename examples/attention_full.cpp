@@ -181,7 +181,6 @@ int study(const Settings& settings, const std::vector<std::string>& heads, Index
   fmt::print("{}, {} test images, {} convolutions\n", task.description, sizes.test, depth);
   const Layers front = convolutions(depth);
   const HeadContext context{.variance = mean_variance(front, task.train, settings.gram_options()),
-                            .side = sizes.side,
                             .struct_positions = struct_positions,
                             .residual_positions = residual_positions};
   std::vector<Network> networks;

@@ -95,22 +95,9 @@ inline Layers struct_head(const Positions& positions, double variance) {
   return {layers::attention(attention), layers::layer_norm(), layers::flatten()};
 }
 
-/// Mean sum of a row of exp(-phi r^2) over side x side positions.
-inline double mean_row_sum(double phi, std::size_t side) {
-  double line = 0;  // The sum over both axes is the square of the sum over one.
-  for (std::size_t i = 0; i < side; ++i)
-    for (std::size_t j = 0; j < side; ++j) {
-      const double distance = (static_cast<double>(i) - static_cast<double>(j)) / static_cast<double>(side);
-      line += std::exp(-phi * distance * distance);
-    }
-  line /= static_cast<double>(side);
-  return line * line;
-}
-
-inline Layers residual_head(const Positions& positions, std::size_t side) {
+inline Layers residual_head(const Positions& positions) {
   Layers head = widelimit::models::residual_attention(
-      {.skip_share = positions.alpha,
-       .positions = {.rho = positions.rho / mean_row_sum(positions.phi, side), .phi = positions.phi}});
+      {.skip_share = positions.alpha, .positions = {.rho = positions.rho, .phi = positions.phi}});
   head.push_back(layers::rms_norm());
   head.push_back(layers::flatten());
   return head;
@@ -124,11 +111,9 @@ inline Network with_readout(std::string name, const Layers& front, const Layers&
   return {std::move(name), std::move(all)};
 }
 
-/// What a head by name needs to know: `variance` at its input, image side, hyperparameters of Struct and
-/// Residual.
+/// What a head by name needs to know: `variance` at its input, hyperparameters of Struct and Residual.
 struct HeadContext {
   double variance;
-  std::size_t side;
   Positions struct_positions;
   Positions residual_positions;
 };
@@ -142,7 +127,7 @@ inline Layers head_by_name(const std::string& name, const HeadContext& context) 
             layers::flatten()};
   if (name == "vanilla") return vanilla_head();
   if (name == "struct") return struct_head(context.struct_positions, context.variance);
-  if (name == "residual") return residual_head(context.residual_positions, context.side);
+  if (name == "residual") return residual_head(context.residual_positions);
   throw widelimit::ArgumentError("no head is named " + name +
                                  "; known are flatten, gap, lap, vanilla, struct and residual");
 }

@@ -529,7 +529,8 @@ def attention(scaling: str = "inverse_width", weights: str | dict[str, Any] | No
     causal, prefix, window, mask    which positions see which: not later ones; but all the first so many; closer than so
                                     many; rows of bool
     positions                       random encodings, an object with 'kind': 'identity', 'structured', 'matrix' or 'decay'
-                                    (docs/network-format.md)
+                                    (docs/network-format.md); rho is their variance, or with 'scale': 'mean_row_sum' the mean
+                                    row sum of R
     rotary, alibi                   {'base': 10000, 'pairs': n}; slope >= 0
     samples, seed                   2048, 0: draws of the logits, for softmax with 'inverse_sqrt_width' only, which has no
                                     closed form: kernels come with standard errors

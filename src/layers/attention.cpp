@@ -36,6 +36,7 @@ ordered_json position_fields(const PositionalEncodings& positions) {
   fields["input_weight"] = positions.input_weight;
   fields["position_weight"] = positions.position_weight;
   fields["in_values"] = positions.values == ValueEncodings::present;
+  if (positions.scale == PositionScale::mean_row_sum) fields["scale"] = "mean_row_sum";
   return fields;
 }
 
@@ -140,6 +141,8 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
   positions.input_weight = fields.number("input_weight", 1);
   positions.position_weight = fields.number("position_weight", 1);
   if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;
+  if (fields.has("scale") && fields.choice("scale", {"variance", "mean_row_sum"}) == "mean_row_sum")
+    positions.scale = PositionScale::mean_row_sum;
   fields.finish();
   return positions;
 }

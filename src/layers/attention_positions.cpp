@@ -225,6 +225,28 @@ struct PairCheck {
   }
 };
 
+PositionCovariance with_unit_rho(PositionCovariance covariance) {
+  std::visit([](auto& positions) { positions.rho = 1; }, covariance);
+  return covariance;
+}
+
+double mean_row_sum(const Matrix<double>& covariance) { return covariance.rowwise().sum().mean(); }
+
+/// Covariances that add up to nothing have no row sums to divide by.
+void check_row_sums(const PositionalEncodings& positions, const Shape& input) {
+  // The other kinds have no negative entries.
+  const bool may_cancel = std::holds_alternative<MatrixPositions>(positions.covariance) ||
+                          std::holds_alternative<DecayPositions>(positions.covariance);
+  if (positions.scale != PositionScale::mean_row_sum || !may_cancel || position_count(input) == 0) return;
+  const Matrix<double> r = std::visit(Covariance{input, input}, with_unit_rho(positions.covariance));
+  const double mean = mean_row_sum(r), largest = r.cwiseAbs().rowwise().sum().maxCoeff();
+  if (!(mean > 1e-10 * largest))
+    throw ArgumentError(
+        fmt::format("expected positions whose covariance has a positive mean row sum for inputs of {}, "
+                    "got {:.6g}: leave the scale mean_row_sum out",
+                    to_string(input), mean));
+}
+
 struct RangeCheck {
   void operator()(const IdentityPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
@@ -272,7 +294,18 @@ struct RangeCheck {
 
 Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left,
                                    const Shape& right) {
-  return std::visit(Covariance{left, right}, positions.covariance);
+  const auto of_pair = [](const PositionCovariance& covariance, const Shape& one, const Shape& other) {
+    return Matrix<double>(std::visit(Covariance{one, other}, covariance));
+  };
+  if (positions.scale == PositionScale::variance) return of_pair(positions.covariance, left, right);
+  const double rho = std::visit([](const auto& covariance) { return covariance.rho; }, positions.covariance);
+  const PositionCovariance unit = with_unit_rho(positions.covariance);
+  Matrix<double> r = of_pair(unit, left, right);
+  const double of_left = left == right ? mean_row_sum(r) : mean_row_sum(of_pair(unit, left, left));
+  const double of_right = left == right ? of_left : mean_row_sum(of_pair(unit, right, right));
+  // Each root by itself: the product of two sums may leave the range of double.
+  r *= rho / (std::sqrt(of_left) * std::sqrt(of_right));
+  return r;
 }
 
 void check_positions(const PositionalEncodings& positions) {
@@ -283,6 +316,7 @@ void check_positions(const PositionalEncodings& positions) {
 
 void check_positions_fit(const PositionalEncodings& positions, const Shape& input) {
   std::visit(FitCheck{input}, positions.covariance);
+  check_row_sums(positions, input);
 }
 
 void check_positions_pair(const PositionalEncodings& positions, const Shape& left, const Shape& right) {

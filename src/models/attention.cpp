@@ -33,9 +33,12 @@ Layers structured(const Settings& settings) {
 }
 
 Layers residual(const Settings& settings) {
+  const auto scale = settings.integer("row_sum") == 1 ? layers::PositionScale::mean_row_sum
+                                                      : layers::PositionScale::variance;
   const Layers attention =
       residual_attention({.skip_share = settings.real("alpha"),
-                          .positions = {.rho = settings.real("rho"), .phi = settings.real("phi")}});
+                          .positions = {.rho = settings.real("rho"), .phi = settings.real("phi")},
+                          .scale = scale});
   return behind_convolutions(settings, concatenated({attention, {layers::rms_norm()}}));
 }
 
@@ -49,10 +52,27 @@ NetworkOption query_key_std_option() {
                      1e6);
 }
 
-std::vector<NetworkOption> position_options(double alpha, double rho, double phi) {
-  return {real_option("alpha", "weight of the input; 1 - alpha goes to the positions", alpha, 0, 1),
-          real_option("rho", "variance of the positional encodings", rho, 0, 1e6),
-          real_option("phi", "how fast they decorrelate: rho exp(-phi r^2), r in image sizes", phi, 0, 1e6)};
+NetworkOption phi_option(double phi) {
+  return real_option("phi", "how fast positions decorrelate: exp(-phi r^2), r in image sizes", phi, 0, 1e6);
+}
+
+std::vector<NetworkOption> structured_options() {
+  return {real_option("alpha", "queries and keys see alpha K + (1 - alpha) R of inputs K and positions R",
+                      0.75, 0, 1),
+          real_option("rho", "variance of the positional encodings", 1, 0, 1e6), phi_option(2.5)};
+}
+
+std::vector<NetworkOption> residual_options() {
+  return {real_option(
+              "alpha",
+              "alpha K + (1 - alpha) R K R^T: share of the skip connection beside attention by positions R",
+              0.75, 0, 1),
+          real_option("rho", "mean row sum of R; with row_sum=0 the variance of positions", 1, 0, 1e6),
+          phi_option(2.5),
+          integer_option(
+              "row_sum",
+              "1: rho is relative to the row sums, so that alpha weighs equal parts; 0: rows as published", 1,
+              0, 1)};
 }
 
 }  // namespace
@@ -67,13 +87,13 @@ std::vector<NetworkRecipe> attention_recipes() {
         .description =
             "depth x (convolution + ReLU), softmax attention with structured positions in queries and "
             "keys, layer norm, flatten",
-        .options = attention_options(with_options({query_key_std_option()}, position_options(0.75, 1, 2.5)))},
+        .options = attention_options(with_options({query_key_std_option()}, structured_options()))},
        structured},
       {{.name = "residual-attention",
         .description =
             "depth x (convolution + ReLU), skip connection beside attention by positions alone, RMS "
             "norm, flatten",
-        .options = attention_options(position_options(0.75, 1, 2.5))},
+        .options = attention_options(residual_options())},
        residual}};
 }
 

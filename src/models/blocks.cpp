@@ -17,8 +17,8 @@ Layers residual_attention(const ResidualAttentionOptions& options) {
     throw ArgumentError(fmt::format("residual_attention: skip_share must lie in [0, 1], got {}", alpha));
   layers::AttentionOptions attention;
   attention.weights = options.weights;
-  attention.positions =
-      layers::PositionalEncodings{.covariance = options.positions, .input_weight = 0, .position_weight = 1};
+  attention.positions = layers::PositionalEncodings{
+      .covariance = options.positions, .input_weight = 0, .position_weight = 1, .scale = options.scale};
   return {layers::sum({{.scale = std::sqrt(alpha), .layers = {}},
                        {.scale = std::sqrt(1 - alpha), .layers = {layers::attention(attention)}}})};
 }

@@ -61,6 +61,8 @@ Json CaseComposer::encodings() {
       positions["matrix"] = rows;
     }
   }
+  // Row sums of the same size as variances: logits stay where the other cases have them.
+  if (draws_.one_in(3)) positions["scale"] = "mean_row_sum";
   return positions;
 }
 

@@ -44,8 +44,8 @@ Real relative_distance(const Position& left, const Position& right, const Shape&
   return sum;
 }
 
-/// Between positions of two inputs.
-RealMatrix position_covariance(const json& positions, const Shape& left_shape, const Shape& right_shape) {
+/// Between positions of two inputs, at rho = 1.
+RealMatrix unit_covariance(const json& positions, const Shape& left_shape, const Shape& right_shape) {
   RealMatrix r = RealMatrix::Zero(position_count(left_shape), position_count(right_shape));
   const std::string kind = positions["kind"];
   for (Index a = 0; a < r.rows(); ++a)
@@ -62,7 +62,19 @@ RealMatrix position_covariance(const json& positions, const Shape& left_shape, c
         r(a, b) = std::exp(-Real(positions["phi"].get<double>()) *
                            relative_distance(left, right, left_shape, right_shape));
     }
-  return Real(positions["rho"].get<double>()) * r;
+  return r;
+}
+
+/// Between positions of two inputs.
+RealMatrix position_covariance(const json& positions, const Shape& left_shape, const Shape& right_shape) {
+  const Real rho(positions["rho"].get<double>());
+  const RealMatrix r = unit_covariance(positions, left_shape, right_shape);
+  if (positions.value("scale", "variance") == "variance") return rho * r;
+  const auto mean_row_sum = [&](const Shape& shape) {
+    return unit_covariance(positions, shape, shape).sum() / static_cast<Real>(position_count(shape));
+  };
+  using std::sqrt;
+  return rho / sqrt(mean_row_sum(left_shape) * mean_row_sum(right_shape)) * r;
 }
 
 /// What queries and keys see, K~ or T~.

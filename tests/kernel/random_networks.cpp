@@ -229,6 +229,7 @@ class Composer {
       positions.input_weight = number(0, 1);
       positions.position_weight = number(0, 1);
       if (below(2) == 0) positions.values = ValueEncodings::present;
+      if (below(3) == 0) positions.scale = PositionScale::mean_row_sum;
       options.positions = positions;
     }
     channels_ = Channels::gaussian;

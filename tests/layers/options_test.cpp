@@ -211,6 +211,40 @@ TEST_CASE("decaying positions are the matrix of their values") {
   }
 }
 
+TEST_CASE("positions scaled by row sums are those of that variance divided by the mean row sum") {
+  const auto x = random_inputs(9, {3, 2, 3, 3});
+  const DecayPositions decay =
+      DecayPositions::of([](double distance) { return std::exp(-0.3 * distance); }, 5);
+  Matrix<double> matrix(6, 6);
+  for (Index a = 0; a < 6; ++a)
+    for (Index b = 0; b < 6; ++b)
+      matrix(a, b) = std::exp(-0.3 * (std::pow(a / 3 - b / 3, 2) + std::pow(a % 3 - b % 3, 2)));
+  const double mean_row_sum = matrix.sum() / 6;
+  for (AttentionOptions options : sorts_of_attention()) {
+    AttentionOptions other = options;
+    DecayPositions relative = decay, absolute = decay;
+    relative.rho = 0.9;
+    absolute.rho = 0.9 / mean_row_sum;
+    options.positions = PositionalEncodings::added(relative);
+    options.positions->scale = PositionScale::mean_row_sum;
+    other.positions = PositionalEncodings::added(absolute);
+    check_same({attention(options), relu(), global_average_pool()},
+               {attention(other), relu(), global_average_pool()}, x);
+  }
+}
+
+TEST_CASE("positions that add up to nothing have no row sums to be scaled by") {
+  Matrix<double> centred = Matrix<double>::Identity(4, 4).array() - 0.25;
+  AttentionOptions options;
+  options.positions = PositionalEncodings::added(MatrixPositions{centred});
+  options.positions->scale = PositionScale::mean_row_sum;
+  CHECK(error_message<ArgumentError>([&] { check_positions_fit(*options.positions, {4}); })
+            .starts_with(
+                "expected positions whose covariance has a positive mean row sum for inputs of 4, got "));
+  options.positions->scale = PositionScale::variance;
+  CHECK_NOTHROW(check_positions_fit(*options.positions, {4}));
+}
+
 TEST_CASE("decaying positions must reach as far as inputs, and be positive semidefinite") {
   const auto error = [](const DecayPositions& positions) -> std::string {
     AttentionOptions options;

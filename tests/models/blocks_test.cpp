@@ -59,12 +59,12 @@ Covariance normed(const Covariance& pair, const Covariance& left, const Covarian
 }
 
 /// The kernels of `block` between dense layers: dense, block, flatten, dense.
-GramResult<double> kernels_of(const Layers& block) {
+GramResult<double> kernels_of(const Layers& block, const xt::xarray<double>& x = two_sequences()) {
   Layers layers{layers::dense()};
   layers.insert(layers.end(), block.begin(), block.end());
   layers.push_back(layers::flatten());
   layers.push_back(layers::dense());
-  return gram<double>(Network(layers), two_sequences());
+  return gram<double>(Network(layers), x);
 }
 
 void check_readout(const Layers& block, const Covariance& expected) {
@@ -88,8 +88,42 @@ TEST_CASE("residual attention: alpha K + (1 - alpha) R K R^T, written out") {
   const Eigen::MatrixXd rkr = r * pair.k * r.transpose(), rtr = r * pair.t * r.transpose();
   const Covariance expected{alpha * pair.k + (1 - alpha) * rkr,
                             alpha * pair.t + (1 - alpha) * (rtr + 2 * rkr)};
-  check_readout(models::residual_attention({.skip_share = alpha, .positions = {.rho = rho, .phi = phi}}),
+  check_readout(models::residual_attention({.skip_share = alpha,
+                                            .positions = {.rho = rho, .phi = phi},
+                                            .scale = layers::PositionScale::variance}),
                 expected);
+}
+
+TEST_CASE("residual attention: rho is the mean row sum of R unless its rows are left as they are") {
+  const double phi = 1.1;
+  double sum = 0;
+  for (Index i = 0; i < positions; ++i)
+    for (Index j = 0; j < positions; ++j)
+      sum += std::exp(-phi * std::pow(static_cast<double>(i - j) / positions, 2));
+  const double mean_row_sum = sum / positions;
+  for (const double rho : {0.0, 0.7, 1.0}) {
+    const auto relative =
+        kernels_of(models::residual_attention({.skip_share = 0.3, .positions = {.rho = rho, .phi = phi}}));
+    const auto absolute =
+        kernels_of(models::residual_attention({.skip_share = 0.3,
+                                               .positions = {.rho = rho / mean_row_sum, .phi = phi},
+                                               .scale = layers::PositionScale::variance}));
+    CHECK((relative.nngp - absolute.nngp).cwiseAbs().maxCoeff() < 1e-14);
+    CHECK((relative.ntk - absolute.ntk).cwiseAbs().maxCoeff() < 1e-14);
+  }
+}
+
+TEST_CASE("residual attention: what is constant over positions keeps its variance, whatever alpha is") {
+  // phi = 0: R averages over all positions.
+  xt::xarray<double> x = two_sequences();
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x.flat(i) = x.flat(i / (positions * channels) * positions * channels);
+  const auto expected = kernels_of({}, x);
+  for (const double alpha : {0.0, 0.01, 0.5, 0.99}) {
+    const auto actual =
+        kernels_of(models::residual_attention({.skip_share = alpha, .positions = {.phi = 0}}), x);
+    CHECK((actual.nngp - expected.nngp).cwiseAbs().maxCoeff() < 1e-14);
+  }
 }
 
 TEST_CASE("residual attention: alpha = 1 is the identity") {

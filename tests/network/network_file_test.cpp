@@ -49,6 +49,7 @@ Network every_kind() {
   Matrix<double> covariance(2, 2);
   covariance << 1, 0.1, 0.1, 1.0 / 7;
   sampled.positions = PositionalEncodings{MatrixPositions{covariance, 0.3}, 1, 1, ValueEncodings::absent};
+  sampled.positions->scale = PositionScale::mean_row_sum;
   Layers all = closed_form_activations();
   const Layers others = quadrature_activations();
   all.insert(all.end(), others.begin(), others.end());

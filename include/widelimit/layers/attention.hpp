@@ -75,6 +75,14 @@ struct DecayPositions {
 using PositionCovariance =
     std::variant<IdentityPositions, StructuredPositions, MatrixPositions, DecayPositions>;
 
+/// What rho of a position covariance is, R_0 being the covariance at rho = 1.
+enum class PositionScale {
+  variance,  ///< R = rho R_0.
+  /// R = rho R_0 / sqrt(s s'), s and s' the mean row sums of R_0 of either input with itself: those of R are rho on
+  /// average, whatever the number of positions, so that weights made of R alone average where rho is 1.
+  mean_row_sum,
+};
+
 /// Where positional encodings enter besides queries and keys.
 enum class ValueEncodings { absent, present };
 
@@ -84,6 +92,7 @@ struct PositionalEncodings {
   double input_weight = 1;     ///< w_in >= 0
   double position_weight = 1;  ///< w_pe >= 0
   ValueEncodings values = ValueEncodings::absent;
+  PositionScale scale = PositionScale::variance;
 
   /// Encodings of this variance, added to the input.
   [[nodiscard]] static PositionalEncodings added(PositionCovariance covariance, double variance = 1);

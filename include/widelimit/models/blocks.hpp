@@ -12,6 +12,8 @@ namespace widelimit::models {
 struct ResidualAttentionOptions {
   double skip_share = 0.75;  ///< alpha in [0, 1].
   layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
+  /// What rho of the positions is; PositionScale::variance leaves the rows of R as the paper's formula has them.
+  layers::PositionScale scale = layers::PositionScale::mean_row_sum;
   /// With the identity A = R.
   layers::AttentionWeights weights = layers::AttentionWeights::elementwise(layers::identity());
 };
@@ -22,13 +24,14 @@ struct ResidualAttentionOptions {
 /// alpha = 1 is the identity. Behind a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
 /// or conv(), not by layer_norm().
 ///
-/// R is the covariance of the published formula, and the defaults are the published ones. Its rows are not
-/// normalised, so that the attention outweighs the skip connection by the square of their sum, about d^2:
-/// scale rho by 1 / d for equal parts.
+/// The rows of R sum to rho on average, 1 by default, so that R K R^T is K averaged over neighbours and alpha
+/// weighs parts of equal size. Rows that are not normalised (PositionScale::variance) sum to about the number of
+/// positions, and attention outweighs the skip connection by the square of that, whatever alpha is.
 ///
 /// Errors  ArgumentError for alpha out of range and for positions that attention() rejects.
 ///
-/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5.
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5; the scale of R: appendix
+///         A.1.1, where rho is relative to what alpha weighs it against.
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
 /// Options of transformer_block().
