@@ -4,6 +4,7 @@
 
 #include "propagation/attention_parts.hpp"
 #include "propagation/block_layers.hpp"
+#include "propagation/exchangeable_tokens.hpp"
 #include "propagation/token_gram.hpp"
 #include "propagation/token_run.hpp"
 #include "widelimit/layers/custom.hpp"
@@ -68,15 +69,21 @@ void set_parts(const AttentionParts& parts, const std::vector<double>& whole,
                                                                            : share);
 }
 
+/// A layer of the block, and what stands for it in the block that is run.
+struct UsedLayer {
+  const BlockLayer& layer;
+  const BlockLayer& used;
+};
+
 /// The layer, and behind it its matrices if it is attention; nothing if it has no parameters.
-std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network& block,
+std::vector<LayerGradients> gradients_of(const UsedLayer& of, const Network& block,
                                          const std::vector<PropagatedTokens>& tokens, const RunControl& run) {
   // Layers without parameters leave nothing but what the others add behind them, 1e-60 of it.
   constexpr double nothing = 1e-30;
   const Index depth = static_cast<Index>(tokens.size()) - 1;
-  LayerGradients whole{layer.path, layer.layer.kind(),
+  LayerGradients whole{of.layer.path, of.layer.layer.kind(),
                        std::vector<numerics::Estimate>(static_cast<std::size_t>(depth))};
-  const std::optional<AttentionParts> parts = attention_parts(layer.layer);
+  const std::optional<AttentionParts> parts = attention_parts(of.layer.layer);
   std::vector<LayerGradients> found;
   if (parts)
     for (const std::string& name : parts->names())
@@ -84,7 +91,7 @@ std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network&
   for (Index l = depth - 1; l >= 0; --l) {
     const auto at = static_cast<std::size_t>(l);
     const auto through = [&](const Layer& enlarged) {
-      return contribution(layer, enlarged, block, tokens[at].gram, depth - l, run);
+      return contribution(of.used, enlarged, block, tokens[at].gram, depth - l, run);
     };
     const std::vector<double> means = through(tangent_factor(tangent_scale));
     whole.blocks[at] = mean_over_replicates(means);
@@ -98,14 +105,14 @@ std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network&
   return found;
 }
 
-}  // namespace
-
-std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start, Index depth,
-                                            const RunControl& run) {
+/// layer_gradients() through `block`, which stands for the one with `layers`.
+std::vector<LayerGradients> gradients_through(const Network& block, const std::vector<BlockLayer>& layers,
+                                              const Matrix<double>& start, Index depth,
+                                              const RunControl& run) {
   RunControl silent = run;
   silent.progress = {};
   const std::vector<PropagatedTokens> tokens = propagate(block, start, depth, silent);
-  const auto layers = layers_of_block(block.layers());
+  const auto used = layers_of_block(block.layers());
   std::vector<LayerGradients> gradients;
   for (std::size_t k = 0; k < layers.size(); ++k) {
     if (run.progress)
@@ -113,10 +120,22 @@ std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<d
         run.progress(static_cast<std::ptrdiff_t>(k) * all + done,
                      static_cast<std::ptrdiff_t>(layers.size()) * all);
       };
-    for (LayerGradients& found : gradients_of(layers[k], block, tokens, silent))
+    for (LayerGradients& found : gradients_of({layers[k], used[k]}, block, tokens, silent))
       gradients.push_back(std::move(found));
   }
   return gradients;
+}
+
+}  // namespace
+
+std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start, Index depth,
+                                            const RunControl& run) {
+  // Before fewer tokens are taken for all of them.
+  require_start("layer_gradients", block, start, depth);
+  const auto layers = layers_of_block(block.layers());
+  return on_fewest_tokens(block, start, [&](const Network& used, const Matrix<double>& gram) {
+    return gradients_through(used, layers, gram, depth, run);
+  });
 }
 
 }  // namespace widelimit::propagation

@@ -6,7 +6,7 @@
 
 #include "numerics/roots.hpp"
 #include "propagation/arguments.hpp"
-#include "propagation/token_gram.hpp"
+#include "propagation/exchangeable_tokens.hpp"
 #include "propagation/token_run.hpp"
 #include "widelimit/error.hpp"
 
@@ -96,25 +96,8 @@ RunControl without_progress(RunControl run) {
   return run;
 }
 
-}  // namespace
-
-std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
-                                        const RunControl& run) {
-  constexpr const char* where = "propagate";
-  require_gram(where, start);
-  require_semidefinite(where, start);
-  require_at_least(where, "depth", depth, 1);
-  require_block(block.layers(), start.rows());
-  const Matrix<double> tangent = tangent_scale * identity(start.rows());
-  std::vector<PropagatedTokens> tokens{tokens_of({{start, tangent, 0}})};
-  for (const Passed& passed : run_tokens({start, tangent}, repeated(block, depth), run, TokenRule::scaled))
-    tokens.push_back(tokens_of(passed));
-  return tokens;
-}
-
-std::optional<double> collapsed_norm(const Network& block, Index tokens, const RunControl& run) {
-  require_at_least("collapsed_norm", "tokens", tokens, 1);
-  require_block(block.layers(), tokens);
+/// collapsed_norm(), unchecked.
+std::optional<double> norm_that_stays(const Network& block, Index tokens, const RunControl& run) {
   constexpr double rounding = 1e-13, step = 16, farthest = 1e30;
   const auto growth = [&](double logarithm) {
     return log_norm_growth(block, tokens, std::exp(logarithm), run);
@@ -137,15 +120,11 @@ std::optional<double> collapsed_norm(const Network& block, Index tokens, const R
   return std::nullopt;
 }
 
-BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
-                               std::optional<double> start_norm, const RunControl& run) {
-  constexpr const char* where = "block_exponents";
-  require_at_least(where, "tokens", tokens, 2);
-  require_at_least(where, "depth", depth, 1);
-  if (start_norm) require_positive(where, "start_norm", *start_norm);
+/// block_exponents(), unchecked.
+BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std::optional<double> start_norm,
+                            const RunControl& run) {
   const std::optional<double> fixed =
-      start_norm ? std::nullopt : collapsed_norm(block, tokens, without_progress(run));
-  require_block(block.layers(), tokens);
+      start_norm ? std::nullopt : norm_that_stays(block, tokens, without_progress(run));
   BlockExponents exponents;
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
@@ -167,6 +146,41 @@ BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
   exponents.angle = a_block(difference(relative(last), relative(0)), depth);
   exponents.last_angle = difference(relative(last), relative(last - 1));
   return exponents;
+}
+
+}  // namespace
+
+std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
+                                        const RunControl& run) {
+  require_start("propagate", block, start, depth);
+  return on_fewest_tokens(block, start, [&](const Network& used, const Matrix<double>& gram) {
+    const Matrix<double> tangent = tangent_scale * identity(gram.rows());
+    std::vector<PropagatedTokens> tokens{tokens_of({{gram, tangent, 0}})};
+    for (const Passed& passed : run_tokens({gram, tangent}, repeated(used, depth), run, TokenRule::scaled))
+      tokens.push_back(tokens_of(passed));
+    if (gram.rows() != start.rows())
+      for (PropagatedTokens& one : tokens) one.gram = exchangeable_gram(one.gram, start.rows());
+    return tokens;
+  });
+}
+
+std::optional<double> collapsed_norm(const Network& block, Index tokens, const RunControl& run) {
+  require_at_least("collapsed_norm", "tokens", tokens, 1);
+  require_block(block.layers(), tokens);
+  return on_fewest_equal_tokens(
+      block, tokens, [&](const Network& used, Index count) { return norm_that_stays(used, count, run); });
+}
+
+BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
+                               std::optional<double> start_norm, const RunControl& run) {
+  constexpr const char* where = "block_exponents";
+  require_at_least(where, "tokens", tokens, 2);
+  require_at_least(where, "depth", depth, 1);
+  if (start_norm) require_positive(where, "start_norm", *start_norm);
+  require_block(block.layers(), tokens);
+  return on_fewest_equal_tokens(block, tokens, [&](const Network& used, Index count) {
+    return exponents_of(used, count, depth, start_norm, run);
+  });
 }
 
 }  // namespace widelimit::propagation

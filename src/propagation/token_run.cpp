@@ -11,6 +11,8 @@
 
 #include "kernel/run/gram_plan.hpp"
 #include "network/lowering.hpp"
+#include "propagation/arguments.hpp"
+#include "propagation/token_gram.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -36,6 +38,13 @@ void require_block(const Layers& block, Index tokens) {
   if (behind != given)
     throw NetworkError(fmt::format("a block must leave as many tokens as came: expected {} behind it, got {}",
                                    to_string(given), to_string(behind)));
+}
+
+void require_start(const char* where, const Network& block, const Matrix<double>& gram, Index depth) {
+  require_gram(where, gram);
+  require_semidefinite(where, gram);
+  require_at_least(where, "depth", depth, 1);
+  require_block(block.layers(), gram.rows());
 }
 
 namespace {

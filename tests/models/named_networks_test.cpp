@@ -116,6 +116,22 @@ TEST_CASE("named networks: vectors, sequences and volumes through the option axe
   }
 }
 
+TEST_CASE("named networks: alpha of residual-attention weighs parts of equal size") {
+  const auto images = some_inputs({4, 8, 8, 3});
+  const auto correlation = [&](double alpha, double row_sum) {
+    const auto kernel =
+        gram<double>(named_network("residual-attention", {{"alpha", alpha}, {"row_sum", row_sum}}), images).nngp;
+    return kernel(0, 1) / std::sqrt(kernel(0, 0) * kernel(1, 1));
+  };
+  const auto half_way = [&](double row_sum) {
+    return (correlation(0.5, row_sum) - correlation(0, row_sum)) /
+           (correlation(1, row_sum) - correlation(0, row_sum));
+  };
+  // Rows as published sum to some 50 here: half of alpha is half of nothing.
+  CHECK(half_way(1) > 0.1);
+  CHECK(half_way(0) < 0.01);
+}
+
 TEST_CASE("named networks: kernels are finite and positive definite on different images") {
   const auto images = some_inputs({4, 8, 8, 3}), texts = some_inputs({4, 30, 6});
   for (const auto& named : models::named_networks()) {
