@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "cli/output_folder.hpp"
 #include "cli/propagation_model.hpp"
@@ -22,12 +23,13 @@ namespace {
 // What `propagation network` takes.
 constexpr Index most_block_tokens = 1 << 14, most_blocks = 1 << 16;
 
-json skip_and(double strength, json layers) {
+/// Without a given factor the skip connection follows from the strength.
+json skip_and(double strength, const std::optional<double>& skip, json layers) {
+  const json kept{{"scale", skip.value_or(std::sqrt(1 - strength * strength))}, {"layers", json::array()}};
   layers.insert(layers.begin(), json{{"layer", "rms_norm"}});
-  return {{"layer", "sum"},
-          {"branches",
-           {{{"scale", std::sqrt(1 - strength * strength)}, {"layers", json::array()}},
-            {{"scale", strength}, {"layers", std::move(layers)}}}}};
+  json branches = json::array({kept});
+  if (strength > 0) branches.push_back({{"scale", strength}, {"layers", std::move(layers)}});
+  return {{"layer", "sum"}, {"branches", std::move(branches)}};
 }
 
 json attention_branch(const PropagationModel& model, double sigma_A) {
@@ -48,13 +50,15 @@ json mlp_branch(const std::string& activation, const propagation::Parameters& pa
   return layers;
 }
 
-/// A strength of 0 leaves its branch out.
+/// A strength of 0 leaves its branch out, and its skip connection too where that changes nothing.
 std::string block_text(const PropagationModel& model, const propagation::Parameters& parameters) {
   json layers = json::array();
-  if (parameters.alpha_A > 0)
-    layers.push_back(skip_and(parameters.alpha_A, attention_branch(model, parameters.sigma_A)));
-  if (parameters.alpha_M > 0)
-    layers.push_back(skip_and(parameters.alpha_M, mlp_branch(model.activation, parameters)));
+  if (parameters.alpha_A > 0 || parameters.skip_A.value_or(1) != 1)
+    layers.push_back(
+        skip_and(parameters.alpha_A, parameters.skip_A, attention_branch(model, parameters.sigma_A)));
+  if (parameters.alpha_M > 0 || parameters.skip_M.value_or(1) != 1)
+    layers.push_back(
+        skip_and(parameters.alpha_M, parameters.skip_M, mlp_branch(model.activation, parameters)));
   return to_json(parse_network(json{{"widelimit", 1}, {"layers", std::move(layers)}}.dump()));
 }
 

@@ -12,11 +12,10 @@
 
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/propagation_axes.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
 #include "cli/ranges.hpp"
-#include "cli/text_parts.hpp"
-#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/critical.hpp"
@@ -90,12 +89,39 @@ std::string phase_name(double lambda_a, double lambda_g) {
                      lambda_g > 0 ? "exploding" : "vanishing");
 }
 
-json exponent_summary(const PropagationModel& model) {
+/// Where norms grow for ever: means over the network's depth, from norm 1.
+json growth_summary(const PropagationModel& model) {
   const Parameters parameters = model.parameters();
+  const Index depth = whole_depth(model.depth);
+  const EqualTokenGrowth growth = equal_token_growth(parameters, 1, depth, model.mask());
+  return {{"parameters", described(parameters)},
+          {"depth", depth},
+          {"start_norm", 1},
+          {"norm_growth", growth.norm},
+          {"lambda_a", std::expm1(growth.angle)},
+          {"lambda_a_log", growth.angle},
+          {"lambda_g", growth.gradient},
+          {"one_block_from_1", one_block_exponent_limit(parameters, 1, model.mask())},
+          {"largest_annealed_gap",
+           largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A)},
+          {"phase", phase_name(growth.angle, growth.gradient)},
+          {"causal", model.causal}};
+}
+
+json exponent_summary(const PropagationModel& model, Formula formula) {
+  const Parameters parameters = model.parameters();
+  if (!has_fixed_norm(parameters)) {
+    if (formula == Formula::published)
+      throw ArgumentError(
+          "--published: the printed formulas are those of a fixed point of the norm, which "
+          "skip connections of 1 or more do not have; leave it out");
+    return growth_summary(model);
+  }
   const CollapsedPoint point = collapsed_point(parameters);
   ExponentOptions options;
   options.depth = model.depth;
   options.mask = model.mask();
+  options.formula = formula;
   const double lambda_a = exponent(Exponent::angle, parameters, options);
   const double lambda_g = exponent(Exponent::gradient, parameters, options);
   const Eigen::Matrix2d jacobian = collapsed_jacobian(parameters);
@@ -117,96 +143,65 @@ json exponent_summary(const PropagationModel& model) {
                   {"jacobian_q_p", {{jacobian(0, 0), jacobian(0, 1)}, {jacobian(1, 0), jacobian(1, 1)}}},
                   {"phase", phase_name(lambda_a, lambda_g)},
                   {"causal", model.causal},
+                  {"published", formula == Formula::published},
                   {"lambda_a_infinite_depth", model.causal ? causal_angle_exponent(parameters) : lambda_a}};
   // Both are derivatives of the map of tokens that are alike.
   if (model.causal) summary["mu_delta"] = summary["jacobian_q_p"] = nullptr;
   return summary;
 }
 
+constexpr const char* published_help =
+    "The paper's equations 18 and 19 as printed, with q_* in the place of q_M";
+
+Formula formula_of(bool published, const PropagationModel& model) {
+  if (published && model.causal)
+    throw ArgumentError("--published: the printed formulas are for full attention; leave it or --causal out");
+  return published ? Formula::published : Formula::corrected;
+}
+
 void add_exponents(CLI::App& parent) {
   struct Arguments {
     PropagationModel model;
     PropagationOutput output;
+    bool published = false;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand("exponents", "Angle and gradient exponents of one network");
   add_model_options(*command, arguments->model);
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
+  command->add_flag("--published", arguments->published, published_help);
   command->callback([arguments] {
     check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
     check_block_file(arguments->model);
-    PropagationTable table = table_of("exponents", arguments->model);
-    table.summary = exponent_summary(arguments->model);
+    PropagationTable table = table_of("exponents", arguments->model, {{"published", arguments->published}});
+    table.summary = exponent_summary(arguments->model, formula_of(arguments->published, arguments->model));
     write_block(arguments->model, arguments->model.parameters());
     write_table(arguments->output, table);
   });
-}
-
-constexpr const char* no_score_scale = "exponents of equal tokens do not depend on the scale of the scores";
-
-/// NAME:FROM:TO[:COUNT]
-Axis axis_of(const std::string& text, const char* option) {
-  const std::vector<std::string> parts = split(text, ':');
-  const auto fail = [&]() -> Axis {
-    throw ArgumentError(fmt::format("{}: expected NAME:FROM:TO[:COUNT], got '{}'", option, text));
-  };
-  if (parts.size() < 3 || parts.size() > 4) return fail();
-  double numbers[3] = {0, 0, 100};
-  for (std::size_t k = 1; k < parts.size(); ++k) {
-    const auto number = whole_text_number(parts[k]);
-    if (!number) return fail();
-    numbers[k - 1] = *number;
-  }
-  return naming_errors(option, [&] {
-    return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
-                         numerics::checked_count(numbers[2], 2000, std::string(option) + ": COUNT"));
-  });
-}
-
-json curves_json(const std::vector<BoundaryCurve>& curves) {
-  json result = json::array();
-  for (const BoundaryCurve& curve : curves) {
-    json points = json::array();
-    for (const BoundaryPoint& point : curve.points) points.push_back({point.x, point.y});
-    result.push_back({{"closed", curve.closed}, {"points", points}});
-  }
-  return result;
 }
 
 struct PhaseArguments {
   PropagationModel model;
   PropagationOutput output;
   std::string x = "alpha:0.01:0.95", y = "sigma_w:0.2:4";
-  bool one_block = false;
+  bool one_block = false, published = false;
   int threads = 0;
   std::stop_token stop;
 };
-
-/// What the axes set, or exponents do not depend on.
-void exclude_from_phase(PropagationModel& model, const Axis& x, const Axis& y) {
-  bool sets_A = false, sets_M = false;
-  for (const auto& [axis, option] : {std::pair(&x, "--x"), std::pair(&y, "--y")}) {
-    sets_A = sets_A || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_A;
-    sets_M = sets_M || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_M;
-    std::string name(coordinate_name(axis->coordinate));
-    std::replace(name.begin(), name.end(), '_', '-');
-    model.exclude("--" + name, fmt::format("has no effect beside the axis {}", option));
-  }
-  model.exclude_strengths(sets_A, sets_M, "has no effect beside the axes --x and --y");
-  model.exclude("--sigma-A", no_score_scale);
-}
 
 void run_phase(const PhaseArguments& arguments) {
   check_output(arguments.output);
   PropagationModel model = arguments.model;
   const Axis x = axis_of(arguments.x, "--x"), y = axis_of(arguments.y, "--y");
-  exclude_from_phase(model, x, y);
+  exclude_axes(model, x, y);
+  model.exclude("--sigma-A", no_score_scale);
   const Parameters parameters = model.parameters();
   ExponentOptions options;
   options.depth = model.depth;
   options.mask = model.mask();
   options.angle = arguments.one_block ? AngleMeasure::one_block : AngleMeasure::collapsed;
+  options.formula = formula_of(arguments.published, model);
   PhaseOptions run;
   run.threads = arguments.threads;
   run.stop = arguments.stop;
@@ -216,18 +211,19 @@ void run_phase(const PhaseArguments& arguments) {
     run.progress = [&](Index done, Index total) { bar.show(done, total); };
     diagram = phase_diagram(parameters, x, y, options, run);
   }
-  const ParameterRectangle rectangle{x.coordinate, x.values.front(), x.values.back(),
-                                     y.coordinate, y.values.front(), y.values.back()};
-  const bool stepped = x.coordinate == Coordinate::mlp_depth || y.coordinate == Coordinate::mlp_depth;
+  const ParameterRectangle rectangle = rectangle_of(x, y);
   std::vector<BoundaryCurve> angle, gradient;
   std::vector<BoundaryPoint> crossings;
-  if (!stepped) {
+  if (has_boundaries(x, y, parameters)) {
     angle = trace_boundary(Exponent::angle, parameters, rectangle, options);
     gradient = trace_boundary(Exponent::gradient, parameters, rectangle, options);
     crossings = boundary_intersections(parameters, rectangle, options);
   }
-  PropagationTable table =
-      table_of("phase", model, {{"x", arguments.x}, {"y", arguments.y}, {"one_block", arguments.one_block}});
+  PropagationTable table = table_of("phase", model,
+                                    {{"x", arguments.x},
+                                     {"y", arguments.y},
+                                     {"one_block", arguments.one_block},
+                                     {"published", arguments.published}});
   table.summary.update({{"depth", options.depth},
                         {"lambda_a_zero", curves_json(angle)},
                         {"lambda_g_zero", curves_json(gradient)}});
@@ -258,6 +254,7 @@ void add_phase(CLI::App& parent, const RunContext& context) {
       ->type_name("N");
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
+  command->add_flag("--published", arguments->published, published_help);
   command
       ->add_option_function<std::string>(
           "--block",
@@ -269,9 +266,8 @@ void add_phase(CLI::App& parent, const RunContext& context) {
           })
       ->group("");  // for its message
   command->footer(
-      "AXIS is NAME:FROM:TO[:COUNT], COUNT from 2 to 2000, with NAME one of alpha, alpha_A, alpha_M, "
-      "sigma_w, sigma_out, sigma_A, "
-      "tokens,\ndepth, mlp_depth. Strengths of 0 have no boundary: begin above.\nThere is no --block: blocks "
+      std::string(axis_help) +
+      " Strengths of 0 have no boundary: begin above.\nThere is no --block: blocks "
       "differ from point to point. exponents --block writes that of one point,\nand propagation network "
       "--vary goes "
       "over the numbers of such a file.\nExample: widelimit "

@@ -158,7 +158,7 @@ void exclude_columns(PropagationModel& model, const Columns& used, bool exponent
     const std::string why = no_effect + "the exponents lambda_a and lambda_g of the file";
     model.exclude_strengths(true, true, why);
     for (const char* option : {"--sigma-w", "--sigma-out", "--sigma-A", "--tokens", "--depth", "--mlp-depth",
-                               "--activation", "--causal"})
+                               "--activation", "--causal", "--skip", "--skip-A", "--skip-M"})
       model.exclude(option, why);
     return;
   }

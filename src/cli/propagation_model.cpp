@@ -69,6 +69,10 @@ Parameters PropagationModel::parameters() const {
   if (result.alpha_A == 0 && result.alpha_M == 0)
     throw ArgumentError(
         "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
+  if (skip && skip_A && skip_M)
+    throw ArgumentError("--skip: has no effect beside --skip-A and --skip-M; leave it out");
+  result.skip_A = skip_A ? skip_A : skip;
+  result.skip_M = skip_M ? skip_M : skip;
   result.mlp_depth = mlp_depth;
   result.activation =
       naming_errors("--activation", [&] { return propagation::activation_named(activation); });
@@ -97,6 +101,14 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
       ->check(strength);
   option("--alpha-M", model.alpha_M, "Strength of the MLP branch, from 0 to 1 [--alpha]", "A")
       ->check(strength);
+  option("--skip", model.skip,
+         "Factor of both skip connections, from 0 to 1000 (1: as usual transformers) [sqrt(1 - strength^2)]",
+         "S")
+      ->check(number_from_to(0, 1e3));
+  option("--skip-A", model.skip_A, "That of the attention block alone, from 0 to 1000 [--skip]", "S")
+      ->check(number_from_to(0, 1e3));
+  option("--skip-M", model.skip_M, "That of the MLP block alone, from 0 to 1000 [--skip]", "S")
+      ->check(number_from_to(0, 1e3));
   option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices, at least 0 [1]", "S")->check(gain);
   option("--sigma-out", model.sigma_out,
          "Gain of the last MLP matrix: unit | shared | number of at least 0 [unit]", "S");
@@ -143,6 +155,10 @@ PropagationTable table_of(const std::string& command, const PropagationModel& mo
   }
   table.origin = {"propagation " + command, std::move(configuration)};
   return table;
+}
+
+double equal_tokens_norm(const Parameters& parameters) {
+  return has_fixed_norm(parameters) ? collapsed_point(parameters).q_star : 1;
 }
 
 json estimate_json(const numerics::Estimate& estimate) {
@@ -217,10 +233,14 @@ void write_table(const PropagationOutput& output, const PropagationTable& table)
 }
 
 json described(const Parameters& parameters) {
-  return {{"tokens", parameters.tokens},      {"sigma_A", parameters.sigma_A},
-          {"alpha_A", parameters.alpha_A},    {"alpha_M", parameters.alpha_M},
-          {"sigma_w", parameters.sigma_w},    {"sigma_out", parameters.sigma_out.value(parameters.sigma_w)},
-          {"mlp_depth", parameters.mlp_depth}};
+  json result{
+      {"tokens", parameters.tokens},      {"sigma_A", parameters.sigma_A},
+      {"alpha_A", parameters.alpha_A},    {"alpha_M", parameters.alpha_M},
+      {"sigma_w", parameters.sigma_w},    {"sigma_out", parameters.sigma_out.value(parameters.sigma_w)},
+      {"mlp_depth", parameters.mlp_depth}};
+  if (parameters.skip_A) result["skip_A"] = *parameters.skip_A;
+  if (parameters.skip_M) result["skip_M"] = *parameters.skip_M;
+  return result;
 }
 
 }  // namespace widelimit::cli

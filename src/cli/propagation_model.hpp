@@ -23,7 +23,8 @@ struct PropagationModel {
   propagation::Index tokens = 256;
   double sigma_A = 1, sigma_w = 1;
   double alpha = 0.5;
-  std::optional<double> alpha_A, alpha_M;  ///< None: alpha.
+  std::optional<double> alpha_A, alpha_M;      ///< None: alpha.
+  std::optional<double> skip, skip_A, skip_M;  ///< None: skip, and without it sqrt(1 - strength^2).
   std::string sigma_out = "unit";
   std::string activation = "tanh";
   int mlp_depth = 2;
@@ -96,6 +97,9 @@ void check_start(const CLI::App& command);
 /// "--tokens 16 --q0 1 --c0 0"
 [[nodiscard]] std::string start_options(const PropagationModel& model, double q0, double c0);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
+
+/// The squared norm from which exponents of equal tokens are taken: the fixed point, or 1 where there is none.
+[[nodiscard]] double equal_tokens_norm(const propagation::Parameters& parameters);
 
 /// {"value", "standard_error"}.
 [[nodiscard]] nlohmann::json estimate_json(const numerics::Estimate& estimate);

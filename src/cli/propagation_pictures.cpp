@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
+#include <tuple>
 
 #include "cli/gnuplot.hpp"
 
@@ -130,6 +132,34 @@ std::string phase_script(const PhaseDiagram& diagram, const std::vector<Boundary
   script += phase_panel("angle exponent", "a", diagram, diagram.lambda_a) +
             phase_panel("gradient exponent", "g", diagram, diagram.lambda_g) + "unset multiplot\n";
   return script;
+}
+
+std::string simulated_phase_script(const SimulatedPhase& phase) {
+  const PhaseDiagram axes{phase.x, phase.y, {}, {}};
+  std::string script = gnuplot_canvas(1500, 860), panels;
+  for (const auto& [name, compared] :
+       {std::pair{"angle", &phase.angle}, std::pair{"gradient", &phase.gradient}}) {
+    script += curve_block(fmt::format("{}_zero", name), compared->zeros);
+    const double range = std::max(colour_range(compared->theory), colour_range(compared->networks));
+    const double largest_z = 4;
+    for (const auto& [kind, values, limit] :
+         {std::tuple{"theory", &compared->theory, range}, std::tuple{"networks", &compared->networks, range},
+          std::tuple{"z", &compared->z, largest_z}}) {
+      script += grid_block(fmt::format("{}_{}", name, kind), axes, *values);
+      panels += fmt::format(
+          "set title '{} exponent, {}'\nset cbrange [{}:{}]\nset xrange [{}:{}]\nset yrange [{}:{}]\n"
+          "plot ${}_{} with image notitle, ${}_zero with lines lw 2.5 lc rgb 'black' title 'theory: 0'\n",
+          name, std::string_view(kind) == "z" ? "networks - theory in standard errors" : kind, -limit, limit,
+          phase.x.values.front(), phase.x.values.back(), phase.y.values.front(), phase.y.values.back(), name,
+          kind, name);
+    }
+  }
+  script += fmt::format(
+      "set multiplot layout 2,3\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
+      "set xlabel {}\nset ylabel {}\nset key top left opaque\n",
+      gnuplot_quoted(coordinate_name(phase.x.coordinate)),
+      gnuplot_quoted(coordinate_name(phase.y.coordinate)));
+  return script + panels + "unset multiplot\n";
 }
 
 std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>& states,

@@ -14,6 +14,19 @@ namespace widelimit::cli {
                                        const std::vector<propagation::BoundaryCurve>& angle,
                                        const std::vector<propagation::BoundaryCurve>& gradient);
 
+/// Exponents of theory and of networks over two parameters; entry (row, column) as in PhaseDiagram.
+struct SimulatedPhase {
+  propagation::Axis x, y;
+  /// Of either exponent: the theory, the networks, and how many standard errors the networks are above the theory.
+  struct Compared {
+    Matrix<double> theory, networks, z;
+    std::vector<propagation::BoundaryCurve> zeros;  ///< Of the theory.
+  } angle, gradient;
+};
+
+/// Theory, networks and z-scores of both exponents side by side, with the lines where the theory vanishes.
+[[nodiscard]] std::string simulated_phase_script(const SimulatedPhase& phase);
+
 /// Trajectories over the field of one block's displacements in the rectangle (cosine, q), with fixed points.
 /// `measured` may be empty.
 [[nodiscard]] std::string trajectory_script(const propagation::BlockMap& map,

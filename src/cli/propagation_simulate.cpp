@@ -144,9 +144,10 @@ void run_histograms(const SimulateArguments& arguments) {
 
 void run_angle(const SimulateArguments& arguments) {
   PropagationModel model = arguments.model;
-  if (!model.causal) model.exclude("--depth", "has no effect on the angles of one block without --causal");
   const Parameters parameters = model.parameters();
-  const double q0 = arguments.q0 ? *arguments.q0 : collapsed_point(parameters).q_star;
+  if (!model.causal && has_fixed_norm(parameters))
+    model.exclude("--depth", "has no effect on the angles of one block without --causal");
+  const double q0 = arguments.q0.value_or(equal_tokens_norm(parameters));
   const double cosine = arguments.c0.value_or(0.99);
   PropagationTable table = begin("angle", arguments, model, {{"q0", q0}, {"c0", cosine}});
   const Run run(arguments);
@@ -188,25 +189,20 @@ void run_gradient(const SimulateArguments& arguments) {
   PropagationTable table = begin("gradient", arguments, model, given);
   const Parameters parameters = model.parameters();
   const Index depth = whole_depth(model.depth);
-  const CollapsedPoint point = collapsed_point(parameters);
   const double c0 = arguments.c0.value_or(0);
-  const TokenDistribution start =
-      arguments.q0 ? TokenDistribution::gaussian(*arguments.q0, c0) : TokenDistribution::equal(point.q_star);
+  const TokenDistribution start = arguments.q0 ? TokenDistribution::gaussian(*arguments.q0, c0)
+                                               : TokenDistribution::equal(equal_tokens_norm(parameters));
   const Run run(arguments);
   const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
   table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
   table.summary["mean_of_log"] = estimate_json(measured.mean_of_log);
   table.summary["variance_of_log"] = measured.variance_of_log;
   table.summary["depth"] = depth;
-  if (arguments.model.causal) {
-    table.summary["theory_equal_tokens"] = causal_gradient_exponent(parameters, depth);
-  } else {
-    table.summary["theory_equal_tokens"] =
-        gradient_exponent(point, static_cast<double>(parameters.tokens), static_cast<double>(depth));
-    if (arguments.q0)
-      table.summary["theory"] =
-          gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
-  }
+  table.summary["theory_equal_tokens"] =
+      exponent(Exponent::gradient, parameters, {.depth = model.depth, .mask = model.mask()});
+  if (arguments.q0 && !arguments.model.causal)
+    table.summary["theory"] =
+        gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
   write_block(model, parameters);
   write_table(arguments.output, table);
   warn_of_spread(measured, arguments.networks, depth);
@@ -302,11 +298,12 @@ void add_propagation_simulate_command(CLI::App& propagation, const RunContext& c
       "Theory and networks over the field of displacements", run_trajectory, context);
   add(*simulate, "histograms", "Norms of tokens and cosines of pairs at four depths (q0 1, c0 0)",
       "Histograms with the theory's values", run_histograms, context);
-  add(*simulate, "angle", "Angle exponent of one block (q0 the fixed point, c0 0.99)", "", run_angle,
-      context);
+  add(*simulate, "angle", "Angle exponent of one block (q0 the fixed point, 1 without one; c0 0.99)", "",
+      run_angle, context);
   add(*simulate, "gradient",
       "Gradient exponent from equal tokens at the fixed point, or from q0 and c0 if q0 is given", "",
       run_gradient, context);
+  add_propagation_simulate_phase_command(*simulate, context);
   add(*simulate, "groups", "Two halves of tokens become alike (q0 1)", "", run_groups, context);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "propagation/arguments.hpp"
+#include "propagation/skips.hpp"
 #include "propagation/square.hpp"
 #include "propagation/token_gram.hpp"
 
@@ -27,9 +28,10 @@ Matrix<double> cosines_of(const Matrix<double>& gram) {
 
 /// Jacobian of a residual block, from the slopes of its branch's norm and gap over e = gap / q: de/dq = -e / q and
 /// de/dgap = 1 / q.
-StateJacobian residual_jacobian(const TokenState& state, double branch, double norm_slope, double gap_slope) {
+StateJacobian residual_jacobian(const TokenState& state, double rest, double branch, double norm_slope,
+                                double gap_slope) {
   const double e = state.cosine_gap();
-  StateJacobian result = StateJacobian::Identity() * (1 - branch);
+  StateJacobian result = StateJacobian::Identity() * rest;
   result(0, 0) -= branch * norm_slope * e / state.q;
   result(0, 1) += branch * norm_slope / state.q;
   result(1, 0) -= branch * gap_slope * e / state.q;
@@ -53,13 +55,13 @@ TokenState BlockMap::attention(const TokenState& state) const {
   require_state("BlockMap::attention", state);
   const TokenState core =
       attention_core(static_cast<double>(parameters_.tokens), parameters_.sigma_A, state.cosine_gap());
-  const double branch = square(parameters_.alpha_A), rest = 1 - branch;
+  const double branch = square(parameters_.alpha_A), rest = squared_skip_A(parameters_);
   return {rest * state.q + branch * core.q, rest * state.gap + branch * core.gap};
 }
 
 TokenState BlockMap::mlp(const TokenState& state) const {
   require_state("BlockMap::mlp", state);
-  const double branch = square(parameters_.alpha_M), rest = 1 - branch;
+  const double branch = square(parameters_.alpha_M), rest = squared_skip_M(parameters_);
   return {rest * state.q + branch * mlp_.statistics().k_out,
           rest * state.gap + branch * mlp_.output_gap(state.cosine_gap())};
 }
@@ -86,12 +88,14 @@ StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   const double core_gap = attention_core(n, parameters_.sigma_A, e).gap;
   const double norm_slope = -(phi_equal + e * equal_slope);
   const double gap_slope = (e > 0 ? core_gap / e : 0) + e * (different_slope - equal_slope);
-  return residual_jacobian(state, square(parameters_.alpha_A), norm_slope, gap_slope);
+  return residual_jacobian(state, squared_skip_A(parameters_), square(parameters_.alpha_A), norm_slope,
+                           gap_slope);
 }
 
 StateJacobian BlockMap::mlp_jacobian(const TokenState& state) const {
   require_state("BlockMap::mlp_jacobian", state);
-  return residual_jacobian(state, square(parameters_.alpha_M), 0, mlp_.slope(state.cosine_gap()));
+  return residual_jacobian(state, squared_skip_M(parameters_), square(parameters_.alpha_M), 0,
+                           mlp_.slope(state.cosine_gap()));
 }
 
 StateJacobian BlockMap::block_jacobian(const TokenState& state) const {
@@ -121,7 +125,8 @@ Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian) {
 Matrix<double> BlockMap::attention(const Matrix<double>& gram, AttentionMask mask) const {
   require_gram("BlockMap::attention", gram);
   const double branch = square(parameters_.alpha_A);
-  return (1 - branch) * gram + branch * attention_outputs(cosines_of(gram), parameters_.sigma_A, mask);
+  return squared_skip_A(parameters_) * gram +
+         branch * attention_outputs(cosines_of(gram), parameters_.sigma_A, mask);
 }
 
 Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
@@ -129,7 +134,7 @@ Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
   const double branch = square(parameters_.alpha_M), k_out = mlp_.statistics().k_out;
   const Matrix<double> cosines = cosines_of(gram);
   std::map<double, double> outputs{{1, k_out}};  // of each different cosine
-  return (1 - branch) * gram + branch * cosines.unaryExpr([&](double cosine) {
+  return squared_skip_M(parameters_) * gram + branch * cosines.unaryExpr([&](double cosine) {
     const auto [entry, is_new] = outputs.try_emplace(cosine, 0);
     if (is_new) entry->second = k_out - mlp_.output_gap(1 - cosine);
     return entry->second;

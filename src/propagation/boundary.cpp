@@ -5,6 +5,7 @@
 #include "propagation/arguments.hpp"
 #include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
+#include "propagation/skips.hpp"
 
 namespace widelimit::propagation {
 
@@ -201,7 +202,8 @@ void require_rectangle(const Parameters& base, const ParameterRectangle& rectang
                                     rectangle.x_from, rectangle.x_to, rectangle.y_from, rectangle.y_to));
   for (const Coordinate axis : {rectangle.x, rectangle.y}) {
     const bool counts = axis == Coordinate::tokens || axis == Coordinate::depth;
-    if (axis == Coordinate::mlp_depth || (counts && options.mask == AttentionMask::causal))
+    const bool over_depth = options.mask == AttentionMask::causal || !has_fixed_norm(base);
+    if (axis == Coordinate::mlp_depth || (counts && over_depth))
       throw ArgumentError(fmt::format(
           "{}: {} changes in steps, so exponents have no curve of zeros over it; take a phase diagram", where,
           coordinate_name(axis)));

@@ -15,6 +15,9 @@ namespace widelimit::propagation {
 [[nodiscard]] double one_block_limit_of(const Parameters& parameters, double k_out, double f, double q0,
                                         AttentionMask mask);
 
+[[nodiscard]] EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_out, double f,
+                                                     double q0, Index depth, AttentionMask mask);
+
 [[nodiscard]] double causal_angle_exponent_of(const CollapsedPoint& point, const Parameters& parameters,
                                               Index depth);
 

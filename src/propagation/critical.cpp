@@ -7,6 +7,7 @@
 #include "propagation/critical_line.hpp"
 #include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
+#include "propagation/skips.hpp"
 
 namespace widelimit::propagation {
 
@@ -119,6 +120,9 @@ std::optional<double> critical_value(Exponent which, Coordinate free, const Para
 double small_strength_gain(Exponent which, const Parameters& parameters, double strength_ratio) {
   constexpr const char* where = "small_strength_gain";
   require_positive(where, "strength_ratio", strength_ratio);
+  if (parameters.skip_A || parameters.skip_M)
+    throw ArgumentError(
+        fmt::format("{}: expected skip connections that follow from the strengths, got others", where));
   Parameters point = checked(where, parameters, Coordinate::alpha, {}).parameters;
   // To first order in the squared strengths lambda_a q = alpha_M^2 (f - k_out) - alpha_A^2, and lambda_g is
   // lambda_a + r / n.

@@ -6,6 +6,7 @@
 #include "numerics/count.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
+#include "propagation/skips.hpp"
 
 namespace widelimit::propagation {
 
@@ -45,6 +46,20 @@ double angle_at(const ParameterPoint& point, const MlpStatistics& mlp, const Col
   if (point.options.mask == AttentionMask::full) return collapsed.lambda_a();
   return std::expm1(
       causal_angle_exponent_of(collapsed, parameters, whole_number("depth", point.options.depth)));
+}
+
+/// Where norms have no fixed point: over the network's depth, from norm 1.
+double growth_at(Exponent which, const ParameterPoint& point, const MlpStatistics& mlp) {
+  const ExponentOptions& options = point.options;
+  if (options.formula == Formula::published)
+    throw ArgumentError(
+        "exponent: the published formula is that of a fixed point of the norm, got skip "
+        "connections without one");
+  if (which == Exponent::angle && options.angle == AngleMeasure::one_block)
+    return one_block_limit_of(point.parameters, mlp.k_out, mlp.f, 1, options.mask);
+  const EqualTokenGrowth growth = equal_token_growth_of(point.parameters, mlp.k_out, mlp.f, 1,
+                                                        whole_number("depth", options.depth), options.mask);
+  return which == Exponent::angle ? std::expm1(growth.angle) : growth.gradient;
 }
 
 }  // namespace
@@ -110,6 +125,7 @@ bool changes_mlp(Coordinate coordinate) {
 double exponent_at(Exponent which, const ParameterPoint& point, const MlpStatistics& mlp) {
   require_ranges(where, point.parameters);
   require_at_least(where, "depth", point.options.depth, 1);
+  if (!has_fixed_norm(point.parameters)) return growth_at(which, point, mlp);
   CollapsedPoint collapsed = collapsed_point_of(where, point.parameters, mlp.k_out, mlp.f);
   if (point.options.formula == Formula::published) {
     if (point.options.mask == AttentionMask::causal)

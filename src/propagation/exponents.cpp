@@ -7,6 +7,7 @@
 
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
+#include "propagation/skips.hpp"
 #include "propagation/square.hpp"
 
 namespace widelimit::propagation {
@@ -60,6 +61,25 @@ const std::vector<double>& causal_power_logs(Part part, Index tokens, Index dept
   return last.logs;
 }
 
+/// ln(e^a + e^b)
+double log_sum(double a, double b) {
+  const double larger = std::max(a, b);
+  return larger == -std::numeric_limits<double>::infinity() ? larger
+                                                            : larger + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+/// ln of the sum over products of one factor each, a0 or b_t, with k of the b: coefficients of prod_t (a0 + b_t x).
+std::vector<double> log_products(double log_a0, const std::vector<double>& log_b) {
+  std::vector<double> products{0};
+  for (const double b : log_b) {
+    products.push_back(-std::numeric_limits<double>::infinity());
+    for (std::size_t k = products.size() - 1; k > 0; --k)
+      products[k] = log_sum(products[k] + log_a0, products[k - 1] + b);
+    products[0] += log_a0;
+  }
+  return products;
+}
+
 double log_binomial(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
@@ -89,22 +109,27 @@ double CollapsedPoint::lambda_a_log() const { return std::log(mu_delta); }
 
 CollapsedPoint collapsed_point_of(const char* where, const Parameters& parameters, double k_out, double f) {
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
+  if (!has_fixed_norm(parameters))
+    throw ArgumentError(
+        fmt::format("{}: norms have a fixed point only where the skip connections lose something: expected "
+                    "skip_A skip_M below 1, got {}",
+                    where, std::sqrt(rest_A * rest_M)));
   CollapsedPoint point;
   point.k_out = k_out;
   point.f = f;
-  point.a0 = 1 - branch_A;
-  point.mu_q = (1 - branch_A) * (1 - branch_M);
-  // 1 - mu_q without cancellation at small strengths.
-  point.q_star = ((1 - branch_M) * branch_A + branch_M * k_out) / (branch_A + branch_M - branch_A * branch_M);
-  point.q_M = (1 - branch_A) * point.q_star + branch_A;
+  point.a0 = rest_A;
+  point.mu_q = rest_A * rest_M;
+  point.q_star = (rest_M * branch_A + branch_M * k_out) / norm_lost(parameters);
+  point.q_M = rest_A * point.q_star + branch_A;
   if (!(point.q_M > 0) || !(point.q_star > 0))
     throw ArgumentError(
         fmt::format("{}: the fixed point of the norm must be positive, but the MLP's output variance is {} "
                     "at sigma_w = {} with alpha_A = {}, alpha_M = {}",
                     where, k_out, parameters.sigma_w, parameters.alpha_A, parameters.alpha_M));
-  point.m = (1 - branch_M) + branch_M * f / point.q_M;
+  point.m = rest_M + branch_M * f / point.q_M;
   point.a1 = point.q_M / point.q_star;
-  point.r = branch_A / ((1 - branch_A) * point.q_star);
+  point.r = branch_A / (rest_A * point.q_star);
   point.mu_delta = point.a0 * point.m;
   return point;
 }
@@ -129,9 +154,8 @@ double log_jacobian_norm(const CollapsedPoint& point, double tokens, double widt
 }
 
 CollapsedPoint as_published(CollapsedPoint point, const Parameters& parameters) {
-  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
-  point.m = (1 - branch_M) + branch_M * point.f / point.q_star;
-  point.a1 = (1 - branch_A) + branch_A / point.q_star;
+  point.m = squared_skip_M(parameters) + square(parameters.alpha_M) * point.f / point.q_star;
+  point.a1 = squared_skip_A(parameters) + square(parameters.alpha_A) / point.q_star;
   point.mu_delta = point.a0 * point.m;
   return point;
 }
@@ -146,15 +170,14 @@ JacobianMoments jacobian_moments(const Parameters& parameters, double width) {
   const CollapsedPoint point = collapsed_point(parameters);
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
   const auto n = static_cast<double>(parameters.tokens);
-  return {point.mu_q, (1 - branch_A) * branch_M * point.f / (width * point.q_M),
+  return {point.mu_q, point.a0 * branch_M * point.f / (width * point.q_M),
           branch_A * point.m / (width * point.q_star * n * n)};
 }
 
 Eigen::Matrix2d collapsed_jacobian(const Parameters& parameters) {
   const CollapsedPoint point = collapsed_point(parameters);
   const auto n = static_cast<double>(parameters.tokens);
-  const double s =
-      -(1 - square(parameters.alpha_M)) * square(parameters.alpha_A) * (n - 1) / (n * point.q_star);
+  const double s = -squared_skip_M(parameters) * square(parameters.alpha_A) * (n - 1) / (n * point.q_star);
   return Eigen::Matrix2d{{point.mu_q + s, -s}, {point.mu_q + s - point.mu_delta, point.mu_delta - s}};
 }
 
@@ -173,11 +196,12 @@ double one_block_exponent_limit(const Parameters& parameters, double q0, Attenti
 double one_block_limit_of(const Parameters& parameters, double k_out, double f, double q0,
                           AttentionMask mask) {
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
-  const double q_M = (1 - branch_A) * q0 + branch_A;
-  double attention = 1 - branch_A;
+  const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
+  const double q_M = rest_A * q0 + branch_A;
+  double attention = rest_A;
   if (mask == AttentionMask::causal) attention += branch_A * causal_gap_share(parameters.tokens) / q0;
-  const double gap = attention * ((1 - branch_M) + branch_M * f / q_M) * q0;
-  return std::log(gap / ((1 - branch_M) * q_M + branch_M * k_out));
+  const double gap = attention * (rest_M + branch_M * f / q_M) * q0;
+  return std::log(gap / (rest_M * q_M + branch_M * k_out));
 }
 
 double causal_gap_share(Index tokens) {
@@ -203,6 +227,43 @@ double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters
   return causal_growth(point, parameters, causal_power_logs(Part::all, parameters.tokens, depth));
 }
 
+EqualTokenGrowth equal_token_growth(const Parameters& parameters, double q0, Index depth,
+                                    AttentionMask mask) {
+  require_parameters("equal_token_growth", parameters);
+  require_positive("equal_token_growth", "q0", q0);
+  require_at_least("equal_token_growth", "depth", depth, 1);
+  const MlpStatistics mlp = mlp_statistics(parameters);
+  return equal_token_growth_of(parameters, mlp.k_out, mlp.f, q0, depth, mask);
+}
+
+EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_out, double f, double q0,
+                                       Index depth, AttentionMask mask) {
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
+  const auto blocks = static_cast<double>(depth);
+  double q = q0, mlps = 0, means = 0;  // ln of products over blocks
+  std::vector<double> log_b;
+  for (Index t = 0; t < depth; ++t) {
+    const double q_M = rest_A * q + branch_A;
+    mlps += std::log(rest_M + branch_M * f / q_M);
+    means += std::log(q_M / q);
+    log_b.push_back(std::log(branch_A / q));
+    q = rest_M * q_M + branch_M * k_out;
+  }
+  const double norm = std::log(q / q0), contrasts = blocks * std::log(rest_A);
+  if (mask == AttentionMask::full)
+    return {norm / blocks, (mlps + contrasts - norm) / blocks,
+            (mlps + log_mix(contrasts, means, static_cast<double>(parameters.tokens))) / blocks};
+  const std::vector<double> products = log_products(std::log(rest_A), log_b);
+  const auto summed = [&](Part part) {
+    const std::vector<double>& logs = causal_power_logs(part, parameters.tokens, depth);
+    double sum = -std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < products.size(); ++k) sum = log_sum(sum, products[k] + logs[k]);
+    return sum - logs.front();
+  };
+  return {norm / blocks, (mlps + summed(Part::centred) - norm) / blocks, (mlps + summed(Part::all)) / blocks};
+}
+
 double causal_angle_exponent(const Parameters& parameters, Index depth) {
   require_at_least("causal_angle_exponent", "depth", depth, 1);
   return causal_angle_exponent_of(collapsed_point(parameters), parameters, depth);
@@ -217,11 +278,12 @@ double critical_curvature(const Parameters& parameters) {
   const CollapsedPoint point = collapsed_point(parameters);
   const auto n = static_cast<double>(parameters.tokens);
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const double share = (n - 1) / n;
-  const double slow_norm = (1 - branch_M) * branch_A * share / (point.q_star * (1 - point.mu_q));
-  const double tau = branch_A * share / point.q_star + (1 - branch_A) * slow_norm;
-  return point.q_star * branch_M * (1 - branch_A) / square(point.q_M) *
-         ((1 - branch_A) * map.mlp_map().curvature() / 2 - point.f * tau);
+  const double slow_norm = rest_M * branch_A * share / (point.q_star * (1 - point.mu_q));
+  const double tau = branch_A * share / point.q_star + rest_A * slow_norm;
+  return point.q_star * branch_M * rest_A / square(point.q_M) *
+         (rest_A * map.mlp_map().curvature() / 2 - point.f * tau);
 }
 
 }  // namespace widelimit::propagation

@@ -5,6 +5,7 @@
 #include "numerics/gemm.hpp"
 #include "numerics/normal_matrix.hpp"
 #include "propagation/arguments.hpp"
+#include "propagation/skips.hpp"
 
 namespace widelimit::propagation {
 
@@ -66,8 +67,6 @@ void softmax_rows(Matrix<double>& scores, AttentionMask mask) {
   }
 }
 
-double rest_of(double strength) { return std::sqrt((1 - strength) * (1 + strength)); }
-
 }  // namespace
 
 Matrix<double> InputGradient::gradient() const { return std::exp(log_scale) * direction; }
@@ -114,7 +113,7 @@ Matrix<double> FiniteTransformer::attention(const BlockWeights& block, const Mat
            Transpose::yes, 0, trace.weights);
   softmax_rows(trace.weights, mask_);
   trace.averages = product(trace.weights, Transpose::no, y, Transpose::no);
-  Matrix<double> result = rest_of(parameters_.alpha_A) * tokens;
+  Matrix<double> result = skip_of(parameters_.alpha_A, parameters_.skip_A) * tokens;
   multiply(parameters_.alpha_A, trace.averages, Transpose::no, block.value, Transpose::yes, 1, result);
   return result;
 }
@@ -131,7 +130,7 @@ Matrix<double> FiniteTransformer::mlp(const BlockWeights& block, const Matrix<do
     trace.activations.push_back(
         trace.preactivations.back().unaryExpr([&](double x) { return phi.value(x); }));
   }
-  Matrix<double> result = rest_of(parameters_.alpha_M) * tokens;
+  Matrix<double> result = skip_of(parameters_.alpha_M, parameters_.skip_M) * tokens;
   multiply(parameters_.alpha_M, trace.activations.back(), Transpose::no, block.mlp.back(), Transpose::yes, 1,
            result);
   return result;
@@ -173,7 +172,7 @@ Matrix<double> FiniteTransformer::mlp_backward(const BlockWeights& block, const 
           trace.preactivations[layer - 1].unaryExpr([&](double x) { return phi.derivative(x); }).array();
   }
   normalise_backward(trace.mlp, flow);
-  return flow + rest_of(parameters_.alpha_M) * gradient;
+  return flow + skip_of(parameters_.alpha_M, parameters_.skip_M) * gradient;
 }
 
 Matrix<double> FiniteTransformer::attention_backward(const BlockWeights& block, const BlockTrace& trace,
@@ -197,7 +196,7 @@ Matrix<double> FiniteTransformer::attention_backward(const BlockWeights& block, 
     multiply(1, keys, Transpose::yes, y, Transpose::no, 1, sums->key);
   }
   normalise_backward(trace.attention, flow);
-  return flow + rest_of(parameters_.alpha_A) * gradient;
+  return flow + skip_of(parameters_.alpha_A, parameters_.skip_A) * gradient;
 }
 
 namespace {

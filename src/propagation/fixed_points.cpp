@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "propagation/arguments.hpp"
+#include "propagation/skips.hpp"
 #include "widelimit/propagation/exponents.hpp"
 
 namespace widelimit::propagation {
@@ -52,6 +53,7 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
 }
 
 std::vector<FixedPoint> fixed_points(const BlockMap& map) {
+  if (!has_fixed_norm(map.parameters())) return {};
   std::vector<FixedPoint> points{collapsed_fixed_point(map)};
   if (points.front().stability == Stability::unstable) points.push_back(simplex_fixed_point(map));
   return points;
@@ -64,19 +66,20 @@ double gradient_exponent_from(const BlockMap& map, const TokenState& start, Inde
   const double s = parameters.sigma_A * parameters.sigma_A;
   const double branch_A = parameters.alpha_A * parameters.alpha_A;
   const double branch_M = parameters.alpha_M * parameters.alpha_M;
+  const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const std::vector<TokenState> states = map.trajectory(start, depth - 1);
   double same = 1, other = 0, log_scale = 0;  // token Gram matrix of the gradient: diagonal, off-diagonal
   for (auto state = states.rbegin(); state != states.rend(); ++state) {
     const TokenState middle = map.attention(*state);
-    same *= (1 - branch_M) + branch_M * map.mlp_map().statistics().f / middle.q;
-    other *= (1 - branch_M) + branch_M * map.mlp_map().slope(middle.cosine_gap()) / middle.q;
+    same *= rest_M + branch_M * map.mlp_map().statistics().f / middle.q;
+    other *= rest_M + branch_M * map.mlp_map().slope(middle.cosine_gap()) / middle.q;
     const double e = state->cosine_gap(), c = 1 - e, share = branch_A / state->q;
     const double weight_same = std::exp(-s * e), weight_other = std::exp(-s * c * e);
     const double sum_same = n + n * (n - 1) * weight_same, sum_other = n + n * (n - 1) * weight_other;
     const double keys = s * e * (n * same / sum_same + n * (n - 1) * c * other / sum_other);
-    const double next_same = (1 - branch_A + share * s * e * e * n / sum_same) * same +
+    const double next_same = (rest_A + share * s * e * e * n / sum_same) * same +
                              share * (n * same / sum_same + n * (n - 1) * other / sum_other + keys);
-    const double next_other = (1 - branch_A + share * s * e * e * n / sum_other) * other +
+    const double next_other = (rest_A + share * s * e * e * n / sum_other) * other +
                               share * (n * weight_same * same / sum_same +
                                        n * (n - 1) * weight_other * other / sum_other - keys / (n - 1));
     log_scale += std::log(next_same);

@@ -4,6 +4,7 @@
 
 #include "propagation/arguments.hpp"
 #include "propagation/pair_map.hpp"
+#include "propagation/skips.hpp"
 
 namespace widelimit::propagation {
 
@@ -19,11 +20,15 @@ numerics::ActivationPtr activation_named(const std::string& name) {
   throw ArgumentError(fmt::format("expected one of {}, got '{}'", names, name));
 }
 
+bool has_fixed_norm(const Parameters& parameters) { return norm_lost(parameters) > 0; }
+
 void require_ranges(const char* where, const Parameters& parameters) {
   require_at_least(where, "tokens", parameters.tokens, 2);
   require_not_negative(where, "sigma_A", parameters.sigma_A);
   require_strength(where, "alpha_A", parameters.alpha_A);
   require_strength(where, "alpha_M", parameters.alpha_M);
+  if (parameters.skip_A) require_not_negative(where, "skip_A", *parameters.skip_A);
+  if (parameters.skip_M) require_not_negative(where, "skip_M", *parameters.skip_M);
   require_not_negative(where, "sigma_w", parameters.sigma_w);
   require_not_negative(where, "sigma_out", parameters.sigma_out.value(parameters.sigma_w));
   require_at_least(where, "mlp_depth", parameters.mlp_depth, 1);

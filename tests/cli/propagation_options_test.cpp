@@ -54,11 +54,12 @@ struct Choice {
 };
 
 const std::vector<Choice>& network_choices() {
-  static const std::vector<Choice> choices{{"--tokens", {"6", "9"}},     {"--depth", {"3", "5"}},
-                                           {"--alpha", {".4", ".6"}},    {"--alpha-A", {".3", ".7"}},
-                                           {"--alpha-M", {".3", ".7"}},  {"--sigma-w", {"1.5", "2.5"}},
-                                           {"--sigma-A", {".7", "1.3"}}, {"--sigma-out", {"1.1", "2"}},
-                                           {"--mlp-depth", {"1", "3"}},  {"--activation", {"erf", "gelu"}}};
+  static const std::vector<Choice> choices{
+      {"--tokens", {"6", "9"}},          {"--depth", {"3", "5"}},       {"--alpha", {".4", ".6"}},
+      {"--alpha-A", {".3", ".7"}},       {"--alpha-M", {".3", ".7"}},   {"--sigma-w", {"1.5", "2.5"}},
+      {"--sigma-A", {".7", "1.3"}},      {"--sigma-out", {"1.1", "2"}}, {"--mlp-depth", {"1", "3"}},
+      {"--activation", {"erf", "gelu"}}, {"--skip", {".8", "1"}},       {"--skip-A", {".7", ".9"}},
+      {"--skip-M", {".7", "1"}}};
   return choices;
 }
 
@@ -103,6 +104,7 @@ TEST_CASE("propagation: every option of a network has an effect in all other com
        {"phase --x alpha:.2:.8:2 --y sigma_w:1:3:2", "phase --x alpha_A:.2:.8:2 --y alpha_M:.2:.8:2",
         "phase --x tokens:4:8:2 --y sigma_out:1:3:2", "phase --x depth:2:4:2 --y mlp_depth:1:2:2",
         "critical --free balanced", "critical --free alpha-A", "critical --free alpha-M",
+        "simulate phase --x alpha:.2:.8:2 --y sigma_w:1:3:2 --width 8 --networks 3",
         "simulate angle --width 8 --networks 3", "simulate gradient --width 8 --networks 3 --q0 1",
         "simulate gradient --width 8 --networks 3"})
     check_effects(command);
@@ -111,6 +113,15 @@ TEST_CASE("propagation: every option of a network has an effect in all other com
 TEST_CASE("propagation: what has no effect beside other options") {
   check_message("trajectory --alpha .3 --alpha-A .2 --alpha-M .1",
                 "--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+  check_message("trajectory --skip 1 --skip-A .2 --skip-M .1",
+                "--skip: has no effect beside --skip-A and --skip-M; leave it out");
+  check_message(
+      "exponents --skip 1 --published",
+      "--published: the printed formulas are those of a fixed point of the norm, which skip connections "
+      "of 1 or more do not have; leave it out");
+  for (const std::string command : {"exponents", "phase"})
+    check_message(command + " --causal --published",
+                  "--published: the printed formulas are for full attention; leave it or --causal out");
   for (const std::string free : {"sigma-w", "alpha-A", "alpha-M", "balanced"})
     check_message("critical --tolerance .2 --free " + free,
                   "--tolerance: has no effect beside --free " + free + "; leave it out");

@@ -94,6 +94,69 @@ TEST_CASE("propagation: simulations report theory beside networks") {
   CHECK(std::filesystem::file_size(folder / "h.png") > 5000);
 }
 
+TEST_CASE("propagation: a phase diagram of networks beside the theory") {
+  const TemporaryFolder folder;
+  const std::string command =
+      "simulate phase --tokens 8 --width 32 --networks 6 --depth 4 --x alpha:.3:.7:3 --y sigma_w:1:3:2 ";
+  for (const std::string variant : {"", "--one-block", "--causal", "--causal --one-block", "--skip 1"}) {
+    CAPTURE(variant);
+    const auto found = json_of(command + variant);
+    CHECK(found.at("columns") ==
+          nlohmann::json({"alpha", "sigma_w", "angle_theory", "angle", "angle_error", "angle_z",
+                          "gradient_theory", "gradient", "gradient_error", "gradient_z"}));
+    REQUIRE(found.at("rows").size() == 6);
+    double squares = 0;
+    for (const auto& row : found.at("rows"))
+      for (const std::size_t at : {2u, 6u}) {
+        const double theory = row[at], networks = row[at + 1], error = row[at + 2], z = row[at + 3];
+        CHECK(z == doctest::Approx((networks - theory) / error).epsilon(1e-12).scale(0));
+        // Of so small a width, and a few networks whose scatter is not well known.
+        CHECK(std::abs(networks - theory) < 6 * error + 0.15);
+        if (at == 2) squares += z * z;
+      }
+    CHECK(found.at("angle").at("root_mean_square_z").get<double>() ==
+          doctest::Approx(std::sqrt(squares / 6)).epsilon(1e-12).scale(0));
+    // Every point has networks of its own.
+    CHECK(found.at("rows")[0][3] != found.at("rows")[3][3]);
+  }
+  CHECK(json_of(command + "--seed 3") == json_of(command + "--seed 3 --threads 1"));
+  const auto point = json_of("exponents --tokens 8 --depth 4 --alpha .3 --sigma-w 1");
+  CHECK(json_of(command).at("rows")[0][6].get<double>() ==
+        doctest::Approx(point.at("lambda_g").get<double>()).epsilon(1e-12).scale(0));
+  CHECK(run_program("propagation " + command + "--out " + (folder / "p.csv").string() + " --plot " +
+                    (folder / "p.png").string())
+            .code == 0);
+  CHECK(std::filesystem::file_size(folder / "p.png") > 5000);
+}
+
+TEST_CASE(
+    "propagation: skip connections of 1 have exponents over depth, the printed formulas a kink of their "
+    "own") {
+  const auto found = json_of("exponents --skip 1 --alpha 1 --sigma-w 2 --tokens 16 --depth 8");
+  CHECK(found.at("norm_growth").get<double>() > 0.1);
+  CHECK_FALSE(found.contains("q_star"));
+  const TemporaryFolder folder;
+  const std::string block = (folder / "block.json").string();
+  CHECK(
+      run_program("propagation exponents --skip 1 --alpha 1 --sigma-w 2 --tokens 16 --block " + block).code ==
+      0);
+  const auto network = json_of("network " + block + " --tokens 16 --depth 8").at("exponents");
+  CHECK(network.at("at_fixed_point") == false);
+  for (const char* name : {"norm_growth", "lambda_a_log", "lambda_g"})
+    CHECK(network.at(name).at("value").get<double>() ==
+          doctest::Approx(found.at(name).get<double>()).epsilon(1e-10).scale(0));
+  const auto critical =
+      json_of("critical --skip 1 --alpha 1 --free sigma-w --tokens 16 --depth 8").at("critical");
+  CHECK(std::abs(critical.at("lambda_a").get<double>()) < 1e-10);
+  CHECK(critical.at("skip_A") == 1);
+  // As printed the kink of lambda_g = 0 lies where the paper has it, near (0.5, 2.25).
+  const std::string there = "exponents --alpha 0.4935 --sigma-w 2.2544 ";
+  CHECK(std::abs(json_of(there + "--published").at("lambda_g").get<double>()) < 1e-4);
+  CHECK(std::abs(json_of(there).at("lambda_g").get<double>()) > 1e-2);
+  const std::string axes = "phase --x alpha:.4:.6:3 --y sigma_w:2:2.5:3 ";
+  CHECK(json_of(axes + "--published").at("rows") != json_of(axes).at("rows"));
+}
+
 TEST_CASE("propagation: histograms write the values that they count") {
   const TemporaryFolder folder;
   const auto file = folder / "samples.csv";
@@ -330,9 +393,9 @@ void check_option_refused(const std::string& command, const std::string& option,
 }  // namespace
 
 TEST_CASE("propagation: every option of every command refuses what is out of its range") {
-  const std::vector<std::string> network{"--tokens",    "--depth",     "--alpha",   "--alpha-A",
-                                         "--alpha-M",   "--sigma-w",   "--sigma-A", "--sigma-out",
-                                         "--mlp-depth", "--activation"},
+  const std::vector<std::string> network{
+      "--tokens",    "--depth",     "--alpha",      "--alpha-A", "--alpha-M", "--sigma-w", "--sigma-A",
+      "--sigma-out", "--mlp-depth", "--activation", "--skip",    "--skip-A",  "--skip-M"},
       all{"nan", "inf", "-1", "-0.5", "1e300", "9223372036854775808", "x", "''"};
   // Large depths and gains have a limit.
   const auto may_be_large = [](const std::string& option) {
@@ -344,7 +407,7 @@ TEST_CASE("propagation: every option of every command refuses what is out of its
       if (!may_be_large(option) || !is_large(value)) check_option_refused("exponents", option, value);
   for (const std::string command :
        {"trajectory", "phase", "critical", "simulate trajectory", "simulate histograms", "simulate angle",
-        "simulate gradient", "simulate groups"})
+        "simulate gradient", "simulate phase", "simulate groups"})
     for (const std::string& option : network) check_option_refused(command, option, "nan");
   for (const std::string value : {"0", "nan", "-3", "1e300", "9223372036854775808"}) {
     for (const std::string option : {"--q0", "--width", "--networks", "--seed", "--threads"})

@@ -151,6 +151,30 @@ TEST_CASE("estimators: norms and angles follow the maps (few networks)") {
   }
 }
 
+TEST_CASE("estimators: norms and angles of usual skip connections follow the maps (few networks)") {
+  Parameters parameters;
+  parameters.tokens = 8;
+  parameters.alpha_A = parameters.alpha_M = 1;
+  parameters.sigma_w = 2;
+  parameters.skip_A = parameters.skip_M = 1;
+  SampleOptions options;
+  options.width = 128;
+  options.networks = 24;
+  const auto measured = measured_trajectory(parameters, TokenDistribution::gaussian(1, 0.5), 5, options);
+  const auto theory = BlockMap(parameters).trajectory(TokenState::from_cosine(1, 0.5), 5);
+  CHECK(theory.back().q > 5);
+  for (std::size_t t = 0; t < theory.size(); ++t) {
+    CHECK(std::abs(measured[t].q.value - theory[t].q) <
+          3 * measured[t].q.standard_error + 0.02 * theory[t].q);
+    CHECK(std::abs(measured[t].cosine.value - theory[t].cosine()) <
+          3 * measured[t].cosine.standard_error + 0.02);
+  }
+  const auto gradient =
+      measured_gradient_exponent(parameters, TokenDistribution::equal(1), 5, options).log_of_mean;
+  CHECK(std::abs(gradient.value - equal_token_growth(parameters, 1, 5).gradient) <
+        3 * gradient.standard_error + 0.02);
+}
+
 TEST_CASE("estimators: exponents of finite networks (few networks)") {
   check_angles(cases[2], 16, sample(128, 40));
   check_modes(cases[4], 4, sample(128, 40));

@@ -263,3 +263,71 @@ TEST_CASE("exponents: parameters out of range are named") {
   CHECK_THROWS_WITH_AS((void)causal_gradient_exponent(parameters_with(0.5, 0.5, 1), 0),
                        "causal_gradient_exponent: depth must be at least 1, got 0", ArgumentError);
 }
+
+namespace {
+
+Parameters with_skips(Parameters parameters, double skip_A, double skip_M) {
+  parameters.skip_A = skip_A;
+  parameters.skip_M = skip_M;
+  return parameters;
+}
+
+}  // namespace
+
+TEST_CASE("exponents: skip connections that follow from the strengths may as well be given") {
+  const Parameters parameters = parameters_with(0.8, 0.4, 3, 24);
+  const Parameters given = with_skips(parameters, 0.6, std::sqrt(1 - 0.16));
+  const CollapsedPoint expected = collapsed_point(parameters), found = collapsed_point(given);
+  for (const auto member :
+       {&CollapsedPoint::q_star, &CollapsedPoint::q_M, &CollapsedPoint::m, &CollapsedPoint::a0,
+        &CollapsedPoint::a1, &CollapsedPoint::r, &CollapsedPoint::mu_delta, &CollapsedPoint::mu_q})
+    CHECK(found.*member == Approx(expected.*member).epsilon(1e-14).scale(0));
+  CHECK((collapsed_jacobian(given) - collapsed_jacobian(parameters)).cwiseAbs().maxCoeff() < 1e-14);
+  CHECK(critical_curvature(given) == Approx(critical_curvature(parameters)).epsilon(1e-13).scale(0));
+  const TokenState start = TokenState::from_cosine(0.7, 0.4), block = BlockMap(given).block(start);
+  CHECK(block.q == Approx(BlockMap(parameters).block(start).q).epsilon(1e-14).scale(0));
+  CHECK(block.gap == Approx(BlockMap(parameters).block(start).gap).epsilon(1e-14).scale(0));
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal})
+    CHECK(one_block_exponent_limit(given, 0.7, mask) ==
+          Approx(one_block_exponent_limit(parameters, 0.7, mask)).epsilon(1e-13).scale(0));
+}
+
+TEST_CASE("exponents: growth from equal tokens is that of the fixed point there") {
+  for (const Parameters& parameters :
+       {parameters_with(0.5, 0.5, 2.25, 16), with_skips(parameters_with(0.5, 0.7, 2, 16), 1, 0.8)}) {
+    const CollapsedPoint point = collapsed_point(parameters);
+    const EqualTokenGrowth found = equal_token_growth(parameters, point.q_star, 12);
+    CHECK(std::abs(found.norm) < 1e-14);
+    CHECK(found.angle == Approx(point.lambda_a_log()).epsilon(1e-12).scale(0));
+    CHECK(found.gradient == Approx(gradient_exponent(point, 16, 12)).epsilon(1e-12).scale(0));
+    const EqualTokenGrowth causal = equal_token_growth(parameters, point.q_star, 12, AttentionMask::causal);
+    CHECK(causal.angle == Approx(causal_angle_exponent(parameters, 12)).epsilon(1e-12).scale(0));
+    CHECK(causal.gradient == Approx(causal_gradient_exponent(parameters, 12)).epsilon(1e-12).scale(0));
+  }
+}
+
+TEST_CASE(
+    "exponents: without a fixed point of the norm they are means over depth, and vanish where they are "
+    "critical") {
+  const Parameters usual = with_skips(parameters_with(1, 1, 2, 16), 1, 1);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(collapsed_point(usual)),
+      "collapsed_point: norms have a fixed point only where the skip connections lose something: "
+      "expected skip_A skip_M below 1, got 1",
+      ArgumentError);
+  CHECK(fixed_points(BlockMap(usual)).empty());
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    const ExponentOptions options{.depth = 10, .mask = mask};
+    const EqualTokenGrowth growth = equal_token_growth(usual, 1, 10, mask);
+    CHECK(std::log1p(exponent(Exponent::angle, usual, options)) ==
+          Approx(growth.angle).epsilon(1e-13).scale(0));
+    CHECK(exponent(Exponent::gradient, usual, options) == growth.gradient);
+    const auto gain = critical_value(Exponent::angle, Coordinate::sigma_w, usual, options);
+    REQUIRE(gain.has_value());
+    Parameters critical = usual;
+    critical.sigma_w = *gain;
+    CHECK(std::abs(equal_token_growth(critical, 1, 10, mask).angle) < 1e-12);
+  }
+  CHECK_THROWS_AS(static_cast<void>(exponent(Exponent::angle, usual, {.formula = Formula::published})),
+                  ArgumentError);
+}

@@ -53,8 +53,26 @@ TEST_CASE("parameters: one that is out of range is named with its value") {
   CHECK(refused([](Parameters& p) {
           p.alpha_A = p.alpha_M = 0;
         }).starts_with("where: alpha_A and alpha_M must not both be 0"));
+  CHECK(refused([](Parameters& p) { p.skip_A = -0.5; }) ==
+        "where: skip_A must be at least 0 and finite, got -0.5");
+  CHECK(refused([](Parameters& p) { p.skip_M = HUGE_VAL; }) ==
+        "where: skip_M must be at least 0 and finite, got inf");
   CHECK(refused([](Parameters& p) { p.activation = nullptr; }) ==
         "where: activation must be given, got none");
+}
+
+TEST_CASE("parameters: norms have a fixed point where skip connections lose something") {
+  Parameters parameters;
+  CHECK(has_fixed_norm(parameters));
+  parameters.skip_A = 1;
+  CHECK(has_fixed_norm(parameters));
+  parameters.skip_M = 1;
+  CHECK_FALSE(has_fixed_norm(parameters));
+  parameters.skip_A = 0.5;
+  parameters.skip_M = 1.9;
+  CHECK(has_fixed_norm(parameters));
+  parameters.skip_M = 2.1;
+  CHECK_FALSE(has_fixed_norm(parameters));
 }
 
 TEST_CASE("parameters: activations by their names") {

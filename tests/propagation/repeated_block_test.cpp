@@ -97,6 +97,26 @@ TEST_CASE("repeated block: the closed forms under a causal mask, where the map i
   CHECK(std::abs(found.last_angle.value - found.angle.value) > 0.05);
 }
 
+TEST_CASE("repeated block: the closed forms of usual skip connections, where norms grow for ever") {
+  Parameters parameters = parameters_with(0.9, 0.7, 2.5, 12);
+  parameters.skip_A = parameters.skip_M = 1;
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    AttentionOptions attention = uniform;
+    attention.mask = mask;
+    const Network block(
+        {layers::sum({{1, {}}, {parameters.alpha_A, {layers::rms_norm(), layers::attention(attention)}}}),
+         layers::sum({{1, {}}, {parameters.alpha_M, mlp(parameters)}})});
+    for (const double start : {1.0, 3.0}) {
+      const BlockExponents found = block_exponents(block, parameters.tokens, 9, start);
+      const EqualTokenGrowth expected = equal_token_growth(parameters, start, 9, mask);
+      CHECK(found.norm.value == Approx(expected.norm).epsilon(1e-11).scale(0));
+      CHECK(found.angle.value == Approx(expected.angle).epsilon(1e-10).scale(0));
+      CHECK(found.gradient.value == Approx(expected.gradient).epsilon(1e-11).scale(0));
+    }
+    CHECK_FALSE(block_exponents(block, parameters.tokens, 2).at_fixed_point);
+  }
+}
+
 TEST_CASE("repeated block: exponents at the fixed point do not depend on depth") {
   // Angles fall by e^-3.13 a block, and grow by e^1.05 a block beside gradients beyond the range of double.
   for (const auto& [parameters, depths] :

@@ -25,7 +25,7 @@ struct CollapsedPoint {
 };
 
 /// Closed form. Errors: as require_parameters, and ArgumentError if the fixed point is 0 (the MLP gives 0 and
-/// alpha_A = 0), where tokens can't be normalised.
+/// alpha_A = 0), where tokens can't be normalised, or there is none (skip_A skip_M >= 1).
 [[nodiscard]] CollapsedPoint collapsed_point(const Parameters& parameters);
 
 /// The gradient exponent (eq. 19, corrected) after `depth` blocks from equal tokens: log of the mean of
@@ -75,6 +75,18 @@ struct JacobianMoments {
 /// The causal gradient exponent after `depth` blocks from equal tokens. Cost O(n^2 depth).
 [[nodiscard]] double causal_gradient_exponent(const Parameters& parameters, Index depth);
 
+/// Growth a block, as logarithms, over `depth` blocks from nearly equal tokens of squared norm q0: what exponents are
+/// where norms have no fixed point. At the fixed point q_star they are those above.
+struct EqualTokenGrowth {
+  double norm = 0;      ///< Of squared norms.
+  double angle = 0;     ///< Of 1 - cosine, relative to the norm.
+  double gradient = 0;  ///< ln of the mean of |dX^L/dX^0|_F^2 / (d n), over depth.
+};
+/// Cost: O(depth), under a causal mask O(n^2 depth + depth^2). Errors: as require_parameters; ArgumentError unless q0 > 0
+/// and depth >= 1.
+[[nodiscard]] EqualTokenGrowth equal_token_growth(const Parameters& parameters, double q0, Index depth,
+                                                  AttentionMask mask = AttentionMask::full);
+
 /// kappa of e' = e - kappa e^2 on the critical line lambda_a = 0: angles close as 1 / (kappa t) there.
 /// NumericalError unless phi' is smooth.
 [[nodiscard]] double critical_curvature(const Parameters& parameters);
@@ -100,7 +112,7 @@ struct FixedPoint {
 /// Errors  NumericalError if lambda_a <= 0 (there is none) or the iteration does not settle in 10^6 blocks.
 [[nodiscard]] FixedPoint simplex_fixed_point(const BlockMap& map);
 
-/// All of them: the collapsed one first.
+/// All of them: the collapsed one first. None where norms have no fixed point.
 [[nodiscard]] std::vector<FixedPoint> fixed_points(const BlockMap& map);
 
 }  // namespace widelimit::propagation
