@@ -8,6 +8,7 @@
 #include "cli/data_arguments.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/store_options.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
@@ -50,7 +51,7 @@ struct GpArguments {
   DataArguments data;
   KernelOptions kernel;
   InferenceArguments inference;
-  std::filesystem::path store;
+  StoreArguments store;
   OutputArguments output;
 };
 

@@ -22,6 +22,7 @@
 #include "cli/rank_solver.hpp"
 #include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/store_options.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
@@ -237,7 +238,7 @@ class GpRun {
                                 .entry_bytes = sizeof(Scalar),
                                 .kernels = options_.kernels,
                                 .finite_times = !options_.times.empty(),
-                                .in_store = !arguments.store.empty(),
+                                .in_store = !arguments.store.folder.empty(),
                                 .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
                                 .against_distributed = against_distributed()};
     const gp::SolverChoice choice =
@@ -248,7 +249,11 @@ class GpRun {
     require_validation(choice);
     if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
       throw ArgumentError("--solver distributed: " + needs.against_distributed);
-    if (context_.dealer != nullptr && arguments.store.empty() && choice.solver != gp::Solver::distributed)
+    if (context_.dealer != nullptr && arguments.store.part.parts > 1)
+      throw ArgumentError(
+          "--part is for processes that know nothing of each other; these deal out the tiles");
+    if (context_.dealer != nullptr && arguments.store.folder.empty() &&
+        choice.solver != gp::Solver::distributed)
       throw ArgumentError(fmt::format(
           "gp with several processes needs --store, in which they meet, or --solver distributed{}",
           needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
@@ -313,10 +318,19 @@ class GpRun {
     fmt::print("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
     GpOptions options = options_;
-    if (!arguments_.store.empty()) options.store = arguments_.store / places_[i];
+    if (!arguments_.store.folder.empty()) options.store = arguments_.store.folder / places_[i];
+    options.tiles = arguments_.store;
+    options.command = command_of_all_parts(context_.command_line);
     options.dealer = context_.dealer;
     const GpResult result = run_gp(networks_[i], task_, options, context_.interrupt);
     if (!is_first()) return;
+    if (result.predictions.empty()) {
+      fmt::print(
+          "part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "
+          "others are\n",
+          arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
+      return;
+    }
     const GpRunInfo info{.network = networks_[i],
                          .data = task_.description,
                          .kind = task_.kind,

@@ -1,11 +1,13 @@
 #include "cli/gp_grams.hpp"
 
+#include <functional>
 #include <utility>
 
 #include "cli/compute_store.hpp"
 #include "cli/gp_kernel.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/rank_gram.hpp"
+#include "cli/store_options.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -32,10 +34,12 @@ std::unique_ptr<gp::GramSource> dealt_gram(const GramJob<Scalar>& job, const Net
           : rank_tiles_in_memory<Scalar>(dealer, network, job.others->inputs(), &train, gram_options));
 }
 
+/// Null where a store lacks parts that others compute.
 template <typename Scalar>
 std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
                                              const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const GramOptions& gram_options) {
+                                             const GpOptions& options, const GramOptions& gram_options,
+                                             const std::function<void(const store::StoreProgress&)>& show) {
   const bool together = options.solver == gp::Solver::distributed;
   if (options.store.empty() && together) return dealt_gram(job, network, task, options, gram_options);
   if (options.store.empty())
@@ -43,10 +47,11 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
                                                     : kernel.gram(*job.others, task.train, gram_options));
   const Inputs<Scalar> train = task.train.inputs();
   const auto folder = options.store / job.name;
-  if (job.others == nullptr)
-    compute_store<Scalar>(folder, network, train, nullptr, gram_options, options.dealer);
-  else
-    compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options.dealer);
+  const bool is_complete =
+      job.others == nullptr
+          ? compute_store<Scalar>(folder, network, train, nullptr, gram_options, options, show)
+          : compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options, show);
+  if (!is_complete) return nullptr;
   if (!together) return gp::gram_in_store(folder, options.threads);
   const RankSolver& ranks = *options.dealer->solver();
   return std::make_unique<RankGram>(ranks, rank_tiles_in_store(ranks, folder));
@@ -55,8 +60,8 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
 }  // namespace
 
 template <typename Scalar>
-gp::GramSources compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
-                              const Interrupt& interrupt) {
+std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
+                                             const GpOptions& options, const Interrupt& interrupt) {
   const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options));
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
@@ -72,15 +77,25 @@ gp::GramSources compute_grams(const Network& network, const GpTask<Scalar>& task
     const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
     bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
   };
+  // Of what is in the stores only a part was computed now.
+  const auto show_store = [&](const store::StoreProgress& progress) {
+    ProgressBar::State state = state_of(progress);
+    state.done += before;
+    state.total = pairs;
+    if (progress.pairs_per_second > 0)
+      state.seconds_left = static_cast<double>(state.total - state.done) / progress.pairs_per_second;
+    bar.show(state);
+  };
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options, options.gram_folder);
   const auto compute = [&](const GramJob<Scalar>& job) {
     before += std::exchange(now, job.pairs);
-    return compute_gram(job, kernel, network, task, options, gram_options);
+    return compute_gram(job, kernel, network, task, options, gram_options, show_store);
   };
   gp::GramSources grams;
   grams.train = compute({nullptr, "train", n * (n + 1) / 2});
   if (validate) grams.validation = compute({&*task.validation, "validation-train", n_validation * n});
   grams.test = compute({&task.test, "test-train", n_test * n});
+  if (!grams.train || !grams.test || (validate && !grams.validation)) return {};
   gram_options.kernels = Kernels::nngp;
   gram_options.progress = nullptr;
   if (validate) grams.validation_variances = kernel.variances(*task.validation, gram_options);
@@ -88,9 +103,9 @@ gp::GramSources compute_grams(const Network& network, const GpTask<Scalar>& task
   return grams;
 }
 
-template gp::GramSources compute_grams(const Network&, const GpTask<float>&, const GpOptions&,
-                                       const Interrupt&);
-template gp::GramSources compute_grams(const Network&, const GpTask<double>&, const GpOptions&,
-                                       const Interrupt&);
+template std::optional<gp::GramSources> compute_grams(const Network&, const GpTask<float>&, const GpOptions&,
+                                                      const Interrupt&);
+template std::optional<gp::GramSources> compute_grams(const Network&, const GpTask<double>&, const GpOptions&,
+                                                      const Interrupt&);
 
 }  // namespace widelimit::cli

@@ -8,6 +8,7 @@
 #include "cli/network_argument.hpp"
 #include "cli/output_options.hpp"
 #include "cli/ranges.hpp"
+#include "cli/store_options.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -100,11 +101,14 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_inference_options(command, arguments.inference);
-  command
-      .add_option("--store", arguments.store,
-                  "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
-                  "a run that ended early goes on, and another one reads them (docs/scale.md)")
-      ->type_name("DIR");
+  CLI::Option* store =
+      command
+          .add_option(
+              "--store", arguments.store.folder,
+              "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
+              "a run that ended early goes on, and another one reads them (docs/scale.md)")
+          ->type_name("DIR");
+  add_tile_options(command, *store, arguments.store);
   add_output_options(command, arguments.output);
 }
 
@@ -119,9 +123,9 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   const bool no_images = kind == "imdb" || kind == "reviews" || kind == "graphs";
   if (no_images && command.count("--flip") > 0)
     throw CLI::ValidationError("--flip", "for images, arrays and tables only");
-  if (!arguments.store.empty() && !arguments.inference.gram.empty())
+  if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
     throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
-  if (!arguments.store.empty() && arguments.inference.flip)
+  if (!arguments.store.folder.empty() && arguments.inference.flip)
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");

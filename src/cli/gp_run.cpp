@@ -55,9 +55,10 @@ template <typename Scalar>
 GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                 const Interrupt& interrupt) {
   const auto start = std::chrono::steady_clock::now();
-  gp::GramSources grams = compute_grams(network, task, options, interrupt);
+  std::optional<gp::GramSources> grams = compute_grams(network, task, options, interrupt);
   const double gram_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   interrupt.check();
+  if (!grams) return {gram_seconds, {}};
   const bool together = options.solver == gp::Solver::distributed;
   if (!together && options.dealer != nullptr && !options.dealer->is_first()) return {gram_seconds, {}};
   const gp::InferenceTargets targets{task.kind, *task.train.targets,
@@ -70,8 +71,8 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
     progress->show(passes, residual);
   };
   return {.gram_seconds = gram_seconds,
-          .predictions = gp::infer(targets, inference_options(options), std::move(grams), solvers_of(options),
-                                   interrupt.token(), show)};
+          .predictions = gp::infer(targets, inference_options(options), std::move(*grams),
+                                   solvers_of(options), interrupt.token(), show)};
 }
 
 template GpResult run_gp(const Network&, const GpTask<float>&, const GpOptions&, const Interrupt&);

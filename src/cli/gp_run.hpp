@@ -7,6 +7,7 @@
 
 #include "cli/gp_task.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/store_options.hpp"
 #include "cli/tile_dealer.hpp"
 #include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/selection.hpp"
@@ -31,6 +32,8 @@ struct GpOptions {
   /// Folder for the stores of the Gram matrices, train, validation-train and test-train; empty: they are kept in memory
   /// only.
   std::filesystem::path store = {};
+  StoreArguments tiles = {};     ///< How the stores are computed; not their folder.
+  std::string command = {};      ///< What makes them, for StoreOptions::command.
   TileDealer* dealer = nullptr;  ///< Where several processes fill the stores: the first of them predicts.
 };
 
@@ -45,7 +48,8 @@ using GpPrediction = gp::KernelPrediction;
 
 struct GpResult {
   double gram_seconds;  ///< For all kernels together.
-  std::vector<GpPrediction> predictions;
+  std::vector<GpPrediction>
+      predictions;  ///< Of a part (--part) of stores that others have yet to complete, none.
 };
 
 /// Gram matrices of one network, then predictions for the test inputs (by the first of several processes). Test inputs

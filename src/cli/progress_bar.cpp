@@ -21,14 +21,16 @@ std::string readable_rate(double rate) {
   return fmt::format("{:.1f} ", rate);
 }
 
-std::string readable_time(double seconds) {
+}  // namespace
+
+std::string rate_text(double pairs_per_second) { return readable_rate(pairs_per_second) + "pairs/s"; }
+
+std::string time_text(double seconds) {
   if (std::isinf(seconds)) return "?";
   const long long whole = std::llround(seconds);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
-
-}  // namespace
 
 ProgressBar::ProgressBar(std::string label, InLogs in_logs, Counted counted)
     : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0}, in_logs_{in_logs}, counted_{counted} {}
@@ -37,8 +39,9 @@ ProgressBar::~ProgressBar() {
   if (visible_) std::fputs("\r\033[K", stderr);
 }
 
-std::string ProgressBar::rate_text(double rate) const {
-  return counted_ == Counted::pairs ? readable_rate(rate) + "pairs/s, " : "";
+std::string ProgressBar::rate_text(const State& state) const {
+  const std::string parts = state.parts.empty() ? "" : state.parts + ", ";
+  return parts + (counted_ == Counted::pairs ? cli::rate_text(state.rate) + ", " : "");
 }
 
 void ProgressBar::show(Index done, Index total) {
@@ -56,8 +59,8 @@ void ProgressBar::show(const State& state) {
   last_ = now;
   const auto filled = static_cast<std::size_t>(share * bar_width);
   const std::string bar = std::string(filled, '#') + std::string(bar_width - filled, '.');
-  fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %, {}{} left", label_, bar, 100 * share, rate_text(state.rate),
-             readable_time(state.seconds_left));
+  fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %, {}{} left", label_, bar, 100 * share, rate_text(state),
+             time_text(state.seconds_left));
   std::fflush(stderr);
 }
 
@@ -65,8 +68,8 @@ void ProgressBar::log(const State& state, double share) {
   const auto now = Clock::now();
   if (in_logs_ == InLogs::nothing || now - std::max(last_, start_) < log_interval) return;
   last_ = now;
-  fmt::print(stderr, "{}: {:.1f} %, {}{} left\n", label_, 100 * share, rate_text(state.rate),
-             readable_time(state.seconds_left));
+  fmt::print(stderr, "{}: {:.1f} %, {}{} left\n", label_, 100 * share, rate_text(state),
+             time_text(state.seconds_left));
 }
 
 }  // namespace widelimit::cli

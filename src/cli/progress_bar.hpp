@@ -13,6 +13,12 @@ enum class InLogs { nothing, line_a_minute };
 /// What is counted: pairs of inputs, or steps, whose rate says nothing.
 enum class Counted { pairs, steps };
 
+/// "1.2 M pairs/s"
+[[nodiscard]] std::string rate_text(double pairs_per_second);
+
+/// "1:02:03", "2:03", or "?" where it is infinite.
+[[nodiscard]] std::string time_text(double seconds);
+
 /// One line on stderr that shows how far a computation is, its rate and the time left. It is erased in the end. Calls
 /// must not overlap.
 class ProgressBar {
@@ -29,8 +35,9 @@ class ProgressBar {
   struct State {
     Index done;
     Index total;
-    double rate;          ///< A second.
-    double seconds_left;  ///< Infinite while it is not known.
+    double rate;             ///< A second.
+    double seconds_left;     ///< Infinite while it is not known.
+    std::string parts = {};  ///< How many of them are done, in words: "12 of 55 tiles".
   };
   void show(const State& state);
 
@@ -38,7 +45,7 @@ class ProgressBar {
   using Clock = std::chrono::steady_clock;
 
   void log(const State& state, double share);
-  [[nodiscard]] std::string rate_text(double rate) const;
+  [[nodiscard]] std::string rate_text(const State& state) const;
 
   std::string label_;
   bool visible_;

@@ -35,6 +35,17 @@ void print_batch(const char* name, const nlohmann::json& batch) {
       if (value.is_string()) fmt::print("  {:<14} {}\n", key, value.get<std::string>());
 }
 
+/// At which rate a store is computed, and what is left.
+void print_pace(const store::StoreProgress& progress) {
+  if (progress.processes > 0)
+    fmt::print("{:<14} {} by {} {}, {} left\n", "computed", rate_text(progress.pairs_per_second),
+               progress.processes, progress.processes == 1 ? "process" : "processes",
+               time_text(progress.seconds_left));
+  else if (progress.pairs_per_second > 0)
+    fmt::print("{:<14} by nobody, as far as can be seen; one process did {}, which would take {} more\n",
+               "computed", rate_text(progress.pairs_per_second), time_text(progress.seconds_left));
+}
+
 void print_info(const std::filesystem::path& folder) {
   const StoredGram stored(folder);
   const auto& facts = stored.facts();
@@ -50,6 +61,7 @@ void print_info(const std::filesystem::path& folder) {
   for (const std::string& array : stored.arrays())
     if (const Index of_array = stored.tiles_there(array); of_array != there)
       fmt::print("  {:<12} {} of {} files there\n", array, of_array, grid.count());
+  if (there < grid.count()) print_pace(stored.progress());
   print_batch("rows", facts.at("rows"));
   if (!grid.is_symmetric()) print_batch("columns", facts.at("columns"));
   fmt::print("{:<14} widelimit {}, vectors {}, BLAS {}\n", "made by",

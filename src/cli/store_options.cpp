@@ -27,29 +27,33 @@ CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
                                         "Folder of a store: tiles are kept as they are computed, a later "
                                         "run goes on with what is missing (docs/scale.md)")
                             ->type_name("DIR");
+  add_tile_options(command, *folder, arguments);
+  command
+      .add_flag("--grow", arguments.grow,
+                "Let inputs behind the rows of the store join it; the others are not computed again")
+      ->needs(folder);
+  return folder;
+}
+
+void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments) {
   command
       .add_option("--tile", arguments.tile_side,
                   "Inputs a side of a tile of a new store; vectors: a multiple of 512 [chosen]")
       ->check(whole_number<Index>(1))
       ->type_name("N")
-      ->needs(folder);
+      ->needs(&folder);
   command
       .add_option_function<std::string>(
           "--part", [&arguments](const std::string& text) { arguments.part = read_part(text); },
           "Compute part K of N of the store's tiles: parts cost the same, and need no word of each other "
           "[1/1]")
       ->type_name("K/N")
-      ->needs(folder);
-  command
-      .add_flag("--grow", arguments.grow,
-                "Let inputs behind the rows of the store join it; the others are not computed again")
-      ->needs(folder);
+      ->needs(&folder);
   command
       .add_flag(
           "--other-arithmetic", arguments.other_arithmetic,
           "Go on with a store that another kind of processor began; last bits then differ between tiles")
-      ->needs(folder);
-  return folder;
+      ->needs(&folder);
 }
 
 store::StoreOptions store_options_of(const StoreArguments& arguments, const KernelOptions& kernel,
@@ -89,16 +93,21 @@ store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask
   options.command = command_of_all_parts(context.command_line);
   // Of the ranks of one run, one tells.
   if (context.dealer == nullptr || context.dealer->is_first())
-    options.progress = [&bar](const store::StoreProgress& progress) {
-      bar.show({progress.pairs_done + progress.pairs_computed, progress.pairs, progress.pairs_per_second,
-                progress.seconds_left});
-    };
+    options.progress = [&bar](const store::StoreProgress& progress) { bar.show(state_of(progress)); };
   options.report = [](const std::string& message) { fmt::print(stderr, "widelimit: {}\n", message); };
   auto gram_store =
       task.x2 == nullptr
           ? store::GramStore<Scalar>(arguments.folder, task.network, task.x1, options)
           : store::GramStore<Scalar>(arguments.folder, task.network, task.x1, *task.x2, options);
   return compute_dealt(gram_store, context.dealer);
+}
+
+ProgressBar::State state_of(const store::StoreProgress& progress) {
+  return {.done = progress.pairs_done + progress.pairs_computed,
+          .total = progress.pairs,
+          .rate = progress.pairs_per_second,
+          .seconds_left = progress.seconds_left,
+          .parts = fmt::format("{} of {} tiles", progress.tiles_done, progress.tiles)};
 }
 
 template <typename Scalar>

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/kernel_options.hpp"
+#include "cli/progress_bar.hpp"
 #include "cli/run_context.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/network/network.hpp"
@@ -28,6 +29,9 @@ struct StoreArguments {
 /// Adds --store, --tile, --part, --grow and --other-arithmetic; returns --store. `arguments` must live until the
 /// arguments are parsed.
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments);
+
+/// Adds --tile, --part and --other-arithmetic, which need the option `folder`.
+void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments);
 
 /// "2/8". Throws ArgumentError.
 [[nodiscard]] store::StorePart read_part(const std::string& text);
@@ -58,6 +62,9 @@ store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDe
 
 /// A command line without --part and --grow: what computes whatever a store lacks.
 [[nodiscard]] std::string command_of_all_parts(const std::string& command_line);
+
+/// What is shown of it.
+[[nodiscard]] ProgressBar::State state_of(const store::StoreProgress& progress);
 
 /// "55 tiles: 50 computed, 5 found, 12.3 s".
 [[nodiscard]] std::string to_string(const store::StoreRunReport& report);

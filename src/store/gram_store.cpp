@@ -8,6 +8,7 @@
 #include "kernel/require_inputs.hpp"
 #include "store/pair_recomputation.hpp"
 #include "store/pair_sample.hpp"
+#include "store/shared_progress.hpp"
 #include "store/store_opening.hpp"
 #include "store/store_run.hpp"
 #include "store/tile_shares.hpp"
@@ -45,6 +46,24 @@ struct GramStore<Scalar>::Open {
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
 };
+
+namespace {
+
+/// Of a store that cannot be written to.
+template <typename Open>
+StoreRunReport found_by(const Open& open, const std::function<Index()>& next) {
+  TileRecords records(open.folder.records_folder(open.store.facts));
+  SharedProgress progress(open.folder, open.store.facts, records, open.tiles);
+  const StoreProgress state = progress.state({});
+  if (state.tiles_done < state.tiles)
+    throw DataError(fmt::format("{}: the store cannot be written to, and {} of {} tiles are missing in it",
+                                open.folder.path().string(), state.tiles - state.tiles_done, state.tiles));
+  StoreRunReport report;
+  for (Index place = next(); place < state.tiles; place = next()) ++report.found;
+  return report;
+}
+
+}  // namespace
 
 template <typename Scalar>
 GramStore<Scalar>::GramStore(const std::filesystem::path& folder, const Network& network,
@@ -89,6 +108,7 @@ StoreRunReport GramStore<Scalar>::compute() {
 template <typename Scalar>
 StoreRunReport GramStore<Scalar>::compute(const std::function<Index()>& next) {
   Open& open = *open_;
+  if (!open.store.claims) return found_by(open, next);
   return StoreRun<Scalar>(open.folder, open.store.facts, open.inputs, open.options, *open.store.claims,
                           open.tiles)
       .run(next);

@@ -1,8 +1,11 @@
 #include "store/store_folder.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -142,6 +145,13 @@ fs::path StoreFolder::chunk(const std::string& array, TileIndex tile) const {
   return folder_ / array / "c" / fmt::format("{}", tile.row) / fmt::format("{}", tile.column);
 }
 
+bool StoreFolder::is_writable(const StoreFacts& facts) const {
+  const auto may_write = [](const fs::path& path) {
+    return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT;
+  };
+  return may_write(folder_ / facts.arrays().front()) && may_write(claims_file(facts));
+}
+
 fs::path StoreFolder::claims_file(const StoreFacts& facts) const {
   return folder_ / facts.arrays().front() / "claims";
 }
@@ -187,10 +197,6 @@ std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const
   for (const auto& [side, count] : votes)
     if (2 * count > files && side != facts.grid().side()) return side;
   return {};
-}
-
-fs::path StoreFolder::pace_file(const StoreFacts& facts, Index part, Index parts) const {
-  return folder_ / facts.arrays().front() / fmt::format("pace-{}-of-{}.json", part, parts);
 }
 
 }  // namespace widelimit::store

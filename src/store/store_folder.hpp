@@ -18,7 +18,6 @@ namespace widelimit::store {
 ///   nngp/claims           see TileClaims; in the folder of the first array, where Zarr does not list it
 ///   nngp/claims.files/    the same where there are no locks
 ///   nngp/records/         which numbers belong into which tile, and what they took, see TileRecords
-///   nngp/pace-K-of-N.json what the processes so far took, see Pace
 class StoreFolder {
  public:
   explicit StoreFolder(std::filesystem::path folder);
@@ -27,6 +26,8 @@ class StoreFolder {
 
   /// Whether there is a store.
   [[nodiscard]] bool holds_store() const;
+  /// Whether tiles can be put there and claimed.
+  [[nodiscard]] bool is_writable(const StoreFacts& facts) const;
   /// Throws DataError if there is none, or another kind of Zarr group.
   [[nodiscard]] StoreFacts facts() const;
 
@@ -49,7 +50,6 @@ class StoreFolder {
   [[nodiscard]] std::filesystem::path chunk(const std::string& array, TileIndex tile) const;
   [[nodiscard]] std::filesystem::path claims_file(const StoreFacts& facts) const;
   [[nodiscard]] std::filesystem::path records_folder(const StoreFacts& facts) const;
-  [[nodiscard]] std::filesystem::path pace_file(const StoreFacts& facts, Index part, Index parts) const;
 
  private:
   std::filesystem::path folder_;

@@ -72,6 +72,7 @@ class StoreOpening {
       const auto side = folder_.other_tile_side(facts);
       if (side) facts = with_side_of_files(facts, *side);
       require_same(facts);
+      if (!side && !needs_change(facts) && !folder_.is_writable(facts)) return {std::move(facts), nullptr};
       folder_.make_missing_folders(facts);
       if ((side || needs_change(facts)) && !changed(facts)) continue;
       auto claims = std::make_unique<TileClaims>(folder_.claims_file(facts));

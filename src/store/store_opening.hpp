@@ -13,10 +13,12 @@ namespace widelimit::store {
 /// A store that is open for computing.
 struct OpenedStore {
   StoreFacts facts;
-  std::unique_ptr<TileClaims> claims;  ///< Which hold the store's shape as it is.
+  /// Which hold the store's shape as it is; null where the store cannot be written to, and so is read only.
+  std::unique_ptr<TileClaims> claims;
 };
 
-/// Opens the store in the folder, or makes it; lets it grow if that is asked for. Throws DataError, before anything is
+/// Opens the store in the folder, or makes it; lets it grow if that is asked for. One that is there and cannot be written
+/// to is opened all the same. Throws DataError, before anything is
 /// touched, if the store is another one.
 template <typename Scalar>
 [[nodiscard]] OpenedStore open_store(const StoreFolder& folder, const StoreInputs<Scalar>& inputs,

@@ -22,15 +22,13 @@ StoreRun<Scalar>::StoreRun(const StoreFolder& folder, const StoreFacts& facts,
       records_(folder.records_folder(facts)),
       own_records_(folder.records_folder(facts)),
       files_(folder, facts, records_),
-      source_(inputs, facts,
-              [&] {
-                GramOptions of_tiles = options.gram;
-                of_tiles.progress = [this](const GramProgress& progress) { report_progress(progress.done); };
-                return of_tiles;
-              }()),
-      pace_(folder.pace_file(facts, options.part.number, options.part.parts)) {
-  for (const Index tile : tiles) pairs_.all += grid_.pairs(grid_.tile(tile));
+      source_(inputs, facts, [&] {
+        GramOptions of_tiles = options.gram;
+        of_tiles.progress = [this](const GramProgress& progress) { report_progress(progress.done); };
+        return of_tiles;
+      }()) {
   records_.refresh();
+  if (options_.progress) progress_.emplace(folder, facts, records_, tiles);
   folder.remove_leftovers(facts);
   if (!claims_.are_kept() && options_.report)
     options_.report(
@@ -50,9 +48,9 @@ StoreRunReport StoreRun<Scalar>::run(const std::function<Index()>& next) {
   }
   wait_for_others(std::move(waiting));
   wait_for_writing();
+  if (progress_) progress_->refresh();
   report_progress(0);
-  pace_.keep(pairs_.computed, true);
-  report_.seconds = pace_.seconds();
+  report_.seconds = seconds();
   return std::move(report_);
 }
 
@@ -65,15 +63,16 @@ bool StoreRun<Scalar>::take(Index tile) {
   note_damaged(stored);
   // Standard errors may be NaN, so a file of them that is not there is seen by the kernels only.
   if (stored.is_missing || !stored.damaged.empty()) stored.kernels = files_.empty();
-  const double begin = pace_.seconds();
+  work_.tile_began = seconds();
   if (source_.complete(index, stored.kernels)) {
-    pairs_.computed += grid_.pairs(index);
+    if (progress_) progress_->begin(tile);
+    work_.computed += grid_.pairs(index);
     TileRecord record{index, grid_.pairs(index), 0, {}};
     wait_for_writing();
-    record.seconds = pace_.seconds() - begin;
+    record.seconds = seconds() - work_.tile_began;
+    work_.seconds += record.seconds;
     write_behind(std::move(claim), std::move(record), std::move(stored.kernels));
   } else {
-    pairs_.found += grid_.pairs(index);
     ++report_.found;
   }
   report_progress(0);
@@ -88,7 +87,8 @@ void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResu
     const TileIndex tile = record.tile;
     if (claims_.are_kept()) files_.remove_unfinished(tile);
     files_.write(std::move(record), kernels, own_records_);
-    pairs_.written += grid_.pairs(tile);
+    work_.written += grid_.pairs(tile);
+    if (progress_) progress_->end(held.tile());
   });
   ++report_.computed;
 }
@@ -97,13 +97,15 @@ template <typename Scalar>
 void StoreRun<Scalar>::wait_for_writing() {
   if (!writing_.valid()) return;
   writing_.get();
-  pace_.keep(pairs_.computed, false);
 }
 
 /// Until the tiles that other processes had are there, or can be had since those have ended.
 template <typename Scalar>
 void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
   constexpr std::chrono::milliseconds first_interval{50}, last_interval{1000};
+  constexpr double seconds_between_words = 300;
+  double next_word = seconds() + options_.silent_waiting_seconds;
+  is_waiting_ = true;
   // Where there are no locks, each look is some messages to a server.
   for (auto interval = first_interval; !waiting.empty();
        interval = claims_.are_kept() ? first_interval : std::min(2 * interval, last_interval)) {
@@ -111,8 +113,29 @@ void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
       check_stop();
       return take(tile);
     });
+    if (!waiting.empty() && seconds() >= next_word) {
+      tell_of_waiting(waiting.front(), waiting.size());
+      next_word = seconds() + seconds_between_words;
+    }
+    report_progress(0);
     if (!waiting.empty()) std::this_thread::sleep_for(interval);
   }
+}
+
+template <typename Scalar>
+void StoreRun<Scalar>::tell_of_waiting(Index tile, std::size_t count) const {
+  if (!options_.report) return;
+  const TileIndex index = grid_.tile(tile);
+  const auto holder = claims_.holder(tile);
+  options_.report(
+      fmt::format("waiting for tile ({}, {}) of {}{}", index.row, index.column,
+                  holder ? fmt::format("process {} on {}", holder->process, holder->host) : "another process",
+                  count > 1 ? fmt::format(", and for {} more", count - 1) : ""));
+}
+
+template <typename Scalar>
+double StoreRun<Scalar>::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 template <typename Scalar>
@@ -126,11 +149,12 @@ void StoreRun<Scalar>::note_damaged(const StoredTile<Scalar>& stored) {
 
 template <typename Scalar>
 void StoreRun<Scalar>::report_progress(Index in_this_tile) {
-  if (!options_.progress) return;
-  const Index computed = pairs_.computed + in_this_tile, written = pairs_.written;
-  const Index left = std::max<Index>(pairs_.all - pairs_.found - computed, 0);
-  options_.progress({pairs_.found + written, computed - written, pairs_.all, pace_.pairs_per_second(computed),
-                     pace_.seconds_left(computed, left)});
+  if (!progress_) return;
+  const Index computed = work_.computed + in_this_tile;
+  double busy = work_.seconds + (in_this_tile > 0 ? seconds() - work_.tile_began : 0);
+  if (is_waiting_ && in_this_tile == 0) busy = 0;  // It adds nothing to the pace of the others.
+  options_.progress(
+      progress_->state({static_cast<double>(computed), busy, std::max<Index>(computed - work_.written, 0)}));
 }
 
 template <typename Scalar>

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
+#include <optional>
 #include <vector>
 
-#include "store/pace.hpp"
+#include "store/shared_progress.hpp"
 #include "store/store_facts.hpp"
 #include "store/store_folder.hpp"
 #include "store/tile_claims.hpp"
@@ -34,16 +36,19 @@ class StoreRun {
   void write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels);
   void wait_for_writing();
   void wait_for_others(std::vector<Index> waiting);
+  void tell_of_waiting(Index tile, std::size_t count) const;
   void note_damaged(const StoredTile<Scalar>& stored);
   void report_progress(Index in_this_tile);
   void check_stop() const;
 
-  /// How many pairs there are and what became of them.
-  struct Pairs {
-    Index all = 0;
-    Index found = 0;  ///< They were in the store already.
+  [[nodiscard]] double seconds() const;
+
+  /// What became of pairs, and what it took.
+  struct Work {
     Index computed = 0;
     std::atomic<Index> written = 0;  ///< So many of those computed.
+    double seconds = 0;
+    double tile_began = 0;  ///< The one in work.
   };
 
   const StoreOptions& options_;
@@ -54,8 +59,10 @@ class StoreRun {
   RecordWriter own_records_;
   TileFiles<Scalar> files_;
   TileSource<Scalar> source_;
-  Pace pace_;
-  Pairs pairs_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Work work_;
+  bool is_waiting_ = false;                 ///< For tiles of others.
+  std::optional<SharedProgress> progress_;  ///< Where somebody wants to know.
   StoreRunReport report_;
   std::future<void> writing_;  ///< Of the tile before; ends before the rest.
 };

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "numerics/memory.hpp"
+#include "store/shared_progress.hpp"
 #include "store/stored_gram_open.hpp"
 #include "widelimit/error.hpp"
 
@@ -90,6 +92,12 @@ double StoredGram::bytes_there() const {
       if (!error) bytes += static_cast<double>(size);
     }
   return bytes;
+}
+
+StoreProgress StoredGram::progress() const {
+  std::vector<Index> tiles(static_cast<std::size_t>(grid().count()));
+  std::iota(tiles.begin(), tiles.end(), Index{0});
+  return SharedProgress(open_->folder, open_->facts, open_->records, tiles).state({});
 }
 
 template <typename Scalar>

@@ -88,15 +88,48 @@ void TileRecords::read(const fs::path& file, Journal& journal) {
   stream.seekg(static_cast<std::streamoff>(journal.bytes_read));
   // A line without an end is still being written, or was never finished.
   for (std::string line; std::getline(stream, line) && !stream.eof(); journal.bytes_read += line.size() + 1)
-    if (const auto record = record_in(line)) note(*record);
+    if (const auto record = record_in(line)) note(*record, journal);
+  journal.changed_at = fs::last_write_time(file, error);
 }
 
-void TileRecords::note(const TileRecord& record) {
+void TileRecords::note(const TileRecord& record, Journal& journal) {
+  constexpr std::size_t looked_at = 16;
+  if (journal.last.size() == looked_at) journal.last.erase(journal.last.begin());
+  journal.last.push_back({record.tile, record.pairs, record.seconds, {}});
+  TileHistory& history = histories_[{record.tile.row, record.tile.column}];
+  ++history.times;
+  history.pairs = std::max(history.pairs, record.pairs);
   for (const auto& [array, sum] : record.sums) {
     tiles_by_sum_[array].emplace(sum, record.tile);
     auto& sums = sums_[array][{record.tile.row, record.tile.column}];
     if (std::find(sums.begin(), sums.end(), sum) == sums.end()) sums.push_back(sum);
   }
+}
+
+TileRecords::TileHistory TileRecords::history_of(TileIndex tile) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = histories_.find({tile.row, tile.column});
+  return known == histories_.end() ? TileHistory{} : known->second;
+}
+
+std::vector<TileRecords::ProcessPace> TileRecords::paces() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<ProcessPace> paces;
+  for (const auto& [file, journal] : journals_) {
+    const std::string name = file.stem().string();  // IDENTITY-NUMBER
+    const auto process = files::ProcessIdentity::parse(name.substr(0, name.rfind('-')));
+    double pairs = 0, seconds = 0;
+    for (const TileRecord& record : journal.last) {
+      pairs += static_cast<double>(record.pairs);
+      seconds += record.seconds;
+    }
+    if (!process || pairs == 0 || !(seconds > 0)) continue;
+    const auto tiles = static_cast<double>(journal.last.size());
+    const std::chrono::duration<double> since = fs::file_time_type::clock::now() - journal.changed_at;
+    paces.push_back(
+        {*process, pairs / seconds, pairs / tiles, seconds / tiles, std::max(0.0, since.count())});
+  }
+  return paces;
 }
 
 TileRecords::Place TileRecords::known_place(const std::string& array, TileIndex tile,

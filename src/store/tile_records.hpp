@@ -61,12 +61,31 @@ class TileRecords {
   /// A tile that has this CRC-32C.
   [[nodiscard]] std::optional<TileIndex> tile_with(const std::string& array, std::uint32_t sum) const;
 
+  /// What is written down of one tile.
+  struct TileHistory {
+    Index times = 0;  ///< It was computed.
+    Index pairs = 0;  ///< At most at once: fewer than it has if rows have joined since.
+  };
+  [[nodiscard]] TileHistory history_of(TileIndex tile) const;
+
+  /// How fast one process computes, by its last tiles.
+  struct ProcessPace {
+    files::ProcessIdentity process;
+    double pairs_per_second;
+    double pairs_a_tile;
+    double seconds_a_tile;
+    double seconds_since;  ///< Its last tile, as the file system's clock goes.
+  };
+  [[nodiscard]] std::vector<ProcessPace> paces() const;
+
  private:
   struct Journal {
     std::uintmax_t bytes_read = 0;
+    std::filesystem::file_time_type changed_at = {};
+    std::vector<TileRecord> last;  ///< Tiles, without their sums.
   };
   void read(const std::filesystem::path& file, Journal& journal);
-  void note(const TileRecord& record);
+  void note(const TileRecord& record, Journal& journal);
   [[nodiscard]] Place known_place(const std::string& array, TileIndex tile, std::uint32_t sum) const;
 
   std::filesystem::path folder_;
@@ -75,6 +94,7 @@ class TileRecords {
   /// Of each array, the sums of a tile (row, column): a tile is written again when rows join.
   std::map<std::string, std::map<std::pair<Index, Index>, std::vector<std::uint32_t>>> sums_;
   std::map<std::string, std::unordered_map<std::uint32_t, TileIndex>> tiles_by_sum_;
+  std::map<std::pair<Index, Index>, TileHistory> histories_;
 };
 
 }  // namespace widelimit::store

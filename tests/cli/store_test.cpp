@@ -1,5 +1,6 @@
 // Stores from the command line: computed, gone on with, looked into, verified, exported.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -113,6 +114,68 @@ TEST_CASE("gp --store: the same table, from stores that are read the second time
                           "conv-gap:depth=1 --store " +
                           (folder / "stores").string()),
               "the store is another one");
+}
+
+TEST_CASE("gp --store: tiles of a side, parts of a store, and the stores of both kernels for one of them") {
+  const TemporaryFolder folder;
+  const std::string stores = (folder / "stores").string();
+  const std::string gp =
+      "gp --data sample --train 40 --test 10 --size 4 --network conv-gap:depth=1 --no-report --no-pictures "
+      "--force "
+      "--regulariser 0.1 --amplitude 1 --store " +
+      stores + " --out " + (folder / "out").string();
+  const auto half = run_program(gp + " --tile 8 --part 1/2");
+  CAPTURE(half.errors);
+  REQUIRE(half.code == 0);
+  CHECK(half.output.find("\npart 1 of 2 is in the store, ") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder / "out/results.json"));
+  const auto info = run_program("store info " + stores + "/train");
+  CHECK(info.output.find(" of 15 there (") != std::string::npos);
+  CHECK(info.output.find("\ncomputed       by nobody, as far as can be seen; one process did ") !=
+        std::string::npos);
+  const auto rest = run_program(gp + " --part 2/2");
+  CAPTURE(rest.errors);
+  REQUIRE(rest.code == 0);  // With what is there now, it goes on to predictions.
+  CHECK(std::filesystem::exists(folder / "out/results.json"));
+  const std::string both = file_text(folder / "out/mean_nngp.npy");
+  const auto one = run_program(gp + " --kernel nngp --other-arithmetic");
+  CAPTURE(one.errors);
+  REQUIRE(one.code == 0);
+  CHECK(file_text(folder / "out/mean_nngp.npy") == both);
+  check_fails(run_program("gp --data sample --train 40 --network fcn --part 1/2"), "--part", 2);
+}
+
+TEST_CASE("stores in folders that cannot be written to are read, verified and computed from") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  REQUIRE(gram_store(folder, "--tile 4").code == 0);
+  const std::string stores = (folder / "stores").string(), x = (folder / "x.npy").string();
+  const std::string gp =
+      "gp --data sample --train 20 --test 10 --size 4 --network fcn --criterion evidence --kernel nngp "
+      "--store " +
+      stores;
+  const auto before = run_program(gp);
+  REQUIRE(before.code == 0);
+  const std::string root = folder.string();
+  REQUIRE(
+      testing::run_script("chmod -R a+rX,a-w " + root + "/store " + root + "/stores && chmod a+rx " + root)
+          .code == 0);
+  // The superuser may write everywhere.
+  const char* const somebody = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups" : "";
+  const auto again = testing::run_program_under(somebody, gp);
+  CAPTURE(again.errors);
+  CHECK(again.code == 0);
+  const auto whole =
+      testing::run_program_under(somebody, "store verify " + root + "/store --recompute 100 --x " + x);
+  CAPTURE(whole.errors);
+  CHECK(whole.code == 0);
+  CHECK(whole.output == "6 of 6 tiles whole\n55 pairs, which are all, computed again: the same bits\n");
+  REQUIRE(testing::run_script("chmod -R u+w " + root).code == 0);
+  std::filesystem::remove(folder / "store/ntk/c/0/1");
+  REQUIRE(testing::run_script("chmod -R a-w " + root + "/store").code == 0);
+  check_fails(testing::run_program_under(somebody, gram_arguments(folder, "--store " + root + "/store")),
+              "the store cannot be written to, and 1 of 6 tiles are missing in it");
+  REQUIRE(testing::run_script("chmod -R u+w " + root).code == 0);
 }
 
 TEST_CASE("more threads than cores, and one core, are taken without a word") {

@@ -21,13 +21,18 @@ struct StorePart {
   Index parts = 1;
 };
 
-/// How far a run is; of its part.
+/// How far a store is, whoever computes it; of a run of a part, how far that part is.
 struct StoreProgress {
   Index pairs_done;      ///< In the store, on the disk.
-  Index pairs_computed;  ///< Beyond these: of the tiles in work.
+  Index pairs_computed;  ///< Beyond these: of the tiles in work, those of other processes by their pace.
   Index pairs;
-  double pairs_per_second;  ///< Of those computed, over all runs of this part so far.
-  double seconds_left;      ///< At this rate; infinite while it is not known.
+  /// Of all processes that compute now, by what each wrote down of its last tiles; before anything is computed, that of
+  /// the last one that did.
+  double pairs_per_second;
+  double seconds_left;  ///< At this rate; infinite while it is not known.
+  Index tiles_done;
+  Index tiles;
+  Index processes;  ///< That compute it, as far as can be seen.
 };
 
 struct StoreOptions {
@@ -47,6 +52,8 @@ struct StoreOptions {
   std::function<void(const StoreProgress&)> progress = {};
   /// Hears at once of what a run goes on with all the same: a damaged file, a file system without locks.
   std::function<void(const std::string&)> report = {};
+  /// So long a tile that another process has is waited for before `report` hears whose it is.
+  double silent_waiting_seconds = 30;
 };
 
 /// What a run did.
@@ -76,7 +83,8 @@ struct StoreMismatch {
 template <typename Scalar>
 class GramStore {
  public:
-  /// Opens the store of gram(network, x), or makes it. The inputs' memory must outlive it.
+  /// Opens the store of gram(network, x), or makes it. The inputs' memory must outlive it. A store that cannot be written
+  /// to is read: compute() finds its tiles, or says how many are missing.
   ///
   /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of other
   ///         inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named); it cannot

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/store/gram_store.hpp"
 #include "widelimit/store/tile_grid.hpp"
 
 namespace widelimit::store {
@@ -58,6 +59,8 @@ class StoredGram {
   [[nodiscard]] Index tiles_there() const;
   [[nodiscard]] Index tiles_there(const std::string& array) const;
   [[nodiscard]] double bytes_there() const;
+  /// How far it is, and at which rate processes compute it now, by what they have written down.
+  [[nodiscard]] StoreProgress progress() const;
 
   /// One tile, [rows, columns] without what is beyond the matrix; the kernels that there are, converted to Scalar.
   ///

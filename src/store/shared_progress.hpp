@@ -1,0 +1,167 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "files/process_identity.hpp"
+#include "store/store_facts.hpp"
+#include "store/store_folder.hpp"
+#include "store/tile_records.hpp"
+#include "widelimit/store/gram_store.hpp"
+
+namespace widelimit::store {
+
+/// How far a store is and how fast all processes that compute it are, from what lies in it and what they write down.
+class SharedProgress {
+ public:
+  /// What this process does beside what it has written down.
+  struct Own {
+    double pairs = 0;    ///< Computed so far, of the tile in work too.
+    double seconds = 0;  ///< That took.
+    Index in_work = 0;   ///< Pairs that are computed and not yet in the store.
+  };
+
+  /// All must outlive it. `tiles`: those that count, by their numbers.
+  SharedProgress(const StoreFolder& folder, const StoreFacts& facts, TileRecords& records,
+                 const std::vector<Index>& tiles)
+      : folder_{folder}, facts_{facts}, grid_{facts.grid()}, records_{records}, tiles_{tiles} {
+    records_.refresh();
+    for (const Index tile : tiles_) {
+      const TileIndex index = grid_.tile(tile);
+      places_.emplace(tile, is_there_.size());
+      is_there_.push_back(has_files(index));
+      times_before_.push_back(records_.history_of(index).times);
+      pairs_ += grid_.pairs(index);
+    }
+    counted_.assign(tiles_.size(), false);
+    own_.assign(tiles_.size(), Stage::others);
+    count();
+  }
+
+  /// This process computes a tile, and has put it into the store: it counts from then on, and what is written down of it
+  /// does not. Another thread may call it.
+  void begin(Index tile) { set(tile, Stage::in_work); }
+  void end(Index tile) { set(tile, Stage::written); }
+
+  /// What others have written down is looked at again after some seconds, as it may lie behind a network.
+  [[nodiscard]] StoreProgress state(const Own& own) {
+    constexpr double interval = 2;
+    if (seconds_since(looked_at_) > interval) refresh();
+    const std::scoped_lock lock(mutex_);
+    const double since_look = seconds_since(looked_at_);
+    double rate = own.pairs > 0 && own.seconds > 0 ? own.pairs / own.seconds : 0;
+    double in_work = static_cast<double>(own.in_work);
+    for (const TileRecords::ProcessPace& other : working_) {
+      constexpr double most = 0.95;  // It would be there otherwise.
+      rate += other.pairs_per_second;
+      in_work +=
+          std::min(most * other.pairs_a_tile, other.pairs_per_second * (other.seconds_since + since_look));
+    }
+    if (rate == 0) rate = earlier_rate_;
+    const double left = std::max(0.0, static_cast<double>(pairs_ - there_) - in_work);
+    const double seconds = there_ == pairs_ ? 0
+                           : rate > 0       ? left / rate
+                                            : std::numeric_limits<double>::infinity();
+    return {.pairs_done = there_,
+            .pairs_computed = std::min(static_cast<Index>(in_work), pairs_ - there_),
+            .pairs = pairs_,
+            .pairs_per_second = rate,
+            .seconds_left = seconds,
+            .tiles_done = tiles_there_,
+            .tiles = static_cast<Index>(tiles_.size()),
+            .processes = static_cast<Index>(working_.size()) + (own.seconds > 0 ? 1 : 0)};
+  }
+
+  /// Looks again at once.
+  void refresh() {
+    records_.refresh();
+    count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// Of a tile, what this process has to do with it.
+  enum class Stage { others, in_work, written };
+
+  static double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  [[nodiscard]] bool has_files(TileIndex tile) const {
+    std::error_code error;
+    return std::ranges::all_of(facts_.arrays(), [&](const std::string& array) {
+      return std::filesystem::is_regular_file(folder_.chunk(array, tile), error);
+    });
+  }
+
+  void set(Index tile, Stage stage) {
+    const auto place = places_.find(tile);
+    if (place == places_.end()) return;
+    const std::scoped_lock lock(mutex_);
+    own_[place->second] = stage;
+    take(place->second, stage == Stage::written);
+  }
+
+  /// Counts a tile or not.
+  void take(std::size_t t, bool is_whole) {
+    if (counted_[t] == is_whole) return;
+    counted_[t] = is_whole;
+    there_ += (is_whole ? 1 : -1) * grid_.pairs(grid_.tile(tiles_[t]));
+    tiles_there_ += is_whole ? 1 : -1;
+  }
+
+  void count() {
+    const std::scoped_lock lock(mutex_);
+    looked_at_ = Clock::now();
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      if (own_[t] != Stage::others) continue;
+      const TileIndex index = grid_.tile(tiles_[t]);
+      const TileRecords::TileHistory history = records_.history_of(index);
+      // What is written down is put in its place a moment later.
+      if (!is_there_[t] && history.times != times_before_[t]) is_there_[t] = has_files(index);
+      take(t, is_there_[t] && (history.times == 0 || history.pairs >= grid_.pairs(index)));
+    }
+    const files::ProcessIdentity self = files::this_process();
+    working_.clear();
+    double last = std::numeric_limits<double>::infinity();
+    for (const TileRecords::ProcessPace& pace : records_.paces()) {
+      if (pace.seconds_since < last) {
+        last = pace.seconds_since;
+        earlier_rate_ = pace.pairs_per_second;
+      }
+      if (pace.process != self && is_working(pace)) working_.push_back(pace);
+    }
+  }
+
+  /// Of a process of another machine it can only be seen that nothing came of it for long.
+  static bool is_working(const TileRecords::ProcessPace& pace) {
+    constexpr double least = 60, tiles = 4;
+    return pace.seconds_since < std::max(least, tiles * pace.seconds_a_tile) &&
+           !files::has_ended(pace.process);
+  }
+
+  const StoreFolder& folder_;
+  const StoreFacts& facts_;
+  TileGrid grid_;
+  TileRecords& records_;
+  std::vector<Index> tiles_;
+  std::unordered_map<Index, std::size_t> places_;  ///< Of tiles, by their numbers.
+  std::mutex mutex_;
+  std::vector<Stage> own_;
+  std::vector<bool> counted_;
+  std::vector<bool> is_there_;
+  std::vector<Index> times_before_;
+  Index pairs_ = 0;
+  Index there_ = 0;
+  Index tiles_there_ = 0;
+  double earlier_rate_ = 0;
+  std::vector<TileRecords::ProcessPace> working_;  ///< Others.
+  Clock::time_point looked_at_;
+};
+
+}  // namespace widelimit::store
