@@ -136,18 +136,22 @@ void measure_ntk(const Kernels3& kernels, const Task& task, int threads, bool is
   Table table(factorization_of(kernels.train.ntk, threads));
   std::optional<gp::RelativeRegulariser> best;
   std::optional<gp::ConvergedFlow> flow;
+  const std::vector<Index> inputs = gp::representative_inputs(task.train.y.rows());  // As gp does.
   table.time("choice among 19", [&] {
     best = gp::select_regulariser(kernels.train.ntk, task.train.y, kernels.validation.ntk, task.validation.y,
                                   gp::regulariser_grid(), gp::Criterion::accuracy, threads)
                .best;
   });
   table.time("fit", [&] {
-    flow = gp::ConvergedFlow::fit(
-        kernels.train.nngp, kernels.train.ntk, task.train.y, *best, threads,
-        is_fitted ? gp::ConvergedFlow::Holds::inverse : gp::ConvergedFlow::Holds::factor);
+    flow =
+        gp::ConvergedFlow::fit(kernels.train.nngp, kernels.train.ntk, task.train.y, *best, threads,
+                               is_fitted && 3 * inputs.size() >= static_cast<std::size_t>(task.train.y.rows())
+                                   ? gp::ConvergedFlow::Holds::inverse
+                                   : gp::ConvergedFlow::Holds::factor);
   });
   if (is_fitted)
-    table.time("amplitude", [&] { flow = flow->with_amplitude(flow->leave_one_out_amplitude()); });
+    table.time("amplitude",
+               [&] { flow = flow->with_amplitude(flow->leave_one_out(inputs).most_likely_scale("bench")); });
   const gp::DoubleMatrix nngp = kernels.test.nngp, ntk = kernels.test.ntk;
   table.time("means", [&] { static_cast<void>(flow->mean(ntk)); });
   table.time("variances", [&] { static_cast<void>(flow->variance(nngp, ntk, kernels.test_variances)); });

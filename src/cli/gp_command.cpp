@@ -265,9 +265,11 @@ class GpRun {
     constexpr std::size_t together = 256;
     if (solver != gp::Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
       return "";
-    return fmt::format(
-        "; the NTK's amplitude solves for all {} inputs, {} at a time: --amplitude A spares that",
-        task_.train.size(), together);
+    const std::size_t all = task_.train.size(),
+                      seen = gp::representative_inputs(static_cast<Index>(all)).size();
+    return fmt::format("; the NTK's amplitude solves for {} inputs, {} at a time: --amplitude A spares that",
+                       seen == all ? fmt::format("all {}", all) : fmt::format("{} of {}", seen, all),
+                       together);
   }
 
   [[nodiscard]] bool has_rank_solver() const {
@@ -282,6 +284,9 @@ class GpRun {
       return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
     if (!options_.times.empty()) return "it knows networks after training only, no --time";
     if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
+    if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
+        !reason.empty())
+      return reason;
     const auto by = options_.criterion;
     if (by && (*by == gp::Criterion::negative_log_predictive_density || *by == gp::Criterion::leave_one_out))
       return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",

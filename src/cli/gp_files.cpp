@@ -91,6 +91,7 @@ Json prediction_json(const GpPrediction& prediction) {
   }
   if (prediction.noise_floor > 0 || !prediction.selections.empty())
     json["smallest_reliable_regulariser"] = prediction.noise_floor;
+  if (prediction.condition_number > 0) json["condition_number"] = prediction.condition_number;
   if (!prediction.selections.empty()) add_selections(json, prediction);
   return json;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -23,17 +24,36 @@ std::string range_text(const Vector<double>& numbers) {
   return least == most ? fmt::format("{:.2e}", least) : fmt::format("{:.0e}-{:.0e}", least, most);
 }
 
-/// Candidates that conjugate gradients could not solve for.
-std::string unsolved_text(const std::string& name, const std::vector<gp::RegulariserScore>& scores) {
+/// Candidates that could not be solved for, by conjugate gradients or by a factorization.
+std::string unsolved_text(const std::string& name, const std::vector<gp::RegulariserScore>& scores,
+                          bool by_iterations) {
   std::string values;
   for (const gp::RegulariserScore& score : scores)
     if (!score.unsolved.empty())
       values += fmt::format("{}{:.3g}", values.empty() ? "" : ", ", score.relative_regulariser);
   if (values.empty()) return "";
+  if (!by_iterations)
+    return fmt::format(
+        "{}: the candidates {} are left out: with them the kernel is not positive definite in double "
+        "precision "
+        "(give --candidates without them)\n",
+        name, values);
   return fmt::format(
       "{}: the candidates {} are left out: their relative residuals stall above the one asked for (give "
       "--candidates without them, or a larger --residual)\n",
       name, values);
+}
+
+/// Where the rounding errors of double, times the condition number, reach what people look at.
+std::string lost_digits_text(const GpPrediction& prediction) {
+  constexpr double digits_of_double = 15.95, few = 4;
+  const double left = std::max(0.0, digits_of_double - std::log10(prediction.condition_number));
+  if (prediction.condition_number == 0 || left >= few) return "";
+  return fmt::format(
+      "{}: with the regulariser {:.3g} the kernel has a condition number of about {:.0e}, which leaves "
+      "{:.0f} of the 16 "
+      "digits of double to the predictions: take a larger --regulariser, or inputs without duplicates\n",
+      prediction.name, prediction.regulariser.minCoeff(), prediction.condition_number, left);
 }
 
 }  // namespace
@@ -57,6 +77,7 @@ std::string gp_table(const GpResult& result) {
 std::string edge_notes(const GpResult& result) {
   std::string text;
   for (const GpPrediction& prediction : result.predictions) {
+    text += lost_digits_text(prediction);
     if (prediction.selections.empty())
       text += below_floor_text(prediction.name, prediction.regulariser(0), prediction.noise_floor);
     for (std::size_t c = 0; c < prediction.selections.size(); ++c) {
@@ -64,7 +85,7 @@ std::string edge_notes(const GpResult& result) {
       const std::string name = prediction.selections.size() == 1
                                    ? prediction.name
                                    : fmt::format("{}, output {}", prediction.name, c);
-      text += unsolved_text(name, selection.scores);
+      text += unsolved_text(name, selection.scores, prediction.iterations.has_value());
       text += edge_text(name, selection.best.value(), selection.scores, "--candidates");
     }
   }

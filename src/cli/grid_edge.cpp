@@ -57,10 +57,9 @@ std::string edge_text(const std::string& kernel, double chosen,
 std::string below_floor_text(const std::string& kernel, double given, double floor) {
   if (given >= floor) return "";
   return fmt::format(
-      "{}: the regulariser {:.3g} is less than ten times the rounding errors of the kernel: unless the "
-      "kernel's "
-      "own eigenvalues stand above them, predictions follow them; take {:.2g} or more, or --precision "
-      "double\n",
+      "{}: the regulariser {:.3g} and the kernel's smallest eigenvalue are less than ten times the errors of "
+      "the "
+      "kernel: predictions follow these; take {:.2g} or more, or --precision double\n",
       kernel, given, floor);
 }
 

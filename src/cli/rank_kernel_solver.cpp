@@ -1,10 +1,13 @@
 #include "cli/rank_kernel_solver.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "cli/rank_gram.hpp"
 #include "gp/solvers/rounding_error.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -36,7 +39,8 @@ class RankPosterior final : public gp::UnitPosterior {
                                                         static_cast<double>(targets_.size()));
     }
     constexpr const char* where = "gp";
-    const gp::LeaveOneOut others = fitted_->flow_leave_one_out(*grams_.train->as_operator(prior_kernel));
+    const gp::LeaveOneOut others = fitted_->flow_leave_one_out(*grams_.train->as_operator(prior_kernel),
+                                                               gp::representative_inputs(targets_.rows()));
     if (apart) return others.most_likely_scales(where);
     return Vector<double>::Constant(targets_.cols(), others.most_likely_scale(where));
   }
@@ -69,7 +73,7 @@ class RankKernelSolver final : public gp::KernelSolver {
         targets_{targets},
         options_{options} {}
 
-  /// A factorization for each candidate. What the first rank chooses counts: another kind of processor could differ.
+  /// A factorization for each candidate; those that break down are left out. What the first rank chooses counts: another kind of processor could differ.
   [[nodiscard]] std::vector<gp::Selection> select() override {
     const auto gram = train_.as_operator(kernel_);
     const double mean_diagonal = gram->diagonal().mean();
@@ -78,7 +82,7 @@ class RankKernelSolver final : public gp::KernelSolver {
           const auto sets = targets_.apart ? static_cast<std::size_t>(targets_.train.cols()) : 1;
           std::vector<std::vector<gp::RegulariserScore>> scores(sets);
           for (const double lambda : lambdas) {
-            const auto of_value = scores_of(lambda / mean_diagonal);
+            const auto of_value = scores_or_reason(lambda / mean_diagonal, sets);
             for (std::size_t c = 0; c < sets; ++c) scores[c].push_back(of_value[c]);
           }
           return scores;
@@ -91,7 +95,9 @@ class RankKernelSolver final : public gp::KernelSolver {
     return selections;
   }
 
-  [[nodiscard]] double noise_floor() const override { return gp::noise_floor(*train_.as_operator(kernel_)); }
+  [[nodiscard]] gp::GramAccuracy accuracy() const override {
+    return gp::gram_accuracy(*train_.as_operator(kernel_));
+  }
 
   [[nodiscard]] std::vector<std::unique_ptr<gp::UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                     double regulariser, bool last) override {
@@ -104,15 +110,41 @@ class RankKernelSolver final : public gp::KernelSolver {
  private:
   [[nodiscard]] std::unique_ptr<RankPosterior> posterior(Matrix<double> targets, double regulariser) const {
     if (options_.stop.stop_requested()) throw Cancelled("gp: stopped");
-    auto fitted = ranks_.factorize(train_.tiles(kernel_), targets, gp::RelativeRegulariser(regulariser));
+    auto fitted = factorized(targets, regulariser);
     return std::make_unique<RankPosterior>(kernel_, std::move(fitted), std::move(targets), grams_);
+  }
+
+  /// ScaLAPACK tells where it broke down, and not what would do.
+  [[nodiscard]] std::unique_ptr<RankRegression> factorized(const Matrix<double>& targets,
+                                                           double regulariser) const {
+    try {
+      return ranks_.factorize(train_.tiles(kernel_), targets, gp::RelativeRegulariser(regulariser));
+    } catch (const gp::NotPositiveDefinite& failure) {
+      const gp::GramAccuracy gram = accuracy();
+      const double enough = gram.sufficient_regulariser();
+      throw gp::NotPositiveDefinite(fmt::format("{}; the smallest eigenvalue without noise is about {:.6g}; "
+                                                "a relative regulariser of {:.6g} is "
+                                                "enough",
+                                                failure.what(), gram.smallest_eigenvalue, enough),
+                                    gram.smallest_eigenvalue, enough, failure.leading_minor());
+    }
+  }
+
+  [[nodiscard]] std::vector<gp::RegulariserScore> scores_or_reason(double regulariser,
+                                                                   std::size_t sets) const {
+    try {
+      return scores_of(regulariser);
+    } catch (const gp::NotPositiveDefinite& failure) {
+      std::vector<gp::RegulariserScore> scores(sets, gp::no_scores());
+      for (gp::RegulariserScore& score : scores) score.unsolved = failure.what();
+      return scores;
+    }
   }
 
   /// Of all outputs together, or of each.
   [[nodiscard]] std::vector<gp::RegulariserScore> scores_of(double regulariser) const {
     const Index outputs = targets_.train.cols();
-    const auto fitted =
-        ranks_.factorize(train_.tiles(kernel_), targets_.train, gp::RelativeRegulariser(regulariser));
+    const auto fitted = factorized(targets_.train, regulariser);
     const Vector<double> forms = targets_.train.cwiseProduct(fitted->weights()).colwise().sum().transpose();
     std::vector<gp::RegulariserScore> scores;
     if (gp::needs_validation(options_.criterion))

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "widelimit/gp/cross_gram.hpp"
@@ -32,7 +33,8 @@ class RankRegression {
                                                      const gp::CrossGram& nngp_cross,
                                                      const gp::CrossGram& ntk_cross,
                                                      const Vector<double>& nngp_test_variances) const = 0;
-  [[nodiscard]] virtual gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const = 0;
+  [[nodiscard]] virtual gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
+                                                           std::span<const Index> inputs) const = 0;
 };
 
 /// What the ranks of a program solve together. All call each function, in the same order and with the same arguments.
@@ -48,6 +50,8 @@ class RankSolver {
   virtual void share(double* numbers, Index count, int from) const = 0;
   /// Throws on all ranks if `failure` is not empty on one.
   virtual void agree(const std::string& failure) const = 0;
+  /// Why a factorization of n x n numbers is beyond these ranks; empty if it is not.
+  [[nodiscard]] virtual std::string against_size(Index n) const = 0;
   /// Errors of gp::Regression::fit(). All ranks see the same tiles.
   [[nodiscard]] virtual std::unique_ptr<RankRegression> factorize(const EachTile& gram,
                                                                   const Matrix<double>& targets,

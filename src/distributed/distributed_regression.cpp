@@ -150,9 +150,11 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
          gp::without_rounding_below_zero(std::move(variance), nngp_test_variances, regression_place);
 }
 
-gp::LeaveOneOut DistributedRegression::flow_leave_one_out(const gp::KernelOperator& nngp) const {
+gp::LeaveOneOut DistributedRegression::flow_leave_one_out(const gp::KernelOperator& nngp,
+                                                          std::span<const Index> inputs) const {
+  gp::require_inputs_of(inputs, weights_.rows(), regression_place);
   constexpr Index columns = 512;
-  return gp::solved_leave_one_out(nngp, weights_, lambda_, columns,
+  return gp::solved_leave_one_out(nngp, weights_, lambda_, inputs, columns,
                                   [this](const Matrix<double>& b) { return solved(b); });
 }
 

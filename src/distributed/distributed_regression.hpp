@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "distributed/block_cyclic_matrix.hpp"
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
@@ -38,9 +40,10 @@ class DistributedRegression {
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
-  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() with amplitude 1. `nngp` multiplies on
-  /// all ranks together. Cost 2 n^3 over all ranks, in blocks.
-  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const;
+  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() of some inputs, with amplitude 1.
+  /// `nngp` multiplies on all ranks together. Cost 2 n^2 an input over all ranks, in blocks.
+  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
+                                                   std::span<const Index> inputs) const;
 
   [[nodiscard]] double log_marginal_likelihood() const;
 

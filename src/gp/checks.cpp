@@ -116,6 +116,13 @@ void require_cross_gram(const ConstMatrixRef& cross_gram, Index n, std::string_v
   require_finite(cross_gram, where, name);
 }
 
+void require_inputs_of(std::span<const Index> inputs, Index n, std::string_view where) {
+  if (inputs.empty()) throw ArgumentError(fmt::format("{}: expected an input or more, got none", where));
+  for (const Index i : inputs)
+    if (i < 0 || i >= n)
+      throw ArgumentError(fmt::format("{}: expected inputs of 0 .. {}, got {}", where, n - 1, i));
+}
+
 void require_test_variances(const Vector<double>& variances, Index n_test, std::string_view where) {
   if (variances.size() != n_test)
     throw ArgumentError(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "widelimit/matrix.hpp"
@@ -26,6 +27,9 @@ void require_targets(const Matrix<double>& targets, Eigen::Index n, std::string_
 /// Cross Gram matrix [any number of test inputs, n], finite.
 void require_cross_gram(const ConstMatrixRef& cross_gram, Eigen::Index n, std::string_view where,
                         std::string_view name);
+
+/// Numbers of some of n training inputs, at least one.
+void require_inputs_of(std::span<const Eigen::Index> inputs, Eigen::Index n, std::string_view where);
 
 /// Variances of `n_test` inputs: finite, not negative.
 void require_test_variances(const Vector<double>& variances, Eigen::Index n_test, std::string_view where);

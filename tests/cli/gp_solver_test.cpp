@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/smooth_problem.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
@@ -12,6 +13,7 @@ using namespace widelimit::gp;
 using widelimit::testing::file_text;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::write_smooth_problem;
 
 namespace {
 
@@ -136,4 +138,38 @@ TEST_CASE("gp --solver cg: candidates that stall are left out and said, and anot
   CHECK(found["regulariser"].get<double>() > 1e-7);
   CHECK(found["candidates"][0]["unsolved"].get<std::string>().find(
             "the relative regulariser 1e-07 (lambda = ") != std::string::npos);
+}
+
+TEST_CASE("gp: of a float kernel without rank left, cholesky and cg choose the same regularisers") {
+  const TemporaryFolder folder;
+  const std::string gp = write_smooth_problem(folder.string());
+  const auto regularisers = [&](const std::string& solver) {
+    const auto result =
+        run_program(gp + "--force --solver " + solver + " --out " + (folder / "out").string());
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    const auto results = nlohmann::json::parse(file_text(folder / "out/results.json")).at("results");
+    return std::vector<double>{results[0]["regulariser"], results[1]["regulariser"]};
+  };
+  CHECK(regularisers("cholesky") == regularisers("cg"));
+}
+
+TEST_CASE("gp: what a condition number leaves of the digits is said") {
+  const TemporaryFolder folder;
+  const std::string gp = write_smooth_problem(folder.string()) + "--kernel nngp --precision double ";
+  const std::string said = "which leaves ";
+  const std::string one = gp.substr(0, gp.find("--criterion")) + "--kernel nngp --precision double ";
+  const auto lost = run_program(one + "--regulariser 1e-12");
+  CAPTURE(lost.output);
+  REQUIRE(lost.code == 0);
+  CHECK(lost.output.find("\nnngp: with the regulariser 1e-12 the kernel has a condition number of about ") !=
+        std::string::npos);
+  CHECK(lost.output.find(said) != std::string::npos);
+  const auto kept = run_program(one + "--regulariser 1e-4 --out " + (folder / "out").string());
+  REQUIRE(kept.code == 0);
+  CHECK(kept.output.find(said) == std::string::npos);
+  const double number =
+      nlohmann::json::parse(file_text(folder / "out/results.json")).at("results")[0].at("condition_number");
+  CHECK(number > 1e4);  // 600 inputs of one sign share an eigenvector.
+  CHECK(number < 1e7);
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/smooth_problem.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 
@@ -121,17 +122,67 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
                 doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));
         }
     }
-  const auto rounded = run_ranks(
-      "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
-      "--network fcn --kernel nngp --solver distributed --regulariser 1e-8");
+  const std::string smooth = widelimit::testing::write_smooth_problem(folder.string());
+  const auto rounded = run_ranks("ranks 2 " + smooth.substr(0, smooth.find("--criterion")) +
+                                 "--kernel nngp --solver distributed --regulariser 1e-5");
+  CAPTURE(rounded.errors);
   REQUIRE(rounded.code == 0);
-  CHECK(rounded.output.find("\nnngp: the regulariser 1e-08 is less than ten times the rounding errors") !=
-        std::string::npos);
+  CHECK(rounded.output.find(
+            "\nnngp: the regulariser 1e-05 and the kernel's smallest eigenvalue are less than ten "
+            "times") != std::string::npos);
   const auto times = run_ranks(
       "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
       "--network fcn --solver distributed --time 2");
   CHECK(times.code == 1);
   CHECK(times.errors.find("it knows networks after training only, no --time") != std::string::npos);
+}
+
+TEST_CASE(
+    "widelimit-mpi gp --solver distributed: the choice of one process, and what would do where it breaks "
+    "down") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  const std::string gp = widelimit::testing::write_smooth_problem(folder.string());
+  const std::string out = " --force --out " + (folder / "out").string();
+  const auto regularisers = [&](const widelimit::testing::ProgramResult& result) {
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    const auto results = nlohmann::json::parse(file_text(folder / "out/results.json")).at("results");
+    return std::vector<double>{results[0]["regulariser"], results[1]["regulariser"]};
+  };
+  const auto together = run_ranks("ranks 2 " + gp + "--solver distributed" + out);
+  if (together.errors.find("without ScaLAPACK") != std::string::npos) return;
+  CHECK(regularisers(together) == regularisers(run_program(gp + "--solver cholesky" + out)));
+
+  const std::string one =
+      gp.substr(0, gp.find("--criterion")) + "--kernel nngp --solver distributed --regulariser ";
+  const auto broken = run_ranks("ranks 2 " + one + "1e-9");
+  CAPTURE(broken.errors);
+  CHECK(broken.code == 1);
+  const std::string remedy = "a relative regulariser of ";
+  const auto place = broken.errors.find(remedy);
+  REQUIRE(place != std::string::npos);
+  const std::string enough = broken.errors.substr(place + remedy.size(), 11);
+  CHECK(run_ranks("ranks 2 " + one + std::to_string(std::stod(enough))).code == 0);
+}
+
+TEST_CASE("widelimit-mpi gp --solver distributed: too large blocks are refused before anything is computed") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x_train.npy", xt::xarray<float>(xt::ones<float>({47000, 1})));
+  data::write_npy(folder / "y_train.npy", xt::xarray<double>(xt::arange<double>(47000).reshape({47000, 1})));
+  data::write_npy(folder / "x_test.npy", xt::xarray<float>(xt::ones<float>({2, 1})));
+  const auto result = run_ranks(
+      "ranks 1 gp --network fcn:axes=0 --data npy --targets numbers --kernel nngp --solver distributed "
+      "--regulariser 1 --path " +
+      folder.string());
+  if (result.errors.find("without ScaLAPACK") != std::string::npos) return;
+  CHECK(result.code == 1);
+  CAPTURE(result.errors);
+  CHECK(result.errors.find(
+            "of a 47000 x 47000 matrix on 1 ranks, one would hold more than 46340 squared entries") !=
+        std::string::npos);
+  CHECK(result.errors.find("2 ranks would do") != std::string::npos);
 }
 
 TEST_CASE("a rank that is killed ends the run with an error, and loses the tiles in work only") {

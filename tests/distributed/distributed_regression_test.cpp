@@ -78,8 +78,8 @@ TEST_CASE("distributed: tiles that all ranks see, and converged networks") {
     }
   const DistributedRegression found(grid, tiles_of(p.ntk), p.targets, noise, 32);
   const double amplitude = gp::ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise).leave_one_out_amplitude();
-  CHECK(found.flow_leave_one_out(gp::MatrixOperator<double>(p.nngp)).most_likely_scale("test") ==
-        doctest::Approx(amplitude).epsilon(1e-8));
+  CHECK(found.flow_leave_one_out(gp::MatrixOperator<double>(p.nngp), gp::all_inputs(p.nngp.rows()))
+            .most_likely_scale("test") == doctest::Approx(amplitude).epsilon(1e-8));
   const EachTile hole = [](const TileBody& body) { body(0, 0, Matrix<double>::Constant(110, 110, NAN)); };
   CHECK_THROWS_AS(DistributedRegression(grid, hole, p.targets, noise, 8), NumericalError);
 }

@@ -8,6 +8,7 @@
 
 #include "gp/problem.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
 
 using namespace widelimit;
 using namespace widelimit::gp;
@@ -101,6 +102,40 @@ TEST_CASE("class probabilities: variance zero is certain, the limit of small var
                   ArgumentError);
   CHECK_THROWS_WITH_AS((void)class_probabilities(Matrix<double>(2, 0), Vector<double>::Ones(2)),
                        "class_probabilities: the means must have at least one column", ArgumentError);
+}
+
+TEST_CASE(
+    "probability scale: no other factor makes left-out labels likelier, whatever their number of classes") {
+  for (const Eigen::Index classes : {1, 3, 10}) {
+    CAPTURE(classes);
+    const Eigen::Index n = 400;
+    const Matrix<double> mean = random_matrix(n, classes, 81);
+    const Vector<double> variances = random_matrix(n, 1, 82).cwiseAbs().array() + 0.1;
+    // Labels drawn at a factor of 2.5.
+    const Matrix<double> truth =
+        mean + 0.4 * variances.cwiseSqrt().asDiagonal() * random_matrix(n, classes, 83);
+    const std::vector<int> labels = classes_of(truth);
+    const double scale = probability_scale(mean, variances, labels);
+    CHECK(scale == Approx(2.5).epsilon(0.25));
+    const auto loss = [&](double s) {
+      const Matrix<double> p = class_probabilities(mean, variances / (s * s));
+      const double others = 1.0 / static_cast<double>(n + 2),
+                   share = others / static_cast<double>(p.cols() - 1);
+      double sum = 0;
+      for (Eigen::Index i = 0; i < n; ++i) {
+        const auto logs = p.row(i).array().max(1e-300).log();
+        sum -= share * logs.sum() + (1 - others - share) * logs(labels[static_cast<std::size_t>(i)]);
+      }
+      return sum / static_cast<double>(n);
+    };
+    CHECK(loss(scale) < loss(scale * 1.01));
+    CHECK(loss(scale) < loss(scale / 1.01));
+  }
+  const Matrix<double> mean = random_matrix(2, 3, 84);
+  const Vector<double> one = Vector<double>::Ones(2);
+  CHECK_THROWS_AS((void)probability_scale(mean, one, std::vector<int>{0}), ArgumentError);
+  CHECK_THROWS_AS((void)probability_scale(mean, one, std::vector<int>{0, 3}), ArgumentError);
+  CHECK(probability_scale(mean, Vector<double>{{1.0, 0.0}}, std::vector<int>{0, 1}) == 1);
 }
 
 TEST_CASE("calibration: bins and expected error by hand; bin edges belong below") {

@@ -10,6 +10,7 @@
 
 #include "gp/problem.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
 
@@ -47,6 +48,24 @@ struct LinearModel {
 };
 
 }  // namespace
+
+TEST_CASE(
+    "gradient flow of many inputs: its eigenvectors solve as a factorization does, and K may come late") {
+  const Problem p = make_problem(1050, 8, 1, 97);
+  const Noise noise = RelativeRegulariser(1e-5);
+  int calls = 0;
+  const GradientFlow flow = GradientFlow::fit_late(
+      [&]() -> DoubleMatrix {
+        ++calls;
+        return p.nngp;
+      },
+      p.ntk, p.targets, noise);
+  CHECK(calls == 1);
+  const ConvergedFlow expected =
+      ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise, 0, ConvergedFlow::Holds::factor);
+  CHECK(relative_difference(flow.weights(infinite_time), expected.weights()) < 1e-7);
+  CHECK(relative_difference(flow.mean(infinite_time, p.ntk_cross), expected.mean(p.ntk_cross)) < 1e-8);
+}
 
 TEST_CASE("gradient flow: mean and covariance are those of linear models trained by an ODE solver") {
   const Eigen::Index n = 4, n_test = 3, parameters = 6, features = 5;

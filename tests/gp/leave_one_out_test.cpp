@@ -5,11 +5,15 @@
 
 #include <Eigen/Cholesky>
 #include <cmath>
+#include <memory>
 #include <numbers>
 
 #include "gp/problem.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/iterative_regression.hpp"
+#include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/gp/selection.hpp"
@@ -63,6 +67,56 @@ TEST_CASE("leave-one-out of more inputs than a block: the same by the whole inve
   noisy.diagonal().array() += 0.5;
   const Matrix<double> inverse = noisy.llt().solve(Matrix<double>::Identity(600, 600));
   CHECK(relative_difference(fit.leave_one_out().variances, inverse.diagonal().cwiseInverse()) < 1e-10);
+}
+
+TEST_CASE("leave-one-out of some inputs: the rows of all, by every solver") {
+  const Problem p = make_problem(60, 0, 2, 46);
+  const Noise noise = RelativeRegulariser(0.05);
+  const std::vector<Index> some{3, 0, 59, 17};
+  const auto check = [&](const LeaveOneOut& chosen, const LeaveOneOut& all) {
+    REQUIRE(chosen.variances.size() == 4);
+    CHECK(relative_difference(chosen.residuals, all.residuals(some, Eigen::all)) < 1e-8);
+    CHECK(relative_difference(chosen.variances, all.variances(some)) < 1e-8);
+  };
+  const Regression regression = Regression::fit(p.nngp, p.targets, noise);
+  check(regression.leave_one_out(some), regression.leave_one_out());
+  const LeaveOneOut all = GradientFlow::fit(p.nngp, p.ntk, p.targets, noise).leave_one_out();
+  check(GradientFlow::fit(p.nngp, p.ntk, p.targets, noise).leave_one_out(some), all);
+  for (const auto holds : {ConvergedFlow::Holds::inverse, ConvergedFlow::Holds::factor})
+    check(ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise, 0, holds).leave_one_out(some), all);
+  const auto iterated =
+      IterativeRegression::fit(std::make_shared<const MatrixOperator<double>>(p.ntk), p.targets, noise);
+  check(iterated.flow_leave_one_out(MatrixOperator<double>(p.nngp), some), all);
+  CHECK_THROWS_WITH_AS((void)regression.leave_one_out(std::vector<Index>{60}),
+                       "Regression::leave_one_out: expected inputs of 0 .. 59, got 60", ArgumentError);
+  CHECK_THROWS_AS((void)regression.leave_one_out(std::vector<Index>{}), ArgumentError);
+  CHECK(representative_inputs(4) == std::vector<Index>{0, 1, 2, 3});
+  const std::vector<Index> spread = representative_inputs(2500);
+  CHECK(spread.size() == 1000);
+  CHECK(spread[1] == 2);
+  CHECK(spread.back() == 2497);
+}
+
+TEST_CASE("leave-one-out of more than 1,000 inputs: the choice scores 1,000, and hands on what it found") {
+  const Problem p = make_problem(1100, 0, 1, 47);
+  const std::vector<double> grid{1e-2, 0.3};
+  const std::vector<Index> inputs = representative_inputs(1100);
+  const Selection prior = select_regulariser(p.nngp, p.targets, std::nullopt, Criterion::leave_one_out, grid);
+  const Regression fit = Regression::fit(p.nngp, p.targets, prior.best);
+  const LeaveOneOut unit = fit.with_amplitude(1).leave_one_out(inputs);
+  CHECK(relative_difference(prior.others.residuals, unit.residuals) < 1e-8);
+  CHECK(relative_difference(prior.others.variances, unit.variances) < 1e-8);
+  for (const RegulariserScore& score : prior.scores)
+    if (score.relative_regulariser == prior.best.value())
+      CHECK(score.leave_one_out ==
+            Approx(fit.leave_one_out(inputs).negative_log_predictive_density()).epsilon(1e-8));
+  const Selection trained =
+      select_flow_regulariser(p.nngp, p.ntk, p.targets, std::nullopt, Criterion::leave_one_out, grid);
+  const LeaveOneOut flow =
+      ConvergedFlow::fit(p.nngp, p.ntk, p.targets, trained.best, 0, ConvergedFlow::Holds::factor)
+          .leave_one_out(inputs);
+  CHECK(relative_difference(trained.others.residuals, flow.residuals) < 1e-8);
+  CHECK(relative_difference(trained.others.variances, flow.variances) < 1e-8);
 }
 
 TEST_CASE("leave-one-out of trained networks equals n refits") {

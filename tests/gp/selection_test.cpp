@@ -2,10 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <Eigen/Eigenvalues>
 #include <cmath>
+#include <memory>
 
 #include "gp/problem.hpp"
+#include "gp/solvers/band_form.hpp"
+#include "gp/solvers/spectrum.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
@@ -133,6 +138,80 @@ TEST_CASE("selection: a Gram matrix of float without rank left is scored as the 
     CHECK(blind.noise_floor <= single.noise_floor);
     CHECK(blind.noise_floor > 1e-7);
   }
+}
+
+namespace {
+
+/// A kernel of one dimension, whose errors are those of floats and some more, as computed kernels have them.
+Matrix<float> smooth_float_kernel(Eigen::Index n) {
+  Matrix<double> x(n, 1);
+  for (Eigen::Index i = 0; i < n; ++i) x(i, 0) = std::sin(0.7 * static_cast<double>(i));
+  Matrix<double> error = random_matrix(n, n, 45);
+  error = (error + error.transpose()).eval();
+  return (squared_exponential(x, x, 0.5) + 3e-7 * error).cast<float>();
+}
+
+}  // namespace
+
+TEST_CASE("selection: the spectrum's ends and norm are those of all eigenvalues") {
+  const Eigen::Index n = 500;
+  const Matrix<float> smooth = smooth_float_kernel(n);
+  Matrix<double> rough = make_problem(n, 1, 1, 46).ntk;
+  rough.diagonal().array() += 1e-3;
+  for (const Matrix<double>& k : {Matrix<double>(smooth.cast<double>()), rough}) {
+    const Vector<double> exact = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(k).eigenvalues();
+    const Spectrum found = spectrum_of(MatrixOperator<double>(k));
+    CHECK(found.smallest >= exact(0) - 1e-12);
+    CHECK(found.smallest_known() <= std::max(exact(0) * (1 - 1e-6), 0.6 * exact(0)));
+    CHECK(std::abs(found.smallest - exact(0)) <= found.smallest_error + 1e-12);
+    CHECK(found.largest == Approx(exact(n - 1)).epsilon(1e-10));
+    CHECK(found.frobenius_norm == Approx(k.norm()).epsilon(0.02));
+    const Spectrum banded = BandForm(k).spectrum();
+    CHECK(banded.smallest == Approx(found.smallest).epsilon(1e-5));
+    CHECK(banded.frobenius_norm == Approx(found.frobenius_norm).epsilon(1e-9));
+  }
+}
+
+TEST_CASE(
+    "selection: factorizations and conjugate gradients draw the same line above the errors, and choose "
+    "alike") {
+  const Eigen::Index n = 500, n_validation = 100;
+  const Matrix<float> all = smooth_float_kernel(n + n_validation), k = all.topLeftCorner(n, n);
+  Matrix<double> targets(n + n_validation, 1);
+  for (Eigen::Index i = 0; i < n + n_validation; ++i)
+    targets(i, 0) = std::cos(3 * std::sin(0.7 * static_cast<double>(i)));
+  targets += 1e-4 * random_matrix(n + n_validation, 1, 47);
+  const Matrix<double> cross = all.bottomLeftCorner(n_validation, n).cast<double>();
+  const Matrix<double> y = targets.topRows(n), held = targets.bottomRows(n_validation);
+  const Selection factorized =
+      select_regulariser(k, y, cross, held, regulariser_grid(), Criterion::mean_squared_error);
+  const Selection iterated =
+      IterativeRegression::select(std::make_shared<const MatrixOperator<float>>(k), y, cross, held,
+                                  regulariser_grid(), Criterion::mean_squared_error)
+          .selection;
+  CHECK(iterated.noise_floor == Approx(factorized.noise_floor).epsilon(1e-4));
+  CHECK(iterated.best.value() == factorized.best.value());
+  for (std::size_t i = 0; i < factorized.scores.size(); ++i)
+    CHECK(iterated.scores[i].above_noise == factorized.scores[i].above_noise);
+  CHECK(factorized.gram.condition_number(1e-3) == Approx(iterated.gram.condition_number(1e-3)).epsilon(1e-6));
+}
+
+TEST_CASE("selection: candidates below what the spectrum shows are left out where they break down") {
+  // One eigenvalue of -1e-3, in a direction that is hidden from a few Lanczos iterations among 500.
+  const Eigen::Index n = 500;
+  Vector<double> values(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    values(i) = 1e-9 + std::pow(static_cast<double>(i) / static_cast<double>(n), 3.0);
+  values(0) = -1e-8;
+  const Matrix<double> basis = BandForm(make_problem(n, 1, 1, 74).nngp).take_basis();
+  const Matrix<double> k = basis * values.asDiagonal() * basis.transpose(), y = random_matrix(n, 1, 48);
+  const Matrix<double> symmetric = 0.5 * (k + k.transpose());
+  const Selection chosen =
+      select_regulariser(symmetric, y, std::nullopt, Criterion::evidence, {1e-9, 1e-2, 1});
+  CHECK(chosen.best.value() >= 1e-2);
+  CHECK_FALSE((chosen.scores[0].above_noise && chosen.scores[0].unsolved.empty()));
+  CHECK_THROWS_AS((void)select_regulariser(symmetric, y, std::nullopt, Criterion::evidence, {1e-9}),
+                  NotPositiveDefinite);
 }
 
 TEST_CASE("selection: arguments that do not fit") {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "widelimit/gp/double_matrix.hpp"
 #include "widelimit/gp/leave_one_out.hpp"
@@ -42,11 +44,16 @@ inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 ///             equations 14 to 16.
 class GradientFlow {
  public:
-  /// Decomposes T once (about 9 n^3 operations), for all times. Keeps K and the eigenvectors: 2 n^2 numbers,
-  /// and 2 n^2 more during the call. Hand both matrices over with std::move.
+  /// Decomposes T once (about 12 n^3 operations), for all times. Keeps K and the eigenvectors: 2 n^2 numbers,
+  /// and n^2 more during the call. Hand both matrices over with std::move.
   [[nodiscard]] static GradientFlow fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                         const std::optional<Noise>& regulariser = std::nullopt,
                                         double learning_rate = 1, int threads = 0);
+  /// The same where nngp() gives K once T is decomposed, so that 2 n^2 numbers are held at most.
+  [[nodiscard]] static GradientFlow fit_late(const std::function<DoubleMatrix()>& nngp, DoubleMatrix ntk,
+                                             const Matrix<double>& targets,
+                                             const std::optional<Noise>& regulariser = std::nullopt,
+                                             double learning_rate = 1, int threads = 0);
 
   /// The flow of networks with outputs sqrt(a) times as large, at the learning rate eta / a: the same means,
   /// a times the covariances. ArgumentError unless `amplitude` is positive and finite.
@@ -101,6 +108,8 @@ class GradientFlow {
   /// What converged networks that are trained on all other inputs make of each target: residual r_i and variance
   /// a (v_i + lambda) as in leave_one_out_amplitude(), with its errors but the last, and its cost.
   [[nodiscard]] LeaveOneOut leave_one_out() const;
+  /// Of some of them, 4 n^2 operations each.
+  [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
 
   /// W [n, outputs] with mean(time, ntk_cross) = ntk_cross W. Cost 2 n^2 outputs.
   [[nodiscard]] Matrix<double> weights(double time) const;

@@ -71,7 +71,9 @@ struct KernelPrediction {
   Criterion criterion;  ///< Of the choice among the candidates.
   /// How the candidates did, for all outputs or for each; empty where the regulariser was given.
   std::vector<Selection> selections;
-  double noise_floor = 0;                       ///< Of the candidates, or of the one that was given.
+  double noise_floor = 0;  ///< Of the candidates, or of the one that was given.
+  /// Of K + lambda I with the smallest regulariser of all outputs, an estimate; 0 at finite times.
+  double condition_number = 0;
   std::optional<IterativeSolution> iterations;  ///< Of conjugate gradients.
 };
 
@@ -100,7 +102,8 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);
 
-/// The factor on scores of classes, from what a posterior with the amplitude 1 makes of training targets left out.
+/// The factor on scores of classes, from what a posterior with the amplitude 1 makes of the training targets of
+/// representative_inputs() left out. `targets`: of all, [n, classes].
 [[nodiscard]] double fitted_probability_scale(const LeaveOneOut& others, double amplitude,
                                               const Matrix<double>& targets);
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "widelimit/gp/conjugate_gradients.hpp"
@@ -69,6 +70,9 @@ class IterativeRegression {
   /// Of converged networks whose NTK is the matrix here: ConvergedFlow::leave_one_out() with amplitude 1. Solves for
   /// every training input, 256 at a time, with a pass over the NNGP each: n / 256 times what the weights take, or more.
   [[nodiscard]] LeaveOneOut flow_leave_one_out(const KernelOperator& nngp) const;
+  /// The same of some of them.
+  [[nodiscard]] LeaveOneOut flow_leave_one_out(const KernelOperator& nngp,
+                                               std::span<const Index> inputs) const;
 
   /// The scale of its residuals: ConvergedFlow::leave_one_out_amplitude().
   [[nodiscard]] double flow_leave_one_out_amplitude(const KernelOperator& nngp) const;

@@ -43,8 +43,8 @@ class KernelSolver {
 
   /// The choice among the candidates, for all outputs or for each.
   [[nodiscard]] virtual std::vector<Selection> select() = 0;
-  /// Below it predictions may follow the rounding errors of the kernel.
-  [[nodiscard]] virtual double noise_floor() const = 0;
+  /// What regularisers are judged by, where select() is not called.
+  [[nodiscard]] virtual GramAccuracy accuracy() const = 0;
   /// A posterior for each time, of one regulariser. `last`: the Gram matrices are not wanted again.
   [[nodiscard]] virtual std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                         double regulariser, bool last) = 0;

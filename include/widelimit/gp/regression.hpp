@@ -88,6 +88,8 @@ class Regression {
   ///
   /// Source  Rasmussen & Williams 2006, equations 5.10 to 5.12.
   [[nodiscard]] LeaveOneOut leave_one_out() const;
+  /// Of some of them, n^2 operations each.
+  [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
 
   /// Derivatives of what networks are chosen by.
   struct ScoreDerivatives {

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
+#include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
@@ -36,7 +38,8 @@ struct RegulariserScore {
   double negative_log_predictive_density;  ///< Where prior variances are known.
   double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
   double
-      leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density(); for the criterion of that name only.
+      leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density() of representative_inputs(); for the criterion of that
+      ///< name only.
   /// Why a solver could not be had for it; empty as a rule. The scores are NaN then and the value is never chosen.
   std::string unsolved = {};
 };
@@ -44,12 +47,36 @@ struct RegulariserScore {
 /// All NaN.
 [[nodiscard]] RegulariserScore no_scores();
 
+/// What is known of a Gram matrix K [n, n] and its errors, by Lanczos iterations whose first vectors are the same in all
+/// solvers, so that they all judge a regulariser alike: docs/theory/accuracy.md, section 4.
+struct GramAccuracy {
+  Index size = 0;
+  double mean_diagonal = 0;
+  /// What K may be taken to stand on without a regulariser: the estimate if it is negative, else what is certain of it.
+  double known_smallest_eigenvalue = 0;
+  double smallest_eigenvalue = 0;        ///< Estimate, not below the smallest one.
+  double smallest_eigenvalue_error = 0;  ///< An eigenvalue is as near to it.
+  double largest_eigenvalue = 0;
+  double error = 0;  ///< Of K, in spectral norm.
+
+  /// Smaller relative regularisers leave K + lambda I less than ten times above the error of K; 0 if none do.
+  [[nodiscard]] double noise_floor() const;
+  /// Largest over smallest eigenvalue of K + lambda I, at most 1 / epsilon of double: of the 16 digits of double,
+  /// predictions lose as many as it has.
+  [[nodiscard]] double condition_number(double relative_regulariser) const;
+  /// With it a Cholesky factorization runs through.
+  [[nodiscard]] double sufficient_regulariser() const;
+};
+
 /// What select_regulariser() chose, and how the whole grid did.
 struct Selection {
   RelativeRegulariser best;
   std::vector<RegulariserScore> scores;  ///< one for each value of the grid, in its order
   /// Relative regularisers below this are not above_noise; 0 if all are.
   double noise_floor;
+  GramAccuracy gram = {};
+  /// With the best and the amplitude 1, of representative_inputs(); empty unless the choice was by it.
+  LeaveOneOut others = {};
 };
 
 /// `count` values from `smallest` to `largest`, both included, evenly spaced in the logarithm. The default
@@ -90,9 +117,8 @@ struct Selection {
                                                               bool apart);
 
 /// The choice among values of the grid that a solver scores: scores(lambdas) gives, in one call, the scores of all
-/// variances lambda, for all outputs together or once for each output. Without eigenvalues, the smallest one counts as 0:
-/// values below ten times the rounding errors of K (KernelOperator::epsilon()) are not scored, even where K alone would
-/// stand above them. A choice for each set of scores. Errors as above.
+/// variances lambda, for all outputs together or once for each output. Values below the noise floor are not scored; that is
+/// the one of select_regulariser(), from 12 passes over K at most. A choice for each set of scores. Errors as above.
 [[nodiscard]] std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
     const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&

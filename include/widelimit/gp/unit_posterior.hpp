@@ -24,7 +24,8 @@ class UnitPosterior {
   [[nodiscard]] virtual Matrix<double> mean() const = 0;      ///< [n_test, outputs]
   [[nodiscard]] virtual Vector<double> variance() const = 0;  ///< [n_test], of the function.
   [[nodiscard]] virtual double lambda() const = 0;            ///< The variance of the noise.
-  /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own.
+  /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own. Those of networks
+  /// after training come from representative_inputs().
   [[nodiscard]] virtual Vector<double> amplitudes(bool apart) const = 0;
   /// Of the targets with these amplitudes, summed over the outputs; nothing where a solver has no determinant.
   [[nodiscard]] virtual std::optional<double> log_marginal_likelihood(
@@ -32,8 +33,8 @@ class UnitPosterior {
     static_cast<void>(amplitudes);
     return std::nullopt;
   }
-  /// What every training target is predicted to be from all others, with the amplitude 1; nothing where that would cost a
-  /// solution for each.
+  /// What the training targets of representative_inputs() are predicted to be from all others, with the amplitude 1;
+  /// nothing where that would cost a solution for each.
   [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
   /// How it was solved for, where that was by conjugate gradients.
   [[nodiscard]] virtual std::optional<IterativeSolution> solution() const { return std::nullopt; }

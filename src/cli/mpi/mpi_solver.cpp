@@ -2,6 +2,7 @@
 
 #include "distributed/distributed_regression.hpp"
 #include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -32,9 +33,10 @@ class MpiRegression final : public RankRegression {
     const numerics::BlasThreads guard(threads_);
     return regression_.flow_variance(nngp, nngp_cross, ntk_cross, nngp_test_variances);
   }
-  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const override {
+  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
+                                                   std::span<const Index> inputs) const override {
     const numerics::BlasThreads guard(threads_);
-    return regression_.flow_leave_one_out(nngp);
+    return regression_.flow_leave_one_out(nngp, inputs);
   }
 
  private:
@@ -43,6 +45,15 @@ class MpiRegression final : public RankRegression {
 };
 
 }  // namespace
+
+std::string MpiSolver::against_size(Index n) const {
+  try {
+    distributed::require_local_parts(n, n, ranks(), distributed::DistributedRegression::default_block);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
 
 std::unique_ptr<RankRegression> MpiSolver::factorize(const EachTile& gram, const Matrix<double>& targets,
                                                      const gp::Noise& noise) const {

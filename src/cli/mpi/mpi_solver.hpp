@@ -16,6 +16,7 @@ class MpiSolver final : public RankSolver {
   void add_up(double* numbers, Index count) const override { grid_.add_up(numbers, count); }
   void share(double* numbers, Index count, int from) const override { grid_.share(numbers, count, from); }
   void agree(const std::string& failure) const override { grid_.agree(failure); }
+  [[nodiscard]] std::string against_size(Index n) const override;
   [[nodiscard]] std::unique_ptr<RankRegression> factorize(const EachTile& gram, const Matrix<double>& targets,
                                                           const gp::Noise& noise) const override;
 

@@ -15,8 +15,9 @@ Vector<double> constant(Index outputs, double value) { return Vector<double>::Co
 
 class RegressionPosterior final : public UnitPosterior {
  public:
-  RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams)
-      : fitted_{std::move(fitted)}, targets_{std::move(targets)}, grams_{grams} {}
+  RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams,
+                      std::optional<LeaveOneOut> others)
+      : fitted_{std::move(fitted)}, targets_{std::move(targets)}, grams_{grams}, others_{std::move(others)} {}
 
   [[nodiscard]] Matrix<double> mean() const override {
     return fitted_.mean(grams_.test->matrix("nngp").take());
@@ -32,7 +33,8 @@ class RegressionPosterior final : public UnitPosterior {
     return result;
   }
   [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override {
-    return fitted_.with_amplitude(1).leave_one_out();
+    if (others_) return others_;
+    return fitted_.with_amplitude(1).leave_one_out(representative_inputs(targets_.rows()));
   }
   [[nodiscard]] std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const override {
@@ -48,11 +50,13 @@ class RegressionPosterior final : public UnitPosterior {
   Regression fitted_;
   Matrix<double> targets_;
   const GramSources& grams_;
+  std::optional<LeaveOneOut> others_;  ///< Where the choice of the regulariser knows them.
 };
 
 class ConvergedPosterior final : public UnitPosterior {
  public:
-  ConvergedPosterior(ConvergedFlow flow, const GramSources& grams) : flow_{std::move(flow)}, grams_{grams} {}
+  ConvergedPosterior(ConvergedFlow flow, const GramSources& grams, std::optional<LeaveOneOut> others)
+      : flow_{std::move(flow)}, grams_{grams}, others_{std::move(others)} {}
 
   [[nodiscard]] Matrix<double> mean() const override { return flow_.mean(grams_.test->matrix("ntk")); }
   [[nodiscard]] Vector<double> variance() const override {
@@ -70,7 +74,7 @@ class ConvergedPosterior final : public UnitPosterior {
 
   /// Computed once.
   [[nodiscard]] const LeaveOneOut& others() const {
-    if (!others_) others_ = flow_.leave_one_out();
+    if (!others_) others_ = flow_.leave_one_out(representative_inputs(flow_.weights().rows()));
     return *others_;
   }
 
@@ -81,8 +85,8 @@ class ConvergedPosterior final : public UnitPosterior {
 
 class FlowPosterior final : public UnitPosterior {
  public:
-  FlowPosterior(GradientFlow flow, Index outputs, double time, const GramSources& grams)
-      : flow_{std::move(flow)}, outputs_{outputs}, time_{time}, grams_{grams} {}
+  FlowPosterior(GradientFlow flow, Index inputs, Index outputs, double time, const GramSources& grams)
+      : flow_{std::move(flow)}, inputs_{inputs}, outputs_{outputs}, time_{time}, grams_{grams} {}
 
   [[nodiscard]] Matrix<double> mean() const override {
     return flow_.mean(time_, grams_.test->matrix("ntk").take());
@@ -93,16 +97,25 @@ class FlowPosterior final : public UnitPosterior {
   }
   [[nodiscard]] double lambda() const override { return flow_.regulariser_variance(); }
   [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
-    if (!apart) return constant(outputs_, flow_.leave_one_out_amplitude());
-    return flow_.leave_one_out().most_likely_scales("GradientFlow::leave_one_out");
+    constexpr const char* place = "GradientFlow::leave_one_out";
+    if (!apart) return constant(outputs_, others().most_likely_scale(place));
+    return others().most_likely_scales(place);
   }
-  [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override { return flow_.leave_one_out(); }
+  [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override { return others(); }
 
  private:
+  /// Computed once.
+  [[nodiscard]] const LeaveOneOut& others() const {
+    if (!others_) others_ = flow_.leave_one_out(representative_inputs(inputs_));
+    return *others_;
+  }
+
   GradientFlow flow_;
+  Index inputs_;
   Index outputs_;
   double time_;
   const GramSources& grams_;
+  mutable std::optional<LeaveOneOut> others_;
 };
 
 /// What both kernels' solvers share.
@@ -112,9 +125,9 @@ class DirectSolver : public KernelSolver {
       : grams_{grams}, targets_{targets}, options_{options} {}
 
  protected:
-  [[nodiscard]] double noise_floor_of(const char* kernel) const {
+  [[nodiscard]] GramAccuracy accuracy_of(const char* kernel) const {
     const numerics::BlasThreads guard(numerics::resolve_threads(options_.threads, "gp"));
-    return gp::noise_floor(*grams_.train->as_operator(kernel));
+    return gram_accuracy(*grams_.train->as_operator(kernel));
   }
 
   /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and, of
@@ -134,9 +147,29 @@ class DirectSolver : public KernelSolver {
                                options_.candidates, options_.threads)};
   }
 
+  /// Remembers it.
+  [[nodiscard]] const std::vector<Selection>& selected(std::vector<Selection> selections) {
+    return selections_ = std::move(selections);
+  }
+
+  /// What was found of some outputs, which share a regulariser, when it was chosen for them; nothing if it was not.
+  [[nodiscard]] std::optional<LeaveOneOut> others_of(const std::vector<Index>& outputs) const {
+    if (selections_.empty() || selections_.front().others.residuals.size() == 0) return {};
+    if (selections_.size() == 1) return selections_.front().others;
+    LeaveOneOut others = selections_[static_cast<std::size_t>(outputs.front())].others;
+    others.residuals.conservativeResize(Eigen::NoChange, static_cast<Index>(outputs.size()));
+    for (std::size_t k = 1; k < outputs.size(); ++k)
+      others.residuals.col(static_cast<Index>(k)) =
+          selections_[static_cast<std::size_t>(outputs[k])].others.residuals;
+    return others;
+  }
+
   GramSources& grams_;
   const SolverTargets& targets_;
   const SolverOptions& options_;
+
+ private:
+  std::vector<Selection> selections_;
 };
 
 class DirectRegression final : public DirectSolver {
@@ -145,8 +178,8 @@ class DirectRegression final : public DirectSolver {
                    bool kernels_follow)
       : DirectSolver(grams, targets, options), kernels_follow_{kernels_follow} {}
 
-  [[nodiscard]] std::vector<Selection> select() override { return select_regression("nngp"); }
-  [[nodiscard]] double noise_floor() const override { return noise_floor_of("nngp"); }
+  [[nodiscard]] std::vector<Selection> select() override { return selected(select_regression("nngp")); }
+  [[nodiscard]] GramAccuracy accuracy() const override { return accuracy_of("nngp"); }
   [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                 double regulariser, bool last) override {
     Matrix<double> targets = targets_.train_of(outputs);
@@ -154,8 +187,8 @@ class DirectRegression final : public DirectSolver {
     auto regression =
         Regression::fit(std::move(gram), targets, RelativeRegulariser(regulariser), options_.threads);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
-    posteriors.push_back(
-        std::make_unique<RegressionPosterior>(std::move(regression), std::move(targets), grams_));
+    posteriors.push_back(std::make_unique<RegressionPosterior>(std::move(regression), std::move(targets),
+                                                               grams_, others_of(outputs)));
     return posteriors;
   }
 
@@ -177,13 +210,13 @@ class DirectFlow final : public DirectSolver {
                                      grams_.validation_variances, targets_.validation});
     DoubleMatrix nngp = grams_.train->matrix("nngp"), ntk = grams_.train->matrix("ntk");
     if (targets_.apart)
-      return select_flow_regularisers(std::move(nngp), std::move(ntk), targets_.train, std::move(seen), by,
-                                      options_.candidates, options_.threads);
-    return {select_flow_regulariser(std::move(nngp), std::move(ntk), targets_.train, std::move(seen), by,
-                                    options_.candidates, options_.threads)};
+      return selected(select_flow_regularisers(std::move(nngp), std::move(ntk), targets_.train,
+                                               std::move(seen), by, options_.candidates, options_.threads));
+    return selected({select_flow_regulariser(std::move(nngp), std::move(ntk), targets_.train, std::move(seen),
+                                             by, options_.candidates, options_.threads)});
   }
 
-  [[nodiscard]] double noise_floor() const override { return noise_floor_of("ntk"); }
+  [[nodiscard]] GramAccuracy accuracy() const override { return accuracy_of("ntk"); }
 
   [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                 double regulariser, bool last) override {
@@ -194,16 +227,21 @@ class DirectFlow final : public DirectSolver {
     const RelativeRegulariser noise(regulariser);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
     if (options_.times.size() == 1) {
-      const auto holds =
-          options_.needs_amplitudes ? ConvergedFlow::Holds::inverse : ConvergedFlow::Holds::factor;
+      // The inverse costs two factorizations; columns of it cost six for n of them.
+      std::optional<LeaveOneOut> others = others_of(outputs);
+      const bool few = 3 * static_cast<Index>(representative_inputs(targets.rows()).size()) < targets.rows();
+      const auto holds = options_.needs_amplitudes && !others && !few ? ConvergedFlow::Holds::inverse
+                                                                      : ConvergedFlow::Holds::factor;
       posteriors.push_back(std::make_unique<ConvergedPosterior>(
-          ConvergedFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, options_.threads, holds),
-          grams_));
+          ConvergedFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, options_.threads, holds), grams_,
+          std::move(others)));
       return posteriors;
     }
-    const auto flow = GradientFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, 1, options_.threads);
+    const auto flow = GradientFlow::fit_late([&] { return matrix("nngp"); }, matrix("ntk"), targets, noise, 1,
+                                             options_.threads);
     for (const double time : options_.times)
-      posteriors.push_back(std::make_unique<FlowPosterior>(flow, targets.cols(), time, grams_));
+      posteriors.push_back(
+          std::make_unique<FlowPosterior>(flow, targets.rows(), targets.cols(), time, grams_));
     return posteriors;
   }
 };

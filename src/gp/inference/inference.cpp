@@ -59,14 +59,9 @@ class Inference {
     solver_options_.times = times;
     const auto solver = make_solver_(kernel, grams_, standardised_, solver_options_, kernels_follow);
     std::vector<Selection> selections;
-    double noise_floor = 0;
-    if (options_.regulariser) {
-      noise_floor = solver->noise_floor();
-    } else {
-      selections = solver->select();
-      noise_floor = selections.front().noise_floor;
-      check_stop(solver_options_.stop);
-    }
+    if (!options_.regulariser) selections = solver->select();
+    const GramAccuracy gram = selections.empty() ? solver->accuracy() : selections.front().gram;
+    check_stop(solver_options_.stop);
     const auto groups = output_groups(selections, options_.regulariser.value_or(0), scale_.outputs());
     std::vector<std::vector<std::unique_ptr<UnitPosterior>>> posteriors;
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -86,7 +81,8 @@ class Inference {
       prediction.probability_scale = probability_scale;
       if (t == 0) {
         prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
-        prediction.noise_floor = noise_floor;
+        prediction.noise_floor = gram.noise_floor();
+        prediction.condition_number = gram.condition_number(prediction.regulariser.minCoeff());
       }
       finish(prediction, watch);
       watch = Stopwatch();
@@ -211,7 +207,8 @@ std::vector<KernelPrediction> infer(
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
 
 double fitted_probability_scale(const LeaveOneOut& others, double amplitude, const Matrix<double>& targets) {
-  return probability_scale(targets - others.residuals, amplitude * others.variances, classes_of(targets));
+  const Matrix<double> seen = targets(representative_inputs(targets.rows()), Eigen::all);
+  return probability_scale(seen - others.residuals, amplitude * others.variances, classes_of(seen));
 }
 
 PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,

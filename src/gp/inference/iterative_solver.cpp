@@ -33,7 +33,8 @@ class IterativePosterior final : public UnitPosterior {
       return Vector<double>::Constant(weights.cols(), products.sum() / static_cast<double>(targets_.size()));
     }
     constexpr const char* where = "IterativeRegression::flow_leave_one_out";
-    const LeaveOneOut others = fitted_.flow_leave_one_out(*grams_.train->as_operator("nngp"));
+    const LeaveOneOut others = fitted_.flow_leave_one_out(*grams_.train->as_operator("nngp"),
+                                                          representative_inputs(targets_.rows()));
     if (apart) return others.most_likely_scales(where);
     return Vector<double>::Constant(weights.cols(), others.most_likely_scale(where));
   }
@@ -70,8 +71,8 @@ class IterativeSolver final : public KernelSolver {
     return selections;
   }
 
-  [[nodiscard]] double noise_floor() const override {
-    return gp::noise_floor(*grams_.train->as_operator(kernel_));
+  [[nodiscard]] GramAccuracy accuracy() const override {
+    return gram_accuracy(*grams_.train->as_operator(kernel_));
   }
 
   /// Where select() was called, its solutions.

@@ -3,12 +3,27 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/index.hpp"
 
 namespace widelimit::gp {
+
+std::vector<Index> all_inputs(Index n) {
+  std::vector<Index> inputs(static_cast<std::size_t>(n));
+  std::iota(inputs.begin(), inputs.end(), Index{0});
+  return inputs;
+}
+
+std::vector<Index> representative_inputs(Index n) {
+  constexpr Index most = 1000;
+  if (n <= most) return all_inputs(n);
+  std::vector<Index> inputs;
+  for (Index i = 0; i < most; ++i) inputs.push_back(i * n / most);
+  return inputs;
+}
 
 double LeaveOneOut::negative_log_predictive_density() const {
   // Of residuals as the means of targets that are 0.

@@ -187,6 +187,7 @@ class ModelFit {
     const auto matrix = [last](Matrix<Scalar>& held) {
       return last ? DoubleMatrix(std::move(held)) : DoubleMatrix(held);
     };
+    const std::vector<Index> representatives = representative_inputs(targets.rows());
     if (options_.kind == ModelKind::bayesian) {
       const Regression regression = Regression::fit(matrix(gram_.nngp), targets, noise, threads);
       Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) {
@@ -195,16 +196,18 @@ class ModelFit {
           for (Index c = 0; c < found.size(); ++c) found(c) = regression.output(c, targets).amplitude();
         return found;
       });
-      return with_probability_scale({outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
-                                    [&] { return regression.with_amplitude(1).leave_one_out(); });
+      return with_probability_scale(
+          {outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
+          [&] { return regression.with_amplitude(1).leave_one_out(representatives); });
     }
     GradientFlow flow = GradientFlow::fit(matrix(gram_.nngp), matrix(gram_.ntk), targets, noise, 1, threads);
     Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) -> Vector<double> {
-      if (each) return flow.leave_one_out().most_likely_scales(fit_place);
-      return Vector<double>::Constant(targets.cols(), flow.leave_one_out_amplitude());
+      const LeaveOneOut others = flow.leave_one_out(representatives);
+      if (each) return others.most_likely_scales(fit_place);
+      return Vector<double>::Constant(targets.cols(), others.most_likely_scale(fit_place));
     });
     return with_probability_scale({outputs, TrainedNetworks(flow, options_.time), std::move(amplitudes)},
-                                  targets, [&] { return flow.leave_one_out(); });
+                                  targets, [&] { return flow.leave_one_out(representatives); });
   }
 
   /// For classes with a fitted amplitude; that of networks after training is taken for all times.

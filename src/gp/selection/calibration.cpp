@@ -10,6 +10,7 @@
 
 #include "gp/checks.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 
 namespace widelimit::gp {
 namespace {
@@ -20,21 +21,28 @@ double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::numbers:
 
 double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
 
-// The trapezium rule converges geometrically: the integrand is analytic and decays as a Gaussian. Spacing
-// 1/16 resolves the maximum of thousands of outputs, whose distribution is narrower than one output's.
-constexpr double spacing = 1.0 / 16;
-constexpr double reach = 9.5;  // Phi(-9.5) = 1e-21
+/// The trapezium rule, which converges geometrically: the integrand is analytic and decays as a Gaussian.
+struct Trapezium {
+  double spacing;
+  double reach;
+};
+
+// Spacing 1/16 resolves the maximum of thousands of outputs, whose distribution is narrower than one output's;
+// Phi(-9.5) = 1e-21.
+constexpr Trapezium exact_rule{1.0 / 16, 9.5};
+// For a search: 1e-8 of the probabilities of 100 outputs, Phi(-7) = 1e-12, in an eighth of the nodes.
+constexpr Trapezium search_rule{3.0 / 8, 7};
 
 // P(c) = int phi(u - s_c) prod_{k != c} Phi(u - s_k) du with s = mean / standard deviation. Around the
 // largest s only: below, its Phi makes the product vanish; above, the density of every class has.
-Vector<double> probabilities_of_scores(const Vector<double>& scores) {
+Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trapezium& rule) {
   const Index classes = scores.size();
   const double largest = scores.maxCoeff();
   Vector<double> sums = Vector<double>::Zero(classes), below(classes), product_before(classes);
-  const int nodes = static_cast<int>(2 * reach / spacing);
+  const int nodes = static_cast<int>(2 * rule.reach / rule.spacing);
   for (int node = 0; node <= nodes; ++node) {
-    const double u = largest - reach + spacing * node;
-    double product = spacing;
+    const double u = largest - rule.reach + rule.spacing * node;
+    double product = rule.spacing;
     for (Index k = 0; k < classes; ++k) {
       below(k) = normal_distribution(u - scores(k));
       product_before(k) = product;
@@ -54,6 +62,12 @@ Vector<double> certain_probabilities(const Vector<double>& mean) {
   return winners / winners.sum();
 }
 
+void require_label(int label, Index i, Index classes, const char* where) {
+  if (label < 0 || label >= classes)
+    throw ArgumentError(
+        fmt::format("{}: labels must be 0 .. {}, but label {} (from 0) is {}", where, classes - 1, i, label));
+}
+
 void require_probabilities(const Matrix<double>& probabilities, std::span<const int> labels, int bins) {
   constexpr const char* where = "calibration";
   if (bins < 1) throw ArgumentError(fmt::format("{}: bins must be positive, got {}", where, bins));
@@ -70,10 +84,7 @@ void require_probabilities(const Matrix<double>& probabilities, std::span<const 
           fmt::format("{}: each row must be probabilities with sum 1, but row {} lies in [{}, {}] and "
                       "has sum {}",
                       where, i, row.minCoeff(), row.maxCoeff(), row.sum()));
-    const int label = labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= probabilities.cols())
-      throw ArgumentError(fmt::format("{}: labels must be 0 .. {}, but label {} (from 0) is {}", where,
-                                      probabilities.cols() - 1, i, label));
+    require_label(labels[static_cast<std::size_t>(i)], i, probabilities.cols(), where);
   }
 }
 
@@ -84,36 +95,35 @@ CalibrationBin& bin_of(std::vector<CalibrationBin>& bins, double confidence) {
   return bin == bins.end() ? bins.back() : *bin;
 }
 
-}  // namespace
-
-Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances) {
-  constexpr const char* where = "class_probabilities";
+void require_predictions(const Matrix<double>& mean, const Vector<double>& variances, const char* where) {
   if (mean.cols() == 0)
     throw ArgumentError(fmt::format("{}: the means must have at least one column", where));
   require_finite(mean, where, "the means");
   require_test_variances(variances, mean.rows(), where);
+}
+
+Matrix<double> probabilities_by(const Trapezium& rule, const Matrix<double>& mean,
+                                const Vector<double>& variances) {
   Matrix<double> probabilities(mean.rows(), std::max<Index>(2, mean.cols()));
   for (Index i = 0; i < mean.rows(); ++i) {
     Vector<double> outputs = mean.row(i);
     // One score stands for the difference of two outputs of half its variance each.
     if (mean.cols() == 1) outputs = Eigen::Vector2d(0, mean(i, 0)) * std::numbers::sqrt2;
     outputs.array() -= outputs.maxCoeff();  // the largest is finite whatever it is divided by
-    probabilities.row(i) = variances(i) > 0 ? probabilities_of_scores(outputs / std::sqrt(variances(i)))
+    probabilities.row(i) = variances(i) > 0 ? probabilities_of_scores(outputs / std::sqrt(variances(i)), rule)
                                             : certain_probabilities(outputs);
   }
   return probabilities;
 }
 
-namespace {
+}  // namespace
 
-/// Rows that stand for all: all of them, or so many evenly spaced ones.
-std::vector<Index> looked_at(Index rows) {
-  constexpr Index most = 1000;
-  std::vector<Index> indices;
-  const Index count = std::min(most, rows);
-  for (Index i = 0; i < count; ++i) indices.push_back(i * rows / count);
-  return indices;
+Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances) {
+  require_predictions(mean, variances, "class_probabilities");
+  return probabilities_by(exact_rule, mean, variances);
 }
+
+namespace {
 
 /// Mean of -sum_c w_c log p_c with weights 1 - 1 / (n + 2) of the label and equal ones of the others.
 double smoothed_loss(const Matrix<double>& probabilities, const std::vector<int>& labels) {
@@ -132,15 +142,22 @@ double smoothed_loss(const Matrix<double>& probabilities, const std::vector<int>
 
 double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,
                          std::span<const int> labels) {
-  require_probabilities(class_probabilities(mean, variances), labels, 1);
+  constexpr const char* where = "probability_scale";
+  require_predictions(mean, variances, where);
+  if (mean.rows() != static_cast<Index>(labels.size()) || labels.empty())
+    throw ArgumentError(
+        fmt::format("{}: expected a row of means for each label and at least one, got {} and {} labels",
+                    where, mean.rows(), labels.size()));
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    require_label(labels[i], static_cast<Index>(i), std::max<Index>(2, mean.cols()), where);
   if (!(variances.array() > 0).all()) return 1;
-  const std::vector<Index> rows = looked_at(mean.rows());
+  const std::vector<Index> rows = representative_inputs(mean.rows());
   const Matrix<double> some_means = mean(rows, Eigen::all);
   const Vector<double> some_variances = variances(rows);
   std::vector<int> some_labels;
   for (const Index row : rows) some_labels.push_back(labels[static_cast<std::size_t>(row)]);
   const auto loss = [&](double logarithm) {
-    return smoothed_loss(class_probabilities(some_means, std::exp(-2 * logarithm) * some_variances),
+    return smoothed_loss(probabilities_by(search_rule, some_means, std::exp(-2 * logarithm) * some_variances),
                          some_labels);
   };
   // A grid finds the valley, which need not be the only one.

@@ -61,19 +61,10 @@ const RegulariserScore& best_of(const std::vector<RegulariserScore>& scores, Cri
   return scores[best];
 }
 
-/// What is known of the errors of a Gram matrix.
-struct GramErrors {
-  Index size;
-  double mean_diagonal;
-  double smallest_eigenvalue;
-  double error;  ///< See gram_error().
-};
-
-void require_some_above_noise(const std::vector<RegulariserScore>& scores, const GramErrors& gram,
-                              double noise_floor) {
+void require_some_above_noise(const std::vector<RegulariserScore>& scores, const GramAccuracy& gram) {
   if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
   // A little more, so that the six digits of the message are enough as well.
-  const double enough = noise_floor * (1 + 1e-5);
+  const double enough = gram.noise_floor() * (1 + 1e-5);
   const Index n = gram.size;
   throw NotPositiveDefinite(
       fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
@@ -129,26 +120,34 @@ void require_density_for(Criterion criterion, const Matrix<double>& targets) {
 struct CheckedGrid {
   std::vector<RegulariserScore> scores;  ///< Not scored yet; one a value.
   std::vector<double> lambdas;           ///< Of the values above the noise.
-  double noise_floor;
+  GramAccuracy gram;
 };
 
-CheckedGrid checked_grid(const GramErrors& gram, const std::vector<double>& grid) {
-  CheckedGrid checked{
-      {}, {}, std::max(0.0, (signal_to_noise * gram.error - gram.smallest_eigenvalue) / gram.mean_diagonal)};
+CheckedGrid checked_grid(const GramAccuracy& gram, const std::vector<double>& grid) {
+  CheckedGrid checked{{}, {}, gram};
   for (const double value : grid) {
     RegulariserScore& score = checked.scores.emplace_back(no_scores());
     score.relative_regulariser = value;
-    score.above_noise = value >= checked.noise_floor;
+    score.above_noise = value >= gram.noise_floor();
     if (score.above_noise)
       checked.lambdas.push_back(noise_variance(RelativeRegulariser(value), gram.mean_diagonal));
   }
-  require_some_above_noise(checked.scores, gram, checked.noise_floor);
+  require_some_above_noise(checked.scores, gram);
   return checked;
 }
 
-/// The best value, by the scores of those above the noise.
+[[noreturn]] void throw_none_solved(const RegulariserScore& score, const GramAccuracy& gram) {
+  const double enough = gram.sufficient_regulariser();
+  throw NotPositiveDefinite(fmt::format("{}: no value of the grid can be solved with: of {:.6g}, {}; a "
+                                        "relative regulariser of {:.6g} should "
+                                        "be enough",
+                                        where, score.relative_regulariser, score.unsolved, enough),
+                            gram.smallest_eigenvalue, enough);
+}
+
+/// The best value, by the scores of those above the noise. `others`: of these, where they are known.
 Selection selection_by(const CheckedGrid& checked, const std::vector<RegulariserScore>& found,
-                       Criterion criterion) {
+                       Criterion criterion, std::vector<LeaveOneOut> others = {}) {
   std::vector<RegulariserScore> scores = checked.scores;
   auto next = found.begin();
   for (RegulariserScore& score : scores) {
@@ -158,15 +157,15 @@ Selection selection_by(const CheckedGrid& checked, const std::vector<Regulariser
     score.relative_regulariser = value;
     score.above_noise = true;
   }
-  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
-          checked.noise_floor};
-}
-
-std::vector<Selection> selections_by(const CheckedGrid& checked, const OutputScores& found,
-                                     Criterion criterion) {
-  std::vector<Selection> selections;
-  for (const auto& scores : found) selections.push_back(selection_by(checked, scores, criterion));
-  return selections;
+  const RegulariserScore& best = best_of(scores, criterion);
+  if (!best.unsolved.empty()) throw_none_solved(best, checked.gram);
+  LeaveOneOut of_best;
+  if (!others.empty())
+    of_best = std::move(others[static_cast<std::size_t>(
+        std::count_if(scores.begin(), scores.begin() + (&best - scores.data()),
+                      [](const auto& score) { return score.above_noise; }))]);
+  return {RelativeRegulariser(best.relative_regulariser), std::move(scores), checked.gram.noise_floor(),
+          checked.gram, std::move(of_best)};
 }
 
 /// From one reduction to a band: scores(form, lambdas).
@@ -178,10 +177,13 @@ std::vector<Selection> select_by_band(DoubleMatrix gram, const std::vector<doubl
   const double mean_diagonal = k.diagonal().mean();
   static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
   BandForm form(std::move(k));
-  const Spectrum spectrum = form.spectrum();
-  const CheckedGrid checked = checked_grid(
-      {spectrum.size, mean_diagonal, spectrum.smallest, gram_error(spectrum, entry_epsilon)}, grid);
-  return selections_by(checked, scores_of(std::move(form), checked.lambdas), criterion);
+  const CheckedGrid checked =
+      checked_grid(gram_accuracy(form.spectrum(), mean_diagonal, entry_epsilon), grid);
+  OutputScores found = scores_of(std::move(form), checked.lambdas);
+  std::vector<Selection> selections;
+  for (std::size_t c = 0; c < found.scores.size(); ++c)
+    selections.push_back(selection_by(checked, found.scores[c], criterion, std::move(found.others[c])));
+  return selections;
 }
 
 }  // namespace
@@ -360,11 +362,11 @@ std::vector<Selection> select_by_scores(
     const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&
         scores) {
   require_grid(grid);
-  const double mean_diagonal = gram.diagonal().mean();
-  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
-  const CheckedGrid checked =
-      checked_grid({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid);
-  return selections_by(checked, scores(checked.lambdas), criterion);
+  const CheckedGrid checked = checked_grid(gram_accuracy(gram), grid);
+  std::vector<Selection> selections;
+  for (const auto& found : scores(checked.lambdas))
+    selections.push_back(selection_by(checked, found, criterion));
+  return selections;
 }
 
 std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean, const Matrix<double>& targets,

@@ -46,27 +46,30 @@ std::vector<Columns> columns_by(OutputChoice choice, Index outputs) {
   return all;
 }
 
+/// A candidate that stands above what is known of the errors of K, and not above all of them.
+constexpr const char* not_definite = "K + lambda I is not positive definite in double precision";
+
 /// Weights (K + lambda I)^-1 y of some outputs for all regularisers, and the scores of their means and densities.
 class Path {
  public:
-  Path(const BandForm& form, const std::vector<BandCholesky>& factors, const Matrix<double>& targets)
-      : outputs_{targets.cols()}, scores_(factors.size(), no_scores()) {
-    const Matrix<double> projected = form.to_band(targets);
-    Matrix<double> solutions(targets.rows(), outputs_ * static_cast<Index>(factors.size()));
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-      Matrix<double> x = projected;
-      factors[i].whiten(x);
-      amplitudes_.push_back(x.squaredNorm() / static_cast<double>(x.size()));
-      factors[i].unwhiten(x);
-      solutions.middleCols(static_cast<Index>(i) * outputs_, outputs_) = x;
-    }
-    weights_ = form.from_band(std::move(solutions));
+  Path(Index outputs, std::size_t candidates)
+      : outputs_{outputs},
+        scores_(candidates, no_scores()),
+        others_(candidates),
+        amplitudes_(candidates, 0.0) {}
+
+  /// Columns of L^-1 Q^T y, L L^T = B + lambda I, of candidate number i.
+  void take(std::size_t i, const Matrix<double>& whitened) {
+    amplitudes_[i] = whitened.squaredNorm() / static_cast<double>(whitened.size());
   }
+  void take_weights(Matrix<double> weights) { weights_ = std::move(weights); }
+  void leave_out(std::size_t i) { scores_[i].unsolved = not_definite; }
 
   void compare(const Matrix<double>& cross, Matrix<double> targets) {
     validation_targets_ = std::move(targets);
     means_ = multiply(cross, Transpose::no, weights_, Transpose::no);
     for (std::size_t i = 0; i < scores_.size(); ++i) {
+      if (!scores_[i].unsolved.empty()) continue;
       scores_[i].accuracy = accuracy(mean(i), validation_targets_);
       scores_[i].mean_squared_error = mean_squared_error(mean(i), validation_targets_);
     }
@@ -83,11 +86,21 @@ class Path {
   /// Of Regression: y^T (K + lambda I)^-1 y / n.
   [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
   [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
-  [[nodiscard]] std::vector<RegulariserScore> take() && { return std::move(scores_); }
+  /// What its targets are predicted to be from all others, with the amplitude 1.
+  void take_others(std::size_t i, LeaveOneOut others, double amplitude) {
+    scores_[i].leave_one_out =
+        LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
+    others_[i] = std::move(others);
+  }
+  void give(OutputScores& all) && {
+    all.scores.push_back(std::move(scores_));
+    all.others.push_back(std::move(others_));
+  }
 
  private:
   Index outputs_;
   std::vector<RegulariserScore> scores_;
+  std::vector<LeaveOneOut> others_;
   std::vector<double> amplitudes_;
   Matrix<double> weights_;
   Matrix<double> means_;
@@ -95,31 +108,59 @@ class Path {
 };
 
 /// A path for each set of columns, compared with validation targets where there are some.
-std::vector<Path> paths_of(const BandForm& form, const std::vector<BandCholesky>& factors,
-                           const Matrix<double>& targets, const Matrix<double>* cross,
-                           const Matrix<double>* validation_targets, OutputChoice choice) {
-  std::vector<Path> paths;
-  for (const Columns& columns : columns_by(choice, targets.cols())) {
-    paths.emplace_back(form, factors, columns.of(targets));
-    if (cross != nullptr) paths.back().compare(*cross, columns.of(*validation_targets));
+struct Paths {
+  std::vector<Path> of_columns;
+  std::vector<double> log_determinants;
+  std::vector<bool> solved;
+};
+
+Paths paths_of(const BandForm& form, const std::vector<double>& lambdas, const Matrix<double>& targets,
+               const Matrix<double>* cross, const Matrix<double>* validation_targets, OutputChoice choice) {
+  const std::vector<Columns> all_columns = columns_by(choice, targets.cols());
+  const Matrix<double> projected = form.to_band(targets);
+  Matrix<double> solutions =
+      Matrix<double>::Zero(targets.rows(), targets.cols() * static_cast<Index>(lambdas.size()));
+  Paths paths;
+  for (const Columns& columns : all_columns) paths.of_columns.emplace_back(columns.count, lambdas.size());
+  for (std::size_t i = 0; i < lambdas.size(); ++i) {
+    const auto factor = BandCholesky::of(form, lambdas[i]);
+    paths.solved.push_back(factor.has_value());
+    paths.log_determinants.push_back(factor ? factor->log_determinant() : 0);
+    if (!factor) {
+      for (Path& path : paths.of_columns) path.leave_out(i);
+      continue;
+    }
+    Matrix<double> x = projected;
+    factor->whiten(x);
+    for (std::size_t c = 0; c < all_columns.size(); ++c) paths.of_columns[c].take(i, all_columns[c].of(x));
+    factor->unwhiten(x);
+    solutions.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()) = x;
+  }
+  const Matrix<double> weights = form.from_band(std::move(solutions));
+  for (std::size_t c = 0; c < all_columns.size(); ++c) {
+    Matrix<double> own(targets.rows(), all_columns[c].count * static_cast<Index>(lambdas.size()));
+    for (std::size_t i = 0; i < lambdas.size(); ++i)
+      own.middleCols(static_cast<Index>(i) * all_columns[c].count, all_columns[c].count) =
+          all_columns[c].of(weights.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()));
+    paths.of_columns[c].take_weights(std::move(own));
+    if (cross != nullptr) paths.of_columns[c].compare(*cross, all_columns[c].of(*validation_targets));
   }
   return paths;
 }
 
-std::vector<BandCholesky> factors_of(const BandForm& form, const std::vector<double>& lambdas) {
-  std::vector<BandCholesky> factors;
-  factors.reserve(lambdas.size());
-  for (const double lambda : lambdas) factors.push_back(BandCholesky::of(form, lambda).value());
-  return factors;
-}
-
-OutputScores scores_in(std::vector<Path> paths) {
+OutputScores scores_in(Paths paths) {
   OutputScores scores;
-  for (Path& path : paths) scores.push_back(std::move(path).take());
+  for (Path& path : paths.of_columns) std::move(path).give(scores);
   return scores;
 }
 
-/// Diagonal of (K + lambda I)^-1, from Q^T.
+/// Columns of Q^T, after which only the band is left of the form.
+Matrix<double> basis_columns(BandForm& form, const std::vector<Index>& inputs) {
+  if (static_cast<Index>(inputs.size()) == form.size()) return form.take_basis();
+  return form.to_band(unit_columns(form.size(), inputs));
+}
+
+/// Entries of the diagonal of (K + lambda I)^-1, from columns of Q^T.
 Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>& basis) {
   Vector<double> diagonal(basis.cols());
   for_each_row_block(basis.cols(), [&](Index first, Index count) {
@@ -131,7 +172,7 @@ Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>
 }
 
 /// What leave-one-out predictions of converged networks take from the kernels: residuals are weights / g, variances of
-/// the amplitude 1; see GradientFlow::leave_one_out(). `nngp` and `basis` in the basis of the NTK's band.
+/// the amplitude 1; see GradientFlow::leave_one_out(). `nngp` and columns of `basis` in the basis of the NTK's band.
 struct FlowOthers {
   Vector<double> g;
   Vector<double> variances;
@@ -165,28 +206,31 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
                                const std::vector<double>& lambdas,
                                const std::optional<ValidationPart>& validation, bool leave_one_out,
                                OutputChoice choice) {
-  const std::vector<BandCholesky> factors = factors_of(form, lambdas);
-  std::vector<Path> paths = paths_of(form, factors, targets, validation ? &validation->cross : nullptr,
-                                     validation ? &validation->targets : nullptr, choice);
+  Paths paths = paths_of(form, lambdas, targets, validation ? &validation->cross : nullptr,
+                         validation ? &validation->targets : nullptr, choice);
   Matrix<double> cross;
   if (validation && validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
-  const Matrix<double> basis = leave_one_out ? std::move(form).take_basis() : Matrix<double>();
+  const std::vector<Index> inputs = representative_inputs(targets.rows());
+  const Matrix<double> basis = leave_one_out ? basis_columns(form, inputs) : Matrix<double>();
   const Index n = targets.rows(), outputs = choice == OutputChoice::together ? targets.cols() : 1;
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
+    if (!paths.solved[i]) continue;
     Vector<double> others, seen;
-    if (leave_one_out) others = inverse_diagonal(factors[i], basis).cwiseInverse();
-    if (cross.size() > 0) {
-      Matrix<double> whitened = cross;
-      factors[i].whiten(whitened);
-      seen = (validation->variances - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
+    if (leave_one_out || cross.size() > 0) {
+      const BandCholesky factor = BandCholesky::of(form, lambdas[i]).value();
+      if (leave_one_out) others = inverse_diagonal(factor, basis).cwiseInverse();
+      if (cross.size() > 0) {
+        Matrix<double> whitened = cross;
+        factor.whiten(whitened);
+        seen = (validation->variances - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
+      }
     }
-    for (Path& path : paths) {
+    for (Path& path : paths.of_columns) {
       const double amplitude = path.amplitude(i);
       if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
-      path.score(i).log_marginal_likelihood = evidence(amplitude, factors[i].log_determinant(), n, outputs);
+      path.score(i).log_marginal_likelihood = evidence(amplitude, paths.log_determinants[i], n, outputs);
       if (leave_one_out)
-        path.score(i).leave_one_out = LeaveOneOut{others.asDiagonal() * path.weights(i), amplitude * others}
-                                          .negative_log_predictive_density();
+        path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude);
       if (cross.size() > 0) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }
@@ -196,9 +240,8 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
 OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
                          const std::vector<double>& lambdas,
                          const std::optional<FlowValidationPart>& validation, OutputChoice choice) {
-  const std::vector<BandCholesky> factors = factors_of(ntk, lambdas);
-  std::vector<Path> paths = paths_of(ntk, factors, targets, validation ? &validation->ntk_cross : nullptr,
-                                     validation ? &validation->targets : nullptr, choice);
+  Paths paths = paths_of(ntk, lambdas, targets, validation ? &validation->ntk_cross : nullptr,
+                         validation ? &validation->targets : nullptr, choice);
   if (nngp.size() == 0) return scores_in(std::move(paths));
   nngp = ntk.to_band(std::move(nngp));
   nngp.transposeInPlace();
@@ -208,22 +251,24 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
     ntk_cross = ntk.to_band(validation->ntk_cross.transpose());
     nngp_cross = ntk.to_band(validation->nngp_cross.transpose());
   }
-  const Matrix<double> basis = std::move(ntk).take_basis();
+  const std::vector<Index> inputs = representative_inputs(targets.rows());
+  const Matrix<double> basis = basis_columns(ntk, inputs);
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
-    const FlowOthers others = flow_others(factors[i], lambdas[i], basis, nngp);
+    if (!paths.solved[i]) continue;
+    const BandCholesky factor = BandCholesky::of(ntk, lambdas[i]).value();
+    const FlowOthers others = flow_others(factor, lambdas[i], basis, nngp);
     Vector<double> seen;
     if (validation) {
-      const Matrix<double> response = solved(factors[i], ntk_cross);
+      const Matrix<double> response = solved(factor, ntk_cross);
       seen = (validation->variances + quadratic_forms(nngp, response) -
               2 * response.cwiseProduct(nngp_cross).colwise().sum().transpose())
                  .cwiseMax(0);
     }
-    for (Path& path : paths) {
-      LeaveOneOut left_out = others.of(path.weights(i));
+    for (Path& path : paths.of_columns) {
+      LeaveOneOut left_out = others.of(path.weights(i)(inputs, Eigen::all));
       const double amplitude = left_out.most_likely_scale("select_regulariser");
       if (amplitude == 0) continue;
-      left_out.variances *= amplitude;
-      path.score(i).leave_one_out = left_out.negative_log_predictive_density();
+      path.take_others(i, std::move(left_out), amplitude);
       if (validation) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }

@@ -9,7 +9,8 @@
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/matrix.hpp"
 
-/// How regularisers do, from one reduction to a band for all. Every K + lambda I is positive definite.
+/// How regularisers do, from one reduction to a band for all. One for which K + lambda I is not positive definite is
+/// RegulariserScore::unsolved.
 namespace widelimit::gp {
 
 struct ValidationPart {
@@ -24,8 +25,12 @@ struct ValidationPart {
 /// Whether all outputs share a regulariser and an amplitude, or each has its own.
 enum class OutputChoice { together, apart };
 
-/// Scores of `lambdas`, in their order: of all outputs together, or of each on its own.
-using OutputScores = std::vector<std::vector<RegulariserScore>>;
+/// Of `lambdas`, in their order: of all outputs together, or of each on its own.
+struct OutputScores {
+  std::vector<std::vector<RegulariserScore>> scores;
+  /// Of representative_inputs(), with the amplitude 1; empty where it is not asked for.
+  std::vector<std::vector<LeaveOneOut>> others;
+};
 
 /// Those of Regression. The Gram matrix is used up.
 [[nodiscard]] OutputScores regression_scores(BandForm form, const Matrix<double>& targets,

@@ -30,11 +30,10 @@ Matrix<double> explicit_reflectors(const double* panel, Index stride, Index rows
 }  // namespace
 
 BandForm::BandForm(Matrix<double> symmetric, Index bandwidth)
-    : reflectors_{std::move(symmetric)}, bandwidth_{std::clamp<Index>(bandwidth, 1, size())} {
+    : size_{symmetric.rows()},
+      reflectors_{std::move(symmetric)},
+      bandwidth_{std::clamp<Index>(bandwidth, 1, size())} {
   const Index n = size();
-  double squares = reflectors_.diagonal().squaredNorm();
-  for (Index i = 0; i < n; ++i) squares += 2 * reflectors_.row(i).tail(n - i - 1).squaredNorm();
-  frobenius_norm_ = std::sqrt(squares);
   for (Index first = 0; first < n; first += bandwidth_) {
     const Index width = std::min(bandwidth_, n - first);
     diagonal_.emplace_back(reflectors_.block(first, first, width, width).selfadjointView<Eigen::Upper>());
@@ -104,7 +103,7 @@ Matrix<double> BandForm::multiply_band(const Matrix<double>& x) const {
 
 // Q = Q_0 (Q_1 (... I)): the panels before k leave the rows and columns from block k + 1 on to Q_k, so each panel's
 // reflectors can make room for the columns that they change.
-Matrix<double> BandForm::take_basis() && {
+Matrix<double> BandForm::take_basis() {
   const Index n = size();
   Matrix<double> work(bandwidth_, n);
   for (std::size_t k = factors_.size(); k-- > 0;) {

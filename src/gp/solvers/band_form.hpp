@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "gp/solvers/spectrum.hpp"
 #include "widelimit/matrix.hpp"
 
 /// A symmetric matrix K = Q B Q^T with orthogonal Q and a B whose entries stand near the diagonal: what serves every
@@ -10,14 +11,6 @@
 /// with a vector, bound by memory (measured: 10 Cholesky factorizations at n = 4,000); up to a band all are products of
 /// matrices (2 to 4). Each B + lambda I then costs n bandwidth^2.
 namespace widelimit::gp {
-
-/// What bounds a symmetric matrix and its errors.
-struct Spectrum {
-  double smallest;        ///< Eigenvalue.
-  double largest;         ///< Eigenvalue.
-  double frobenius_norm;  ///< Root of the sum of squares of all entries.
-  Eigen::Index size;
-};
 
 class BandForm {
  public:
@@ -37,13 +30,13 @@ class BandForm {
   /// B x.
   [[nodiscard]] Matrix<double> multiply_band(const Matrix<double>& x) const;
 
-  /// Q^T as a matrix, in the memory of the reduction; 4/3 n^3 operations.
-  [[nodiscard]] Matrix<double> take_basis() &&;
+  /// Q^T as a matrix, in the memory of the reduction, so that only the band is left of this; 4/3 n^3 operations.
+  [[nodiscard]] Matrix<double> take_basis();
 
-  /// Of K, by Lanczos iterations: eigenvalues to 1e-9 of their size or, near 0, of rounding.
+  /// Of K, as spectrum_of() finds it of a KernelOperator, in 2 n^2 operations a probe.
   [[nodiscard]] Spectrum spectrum() const;
 
-  [[nodiscard]] Eigen::Index size() const noexcept { return reflectors_.rows(); }
+  [[nodiscard]] Eigen::Index size() const noexcept { return size_; }
 
  private:
   friend class BandCholesky;
@@ -52,12 +45,12 @@ class BandForm {
   /// x becomes Q_k^T x ('N') or Q_k x ('T') for panel k.
   void reflect(std::size_t panel, char transpose, Matrix<double>& x, Matrix<double>& work) const;
 
+  Eigen::Index size_;
   Matrix<double> reflectors_;             ///< As LAPACK's dgeqrt leaves them, below the band.
   Eigen::Index bandwidth_;                ///< Rows of all blocks but the last.
   std::vector<Matrix<double>> factors_;   ///< T of each panel: Q = I - V T V^T.
   std::vector<Matrix<double>> diagonal_;  ///< Blocks of B, symmetric.
   std::vector<Matrix<double>> below_;     ///< Block k + 1, k of B; upper triangular.
-  double frobenius_norm_;
 };
 
 /// Cholesky factor of B + lambda I.

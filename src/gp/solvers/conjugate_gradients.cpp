@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "gp/checks.hpp"
 #include "gp/solvers/block_conjugate_gradients.hpp"
@@ -212,8 +213,8 @@ class ShiftedSolver {
 
   /// From here on K + lambda I stands above the rounding errors of K, as select_regulariser() wants it.
   [[nodiscard]] double lambda_above_rounding() const {
-    constexpr double signal_to_noise = 10;
-    return signal_to_noise * rounding_error(gram_, gram_.epsilon());
+    if (!spectrum_) spectrum_ = spectrum_of(gram_);
+    return signal_to_noise * rounding_error(*spectrum_, gram_.epsilon());
   }
 
   /// What to do, where lambda stands below the rounding errors of K, and otherwise.
@@ -235,6 +236,7 @@ class ShiftedSolver {
   const ConjugateGradientOptions& options_;
   const LowRankKernel& kernel_;
   ShiftedSolutions result_;
+  mutable std::optional<Spectrum> spectrum_;  ///< Asked for where something fails.
 };
 
 }  // namespace

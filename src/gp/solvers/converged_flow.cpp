@@ -1,6 +1,7 @@
 #include "widelimit/gp/converged_flow.hpp"
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "gp/checks.hpp"
@@ -22,13 +23,11 @@ struct ConvergedFlow::Matrices {
 
 namespace {
 
-/// Columns first .. first + count - 1 of (T + lambda I)^-1.
+/// Columns of (T + lambda I)^-1.
 template <typename Matrices>
-Matrix<double> inverse_columns(const Matrices& of, Index first, Index count) {
-  if (!of.factor) return of.inverse.middleCols(first, count);
-  Matrix<double> unit = Matrix<double>::Zero(of.nngp.rows(), count);
-  unit.middleRows(first, count).setIdentity();
-  return of.factor->solve(std::move(unit));
+Matrix<double> inverse_columns(const Matrices& of, std::span<const Index> places) {
+  if (!of.factor) return of.inverse(Eigen::all, places);
+  return of.factor->solve(unit_columns(of.nngp.rows(), places));
 }
 
 }  // namespace
@@ -68,15 +67,20 @@ ConvergedFlow ConvergedFlow::with_amplitude(double amplitude) const {
   return result;
 }
 
-LeaveOneOut ConvergedFlow::leave_one_out() const {
+LeaveOneOut ConvergedFlow::leave_one_out() const { return leave_one_out(all_inputs(weights_.rows())); }
+
+LeaveOneOut ConvergedFlow::leave_one_out(std::span<const Index> inputs) const {
+  require_inputs_of(inputs, weights_.rows(), "ConvergedFlow::leave_one_out");
   const BlasThreads guard(threads_);
-  Vector<double> g(weights_.rows()), variances(weights_.rows());
-  for_each_row_block(g.size(), [&](Index first, Index count) {
-    const Matrix<double> columns = inverse_columns(*matrices_, first, count);
-    g.segment(first, count) = columns.middleRows(first, count).diagonal();
+  const auto chosen = static_cast<Index>(inputs.size());
+  Vector<double> g(chosen), variances(chosen);
+  for_each_row_block(chosen, [&](Index first, Index count) {
+    const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    const Matrix<double> columns = inverse_columns(*matrices_, places);
+    for (Index j = 0; j < count; ++j) g(first + j) = columns(places[static_cast<std::size_t>(j)], j);
     variances.segment(first, count) = quadratic_forms(matrices_->nngp, columns).cwiseMax(0);
   });
-  return {g.cwiseInverse().asDiagonal() * weights_,
+  return {g.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
           amplitude_ * (variances.array() / g.array().square() + lambda_)};
 }
 

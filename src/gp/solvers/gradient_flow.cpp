@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/variances.hpp"
@@ -35,6 +37,13 @@ namespace {
       smallest, enough);
 }
 
+constexpr const char* flow_fit_place = "GradientFlow::fit";
+
+void require_flow_nngp(const Matrix<double>& nngp, Index n, int threads) {
+  require_shape(nngp, n, n, flow_fit_place, "the NNGP Gram matrix (as large as the NTK)");
+  require_gram(nngp, flow_fit_place, "the NNGP Gram matrix", threads);
+}
+
 // Rows of B_t from rows of T_*: T_* Q g Q^T.
 Matrix<double> response(const ConstMatrixRef& ntk_rows, const Matrix<double>& eigenvectors,
                         const Vector<double>& growth) {
@@ -43,10 +52,10 @@ Matrix<double> response(const ConstMatrixRef& ntk_rows, const Matrix<double>& ei
   return multiply(projected, Transpose::no, eigenvectors, Transpose::no);
 }
 
-// Rows first .. first + count of Q diag(values) Q^T.
-Matrix<double> spectral_rows(const Matrix<double>& eigenvectors, const Vector<double>& values, Index first,
-                             Index count) {
-  Matrix<double> scaled = eigenvectors.middleCols(first, count).transpose();
+// Rows of Q diag(values) Q^T.
+Matrix<double> spectral_rows(const Matrix<double>& eigenvectors, const Vector<double>& values,
+                             std::span<const Index> places) {
+  Matrix<double> scaled = eigenvectors(Eigen::all, places).transpose();
   scaled.array().rowwise() *= values.transpose().array();
   return multiply(scaled, Transpose::no, eigenvectors, Transpose::no);
 }
@@ -55,29 +64,41 @@ Matrix<double> spectral_rows(const Matrix<double>& eigenvectors, const Vector<do
 
 GradientFlow GradientFlow::fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                const std::optional<Noise>& regulariser, double learning_rate, int threads) {
-  constexpr const char* where = "GradientFlow::fit";
+  require_flow_nngp(nngp.matrix(), ntk.matrix().rows(), numerics::resolve_threads(threads, flow_fit_place));
+  return fit_late([&nngp] { return std::move(nngp); }, std::move(ntk), targets, regulariser, learning_rate,
+                  threads);
+}
+
+GradientFlow GradientFlow::fit_late(const std::function<DoubleMatrix()>& nngp, DoubleMatrix ntk,
+                                    const Matrix<double>& targets, const std::optional<Noise>& regulariser,
+                                    double learning_rate, int threads) {
+  constexpr const char* where = flow_fit_place;
   GradientFlow result;
   result.threads_ = numerics::resolve_threads(threads, where);
   if (!(learning_rate > 0) || !std::isfinite(learning_rate))
     throw ArgumentError(
         fmt::format("{}: the learning rate must be positive and finite, got {}", where, learning_rate));
   result.learning_rate_ = learning_rate;
-  Matrix<double> k = std::move(nngp).take(), t = std::move(ntk).take();
+  Matrix<double> t = std::move(ntk).take();
+  const Index n = t.rows();
   require_gram(t, where, "the NTK", result.threads_);
-  require_shape(k, t.rows(), t.rows(), where, "the NNGP Gram matrix (as large as the NTK)");
-  require_gram(k, where, "the NNGP Gram matrix", result.threads_);
   require_targets(targets, t.rows(), where);
   result.mean_diagonal_ = t.diagonal().mean();
   if (regulariser) result.regulariser_variance_ = noise_variance(*regulariser, result.mean_diagonal_);
 
   const BlasThreads guard(result.threads_);
-  SymmetricEigen eigen = symmetric_eigen(std::move(t), where);
+  // Of small matrices the workspace does not matter, and divide and conquer is a little faster.
+  constexpr Index small = 1024;
+  SymmetricEigen eigen = symmetric_eigen(
+      std::move(t), where, n <= small ? EigenSolver::by_size : EigenSolver::robust_representations);
   const double lambda = result.regulariser_variance_;
   if (eigen.values(0) + lambda < -rank_tolerance(eigen.values))
-    report_not_positive_definite(eigen.values(0), lambda, k.rows(), result.mean_diagonal_, where,
+    report_not_positive_definite(eigen.values(0), lambda, n, result.mean_diagonal_, where,
                                  "so that the flow diverges");
   if (lambda == 0) eigen.values = eigen.values.cwiseMax(0);
   result.projected_targets_ = multiply(eigen.vectors, Transpose::no, targets, Transpose::no);
+  Matrix<double> k = nngp().take();
+  require_flow_nngp(k, n, result.threads_);
   result.decomposition_ =
       std::make_shared<const Decomposition>(Decomposition{std::move(k), std::move(eigen)});
   return result;
@@ -91,15 +112,24 @@ GradientFlow GradientFlow::with_amplitude(double amplitude) const {
 }
 
 LeaveOneOut GradientFlow::leave_one_out() const {
-  const Vector<double> inverse = growth(infinite_time, "GradientFlow::leave_one_out");
+  return leave_one_out(all_inputs(projected_targets_.rows()));
+}
+
+LeaveOneOut GradientFlow::leave_one_out(std::span<const Index> inputs) const {
+  constexpr const char* where = "GradientFlow::leave_one_out";
+  const Vector<double> inverse = growth(infinite_time, where);
+  require_inputs_of(inputs, inverse.size(), where);
   const BlasThreads guard(threads_);
   const Matrix<double>& vectors = decomposition_->ntk.vectors;
-  LeaveOneOut result{weights(infinite_time), Vector<double>(inverse.size())};
-  for_each_row_block(inverse.size(), [&](Index first, Index count) {
-    const Matrix<double> g = spectral_rows(vectors, inverse, first, count);
+  const auto chosen = static_cast<Index>(inputs.size());
+  LeaveOneOut result{weights(infinite_time)(inputs, Eigen::all), Vector<double>(chosen)};
+  for_each_row_block(chosen, [&](Index first, Index count) {
+    const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    const Matrix<double> g = spectral_rows(vectors, inverse, places);
     const Matrix<double> left = multiply(g, Transpose::no, decomposition_->nngp, Transpose::no);
     for (Index i = 0; i < count; ++i) {
-      const double g_ii = g(i, first + i), variance = std::max(left.row(i).dot(g.row(i)), 0.0);
+      const double g_ii = g(i, places[static_cast<std::size_t>(i)]),
+                   variance = std::max(left.row(i).dot(g.row(i)), 0.0);
       result.residuals.row(first + i) /= g_ii;
       result.variances(first + i) = amplitude_ * (variance / (g_ii * g_ii) + regulariser_variance_);
     }
@@ -245,7 +275,7 @@ Matrix<double> GradientFlow::train_covariance(double time) const {
   const Vector<double> factors = residual(time, "GradientFlow::train_covariance");
   if (time == 0) return amplitude_ * decomposition_->nngp;
   const BlasThreads guard(threads_);
-  const Matrix<double> r = spectral_rows(decomposition_->ntk.vectors, factors, 0, n);
+  const Matrix<double> r = spectral_rows(decomposition_->ntk.vectors, factors, all_inputs(n));
   // R (K / 2) R plus its transpose: symmetric to the last bit.
   const Matrix<double> half =
       multiply(0.5 * amplitude_ * multiply(r, Transpose::no, decomposition_->nngp, Transpose::no),
@@ -260,8 +290,11 @@ Vector<double> GradientFlow::train_variance(double time) const {
   if (time == 0) return amplitude_ * decomposition_->nngp.diagonal();
   const BlasThreads guard(threads_);
   Vector<double> variance(n);
+  const std::vector<Index> all = all_inputs(n);
   for_each_row_block(n, [&](Index first, Index count) {
-    const Matrix<double> r = spectral_rows(decomposition_->ntk.vectors, factors, first, count);
+    const Matrix<double> r = spectral_rows(
+        decomposition_->ntk.vectors, factors,
+        std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
     const Matrix<double> left = multiply(r, Transpose::no, decomposition_->nngp, Transpose::no);
     variance.segment(first, count) = left.cwiseProduct(r).rowwise().sum();
   });

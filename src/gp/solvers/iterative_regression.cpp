@@ -101,10 +101,16 @@ Matrix<double> IterativeRegression::solved(const Matrix<double>& b) const {
 }
 
 LeaveOneOut IterativeRegression::flow_leave_one_out(const KernelOperator& nngp) const {
+  return flow_leave_one_out(nngp, all_inputs(weights_.rows()));
+}
+
+LeaveOneOut IterativeRegression::flow_leave_one_out(const KernelOperator& nngp,
+                                                    std::span<const Index> inputs) const {
   constexpr const char* where = "IterativeRegression::flow_leave_one_out";
   const Index n = weights_.rows();
   require_nngp_size(nngp, n, where);
-  return solved_leave_one_out(nngp, weights_, lambda_, std::min(right_hand_sides, n),
+  require_inputs_of(inputs, n, where);
+  return solved_leave_one_out(nngp, weights_, lambda_, inputs, std::min(right_hand_sides, n),
                               [this](const Matrix<double>& b) { return solved(b); });
 }
 

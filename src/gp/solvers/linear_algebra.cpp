@@ -80,6 +80,19 @@ void robust_representations(Matrix<double>& matrix, SymmetricEigen& eigen, std::
       where, "dsyevr");
 }
 
+/// Rows that are orthonormal to some 1e-12, as relatively robust representations leave them, become so to rounding: a
+/// step of Newton's method, R - (R R^T - I) R / 2. Memory of one more matrix.
+void orthogonalise(Matrix<double>& rows) {
+  const Index n = rows.rows();
+  Matrix<double> excess = Matrix<double>::Zero(n, n);
+  add_scaled_gram(excess, 0.5, rows);
+  excess.diagonal().array() -= 0.5;
+  for_each_row_block(n, [&](Index first, Index count) {
+    const Matrix<double> columns = rows.middleCols(first, count);
+    rows.middleCols(first, count) -= multiply(excess, Transpose::no, columns, Transpose::no);
+  });
+}
+
 [[noreturn]] void report_not_positive_definite(Matrix<double>& half_overwritten,
                                                const Vector<double>& diagonal, double noise_variance,
                                                Index minor, std::string_view where) {
@@ -181,11 +194,18 @@ void Cholesky::whiten_rows(Matrix<double>& rows) const {
 
 Matrix<double> Cholesky::upper_factor() const { return factor_.triangularView<Eigen::Upper>(); }
 
-Vector<double> Cholesky::inverse_diagonal() const {
-  Vector<double> diagonal(size());
-  for_each_row_block(size(), [&](Index first, Index count) {
-    Matrix<double> rows = Matrix<double>::Zero(count, size());
-    rows.middleCols(first, count).setIdentity();
+Matrix<double> unit_columns(Index n, std::span<const Index> places) {
+  Matrix<double> columns = Matrix<double>::Zero(n, static_cast<Index>(places.size()));
+  for (std::size_t j = 0; j < places.size(); ++j) columns(places[j], static_cast<Index>(j)) = 1;
+  return columns;
+}
+
+Vector<double> Cholesky::inverse_diagonal(std::span<const Index> places) const {
+  Vector<double> diagonal(static_cast<Index>(places.size()));
+  for_each_row_block(diagonal.size(), [&](Index first, Index count) {
+    Matrix<double> rows =
+        unit_columns(size(), places.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)))
+            .transpose();
     whiten_rows(rows);
     diagonal.segment(first, count) = rows.rowwise().squaredNorm();
   });
@@ -215,18 +235,14 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where, Ei
   }
   result.vectors.resize(n, n);
   robust_representations(matrix, result, where);
+  matrix = Matrix<double>();
+  orthogonalise(result.vectors);
   return result;
 }
 
 double rank_tolerance(const Vector<double>& ascending_eigenvalues) {
   const Index n = ascending_eigenvalues.size();
   return static_cast<double>(n) * epsilon * std::max(0.0, ascending_eigenvalues(n - 1));
-}
-
-double gram_error(const Spectrum& spectrum, double entry_epsilon) {
-  const auto n = static_cast<double>(spectrum.size);
-  return std::max({-spectrum.smallest, n * epsilon * std::max(0.0, spectrum.largest),
-                   entry_epsilon * spectrum.frobenius_norm / std::sqrt(n)});
 }
 
 std::optional<double> sufficient_regulariser(double smallest_eigenvalue, Index n, double mean_diagonal) {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "gp/checks.hpp"
-#include "gp/solvers/band_form.hpp"
 #include "widelimit/matrix.hpp"
 
 /// The few BLAS and LAPACK calls of the inference, for row-major matrices. Eigen's own products and solvers
@@ -30,6 +30,9 @@ void mirror_upper_triangle(Matrix<double>& matrix);
 /// c += scale * a a^T for symmetric c; only one triangle is computed, the result is exactly symmetric.
 void add_scaled_gram(Matrix<double>& c, double scale, const ConstMatrixRef& a);
 
+/// Columns of the unit matrix [n, n], side by side.
+Matrix<double> unit_columns(Eigen::Index n, std::span<const Eigen::Index> places);
+
 /// Cholesky factor of K + noise I, held in one triangle of the matrix it was made from.
 class Cholesky {
  public:
@@ -49,8 +52,8 @@ class Cholesky {
   /// Row r becomes L^-1 times that row, L L^T = K + noise I, for rows [any, n].
   void whiten_rows(Matrix<double>& rows) const;
 
-  /// Diagonal of (K + noise I)^-1; n^3 operations, in blocks.
-  [[nodiscard]] Vector<double> inverse_diagonal() const;
+  /// Entries of the diagonal of (K + noise I)^-1; n^2 operations each, in blocks.
+  [[nodiscard]] Vector<double> inverse_diagonal(std::span<const Eigen::Index> places) const;
 
   /// (K + noise I)^-1, exactly symmetric, in the memory of the factor; 2/3 n^3 operations.
   [[nodiscard]] Matrix<double> take_inverse(std::string_view where) &&;
@@ -69,7 +72,8 @@ struct SymmetricEigen {
 };
 
 /// Divide and conquer is faster; its workspace of 2 n^2 numbers passes LAPACK's 32-bit counts for n > 32766,
-/// from where on relatively robust representations take over (n^2 workspace).
+/// from where on relatively robust representations take over (n^2 workspace), whose vectors are made orthogonal to
+/// rounding afterwards.
 enum class EigenSolver { by_size, divide_and_conquer, robust_representations };
 
 SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
@@ -81,13 +85,6 @@ double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 
 /// x^T K x for each column x of `columns` [n, any]; reads the upper triangle of the symmetric K, n^2 operations a column.
 Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns);
-
-/// The size, in spectral norm, of the errors of a symmetric matrix that is positive semidefinite without
-/// them. The largest of what is known: a negative eigenvalue is an error of that size; eigenvalues have
-/// errors of rank_tolerance(); and entries that are rounded to numbers of machine epsilon `entry_epsilon` err
-/// like independent random numbers of at most half of that, which as a matrix have norm 2 sqrt(n) times their
-/// standard deviation: epsilon |K|_F / sqrt(n) (Wigner's semicircle).
-double gram_error(const Spectrum& spectrum, double entry_epsilon);
 
 /// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its
 /// smallest eigenvalue: cancels that and exceeds the rounding errors. Empty where the mean diagonal is not

@@ -65,11 +65,16 @@ double Regression::log_marginal_likelihood() const {
                  outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
 
-LeaveOneOut Regression::leave_one_out() const {
-  require_fitted_amplitude(amplitude_, "Regression::leave_one_out");
+LeaveOneOut Regression::leave_one_out() const { return leave_one_out(all_inputs(weights_.rows())); }
+
+LeaveOneOut Regression::leave_one_out(std::span<const Index> inputs) const {
+  constexpr const char* where = "Regression::leave_one_out";
+  require_fitted_amplitude(amplitude_, where);
+  require_inputs_of(inputs, weights_.rows(), where);
   const BlasThreads guard(threads_);
-  const Vector<double> inverse = cholesky_->inverse_diagonal();
-  return {inverse.cwiseInverse().asDiagonal() * weights_, amplitude_ * inverse.cwiseInverse()};
+  const Vector<double> inverse = cholesky_->inverse_diagonal(inputs);
+  return {inverse.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
+          amplitude_ * inverse.cwiseInverse()};
 }
 
 Regression::Parts Regression::parts() const {

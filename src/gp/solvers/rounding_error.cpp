@@ -1,24 +1,52 @@
 #include "gp/solvers/rounding_error.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "widelimit/numerics/random_stream.hpp"
+#include "gp/solvers/linear_algebra.hpp"
+#include "widelimit/gp/noise.hpp"
 
 namespace widelimit::gp {
 
-// |K|_F^2 is the mean of |K s|^2 over vectors s of random signs.
-double rounding_error(const KernelOperator& gram, double entry_epsilon) {
-  constexpr Index products = 32;
-  numerics::RandomStream stream(0);
-  Matrix<double> signs(gram.size(), products);
-  for (Index i = 0; i < signs.rows(); ++i)
-    for (Index j = 0; j < products; ++j) signs(i, j) = stream.uniform() < 0.5 ? -1 : 1;
-  const double norm = gram.multiply(signs).norm() / std::sqrt(static_cast<double>(products));
-  return entry_epsilon * norm / std::sqrt(static_cast<double>(gram.size()));
+double rounding_error(const Spectrum& spectrum, double entry_epsilon) {
+  const auto n = static_cast<double>(spectrum.size);
+  const double of_eigenvalues = n * std::numeric_limits<double>::epsilon() * std::max(0.0, spectrum.largest);
+  return std::max(of_eigenvalues, entry_epsilon * spectrum.frobenius_norm / std::sqrt(n));
 }
 
-double noise_floor(const KernelOperator& gram) {
-  return signal_to_noise * rounding_error(gram, gram.epsilon()) / gram.diagonal().mean();
+double gram_error(const Spectrum& spectrum, double entry_epsilon) {
+  return std::max(-spectrum.smallest, rounding_error(spectrum, entry_epsilon));
+}
+
+GramAccuracy gram_accuracy(const Spectrum& spectrum, double mean_diagonal, double entry_epsilon) {
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  return {.size = spectrum.size,
+          .mean_diagonal = mean_diagonal,
+          .known_smallest_eigenvalue = spectrum.smallest_known(),
+          .smallest_eigenvalue = spectrum.smallest,
+          .smallest_eigenvalue_error = spectrum.smallest_error,
+          .largest_eigenvalue = spectrum.largest,
+          .error = gram_error(spectrum, entry_epsilon)};
+}
+
+GramAccuracy gram_accuracy(const KernelOperator& gram) {
+  return gram_accuracy(spectrum_of(gram), gram.diagonal().mean(), gram.epsilon());
+}
+
+double GramAccuracy::noise_floor() const {
+  return std::max(0.0, (signal_to_noise * error - known_smallest_eigenvalue) / mean_diagonal);
+}
+
+double GramAccuracy::condition_number(double relative_regulariser) const {
+  const double lambda = relative_regulariser * mean_diagonal;
+  const double rounding = std::numeric_limits<double>::epsilon() * largest_eigenvalue;
+  return (largest_eigenvalue + lambda) / std::max(std::max(0.0, smallest_eigenvalue) + lambda, rounding);
+}
+
+double GramAccuracy::sufficient_regulariser() const {
+  return gp::sufficient_regulariser(smallest_eigenvalue - smallest_eigenvalue_error, size, mean_diagonal)
+      .value();
 }
 
 }  // namespace widelimit::gp

@@ -17,7 +17,7 @@ double iterative_numbers(double n) {
 /// Matrices of n x n doubles that a factorization holds.
 double factorized_matrices(const SolverNeeds& needs) {
   if (needs.kernels == Kernels::nngp) return 1.1;  // The matrix, in place.
-  return needs.finite_times ? 4.1 : 2.1;           // Both kernels; eigenvectors and their workspace.
+  return needs.finite_times ? 2.4 : 2.1;           // Both kernels, or one and its eigenvectors.
 }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", 1e-9 * bytes); }
