@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "network/leading_outputs.hpp"
 #include "network/pair_sums.hpp"
 #include "network/pulled_state.hpp"
 #include "network/shape_pairs.hpp"
@@ -51,6 +52,15 @@ void append_names(const LinearTree& tree, std::vector<std::string>& names) {
   if (std::holds_alternative<LinearSum>(tree.operation)) names.emplace_back("sum of branches");
   if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) names.push_back(layer->path);
   for (const LinearTree& input : tree.inputs) append_names(input, names);
+}
+
+/// Numbers for the factors of W below a node of the tree.
+Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d) {
+  if (has_leading_outputs(tree, form)) return leading_scratch(d);
+  Index most = 0;
+  for (const LinearTree& input : tree.inputs)
+    most = std::max(most, scratch_of_leading(input, form_in_front(tree, form), d));
+  return most;
 }
 
 std::vector<std::string> names_of(const LinearTree& tree) {
@@ -138,7 +148,7 @@ class PairWalk {
     const auto [factor, bias_variance, input_weight] = layer.sandwich->form();
     const double bias = bias_variance * sum(form, take_weights(form), full, bias_variance);
     Scalar* const scratch_before = scratch_;
-    const auto [in_front, weights] = weights_in_front(form, full);
+    const auto [in_front, weights] = weights_in_front(form, full, has_leading_outputs(tree, form));
     const double positions = position_term(layer, form, weights, in_front);
     const Values before = run(tree.inputs[0], in_front_of_sandwich(form), in_front);
     scratch_ = scratch_before;
@@ -151,11 +161,20 @@ class PairWalk {
     const Scalar* full;
     Sides vectors;
   };
-  /// A^T W A'.
-  InFront weights_in_front(WeightsForm form, const Scalar* full) {
+  /// A^T W A'; of leading outputs, where both inputs have them.
+  InFront weights_in_front(WeightsForm form, const Scalar* full, bool leading) {
     if (form == WeightsForm::outer) return {nullptr, take(d_, e_)};
     const Sides matrices = take(d_ * d_, e_ * e_);
     Scalar* target = take_scratch();
+    if (leading && d_ == e_ && leading_size(d_) > 0) {
+      const Sides numbers = take(leading_size(d_), leading_size(e_));
+      const LeadingPair<Scalar> pair{leading_outputs(numbers.left, d_), leading_outputs(numbers.right, e_),
+                                     matrices.left, matrices.right, d_};
+      if (pair.left.rank > 0 && pair.right.rank > 0) {
+        leading_weights(pair, scratch_, target);
+        return {target, {}};
+      }
+    }
     if (form == WeightsForm::diagonal) {
       gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {matrices.right, e_},
            Scalar{0}, target, e_);
@@ -289,7 +308,8 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
 
   std::size_t scratch_size(const Shape& left, const Shape& right) const override {
     return static_cast<std::size_t>(scratch_matrices(layers_, form()) * position_count(left) *
-                                    position_count(right));
+                                        position_count(right) +
+                                    scratch_of_leading(layers_, form(), position_count(left)));
   }
 
   double flops(const PairSize& pair) const override { return flops_below(layers_, form(), pair); }
@@ -298,7 +318,17 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
-    write_pulled_state(layers_, form(), input, readout_weight<Scalar>(kind_, input.nngp.rows()), state);
+    write<Scalar>(input, nullptr, state);
+  }
+
+  bool reads_own_ntk(const Shape& shape) const override {
+    return keeps_leading_outputs(layers_, form(), position_count(shape));
+  }
+  void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const override {
+    write(input, ntk, state);
+  }
+  void prepare_with_ntk(const SelfView<double>& input, const double* ntk, double* state) const override {
+    write(input, ntk, state);
   }
 
   template <typename Scalar>
@@ -321,6 +351,11 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   }
 
  private:
+  template <typename Scalar>
+  void write(const SelfView<Scalar>& input, const Scalar* ntk, Scalar* state) const {
+    write_pulled_state(layers_, form(), input, ntk, readout_weight<Scalar>(kind_, input.nngp.rows()), state);
+  }
+
   template <typename Scalar>
   Values value(const PairSums<Scalar>& sums, const FeaturePair<Scalar>& pair, Scalar* scratch) const {
     return PairWalk<Scalar>(sums, pair, scratch).run(layers_, form(), nullptr);

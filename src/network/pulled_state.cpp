@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "network/leading_outputs.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
@@ -175,6 +176,7 @@ class ForwardPass {
 
 Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& sizes) {
   Index size = std::visit([&](const auto& operation) { return sizes(operation, form); }, tree.operation);
+  if (has_leading_outputs(tree, form)) size += leading_size(sizes.d);
   for (const LinearTree& input : tree.inputs) size += state_size(input, form_in_front(tree, form), sizes);
   return size;
 }
@@ -186,19 +188,62 @@ bool needs_covariance(const LinearTree& tree) {
          std::any_of(tree.inputs.begin(), tree.inputs.end(), needs_covariance);
 }
 
+/// What leading outputs are made of.
+template <typename Scalar>
+struct OwnKernels {
+  const SelfView<Scalar>& input;
+  const Scalar* ntk;
+};
+
+/// V and T_V + 2 V in front of attention's weights (linear_stages.hpp).
+template <typename Scalar>
+class OwnValues {
+ public:
+  OwnValues(const SandwichStage& sandwich, const OwnKernels<Scalar>& own) : nngp_{own.input.nngp.data()} {
+    const Index d = own.input.nngp.rows();
+    const Eigen::Map<const Matrix<Scalar>> ntk(own.ntk, d, d);
+    const auto weight = static_cast<Scalar>(sandwich.form().input_weight);
+    const auto positions = sandwich.value_positions(own.input.shape, own.input.shape);
+    if (!positions && weight == 1) {
+      ntk_ = ntk + 2 * own.input.nngp;
+      return;
+    }
+    values_ = weight * own.input.nngp;
+    ntk_ = weight * ntk;
+    if (positions) {
+      const Matrix<Scalar> r = positions->template cast<Scalar>();
+      values_ += r;
+      ntk_ += r;
+    }
+    ntk_ += 2 * values_;
+    nngp_ = values_.data();
+  }
+
+  [[nodiscard]] const Scalar* nngp() const { return nngp_; }
+  [[nodiscard]] const Scalar* ntk() const { return ntk_.data(); }
+
+ private:
+  const Scalar* nngp_;
+  Matrix<Scalar> values_;  ///< Unless they are the input's.
+  Matrix<Scalar> ntk_;
+};
+
 /// Writes an input's state: its share of W, from the readout down to the input.
 template <typename Scalar>
 class StateWriter {
  public:
-  /// With `features`, products with them are written where the tree ends.
-  explicit StateWriter(Scalar* state, const FeatureView<Scalar>* features = nullptr)
-      : next_{state}, features_{features} {}
+  /// With `features`, products with them are written where the tree ends; with `own`, leading outputs are searched.
+  explicit StateWriter(Scalar* state, const FeatureView<Scalar>* features = nullptr,
+                       const OwnKernels<Scalar>* own = nullptr)
+      : next_{state}, features_{features}, own_{own} {}
 
   /// `weights`: this input's vector of W, meaningless where W has all entries.
   void run(const LinearTree& tree, const Forward<Scalar>& forward, WeightsForm form,
            const Vector<Scalar>& weights) {
     const Vector<Scalar> in_front = std::visit(
         [&](const auto& operation) { return step(operation, forward, form, weights); }, tree.operation);
+    if (has_leading_outputs(tree, form))
+      write_leading(std::get<LinearSandwich>(tree.operation), weights.size());
     for (std::size_t i = 0; i < tree.inputs.size(); ++i)
       run(tree.inputs[i], forward.inputs[i], form_in_front(tree, form), in_front);
   }
@@ -242,6 +287,18 @@ class StateWriter {
     return weights;
   }
 
+  /// Behind the attention's matrix.
+  void write_leading(const LinearSandwich& layer, Index d) {
+    if (leading_size(d) == 0) return;
+    if (own_ == nullptr) {
+      write_no_leading_outputs(next_);
+    } else {
+      const OwnValues<Scalar> values(*layer.sandwich, *own_);
+      write_leading_outputs<Scalar>({next_ - d * d, values.nngp(), values.ntk(), d, own_->input.stop}, next_);
+    }
+    next_ += leading_size(d);
+  }
+
   template <typename Source>
   void write(const Source& vector) {
     std::copy_n(vector.data(), vector.size(), next_);
@@ -254,6 +311,7 @@ class StateWriter {
 
   Scalar* next_;
   const FeatureView<Scalar>* features_;
+  const OwnKernels<Scalar>* own_;
 };
 
 }  // namespace
@@ -266,6 +324,18 @@ WeightsForm form_in_front(const LinearTree& tree, WeightsForm form) {
   return std::holds_alternative<LinearSandwich>(tree.operation) ? in_front_of_sandwich(form) : form;
 }
 
+bool has_leading_outputs(const LinearTree& tree, WeightsForm form) {
+  return form == WeightsForm::diagonal && std::holds_alternative<LinearSandwich>(tree.operation) &&
+         std::holds_alternative<LinearInput>(tree.inputs[0].operation);
+}
+
+bool keeps_leading_outputs(const LinearTree& tree, WeightsForm form, Index d) {
+  if (has_leading_outputs(tree, form)) return leading_size(d) > 0;
+  return std::any_of(tree.inputs.begin(), tree.inputs.end(), [&](const LinearTree& input) {
+    return keeps_leading_outputs(input, form_in_front(tree, form), d);
+  });
+}
+
 Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d) {
   return state_size(tree, form, {d, d});
 }
@@ -276,9 +346,11 @@ Index feature_state_size(const LinearTree& tree, Index d, Index channels) {
 
 template <typename Scalar>
 void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
-                        Scalar weight, Scalar* state) {
+                        const Scalar* ntk, Scalar weight, Scalar* state) {
   const Forward<Scalar> forward = ForwardPass<Scalar>(input).run(tree, Needed::nothing);
-  StateWriter<Scalar>(state).run(tree, forward, form, Vector<Scalar>::Constant(input.nngp.rows(), weight));
+  const OwnKernels<Scalar> own{input, ntk};
+  StateWriter<Scalar>(state, nullptr, ntk == nullptr ? nullptr : &own)
+      .run(tree, forward, form, Vector<Scalar>::Constant(input.nngp.rows(), weight));
 }
 
 template <typename Scalar>
@@ -300,7 +372,9 @@ void write_feature_state(const LinearTree& tree, const FeatureView<Scalar>& feat
 
 template void write_feature_state(const LinearTree&, const FeatureView<float>&, float, float*);
 template void write_feature_state(const LinearTree&, const FeatureView<double>&, double, double*);
-template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<float>&, float, float*);
-template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<double>&, double, double*);
+template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<float>&, const float*, float,
+                                 float*);
+template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<double>&, const double*,
+                                 double, double*);
 
 }  // namespace widelimit

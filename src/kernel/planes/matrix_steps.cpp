@@ -28,7 +28,8 @@ class PairStageRun {
   void record() const {
     const Shape& shape = run_.pair.geometry.shapes.left[input_];
     const Index positions = position_count(shape);
-    const Eigen::Map<const Matrix<Scalar>> nngp(matrices(0).nngp, positions, positions);
+    const PairMatrices<Scalar> kernels = matrices(0);
+    const Eigen::Map<const Matrix<Scalar>> nngp(kernels.nngp, positions, positions);
     Scalar* variances = run_.recorded->array(node_, 0);
     for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
     name_layer(run_.pair.node(node_), [&] {
@@ -36,8 +37,12 @@ class PairStageRun {
       const std::optional<PositionMask> mask = recorded_mask();
       const std::span<const std::uint8_t> counts =
           mask ? std::span<const std::uint8_t>(mask->counts) : std::span<const std::uint8_t>();
-      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop, counts, run_.recorded->graph()},
-                     run_.recorded->extra(node_));
+      const SelfView<Scalar> itself{nngp, shape, run_.stop, counts, run_.recorded->graph()};
+      const FunctionalStage* functional = functional_stage(stage_);
+      if (functional != nullptr && functional->reads_own_ntk(shape))
+        functional->prepare_with_ntk(itself, kernels.ntk, run_.recorded->extra(node_));
+      else
+        stage_.prepare(itself, run_.recorded->extra(node_));
     });
   }
 

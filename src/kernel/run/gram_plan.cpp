@@ -9,6 +9,7 @@
 #include "kernel/planes/workspace.hpp"
 #include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
+#include "network/pair_sums.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
@@ -84,6 +85,15 @@ bool reads_graphs(const Graph& graph) {
   });
 }
 
+bool states_read_ntk(const Graph& graph, const Shape& input) {
+  const std::vector<Shape> shapes = node_shapes(graph, input);
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    const FunctionalStage* stage = pair == nullptr ? nullptr : functional_stage(*pair->stage);
+    return stage != nullptr && stage->reads_own_ntk(shapes[node.inputs[0]]);
+  });
+}
+
 constexpr std::int64_t most_replicates = 16;
 
 /// About 25 layers with nonlinearities: their roundings in float may add up to half of 1e-6.
@@ -131,9 +141,11 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
                 .masks = size.masks};
-  for (const auto& [shape, name] : shapes)
+  for (const auto& [shape, name] : shapes) {
     plan.state_layouts.emplace(
         shape, make_state_layout(plan.program, node_shapes(plan.program.graph, shape), shape, size.channels));
+    plan.states_read_ntk = plan.states_read_ntk || states_read_ntk(plan.program.graph, shape);
+  }
   plan.in_double =
       (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);

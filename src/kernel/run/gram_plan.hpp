@@ -32,9 +32,13 @@ struct GramPlan {
 
   InputMasks masks;
 
-  /// What is wanted of pairs, or of inputs with themselves, which need no NTK.
+  /// True if a stage makes its state of an input's NTK with itself too (FunctionalStage::reads_own_ntk()).
+  bool states_read_ntk = false;
+
+  /// What is wanted of pairs, or of inputs with themselves, which need no NTK but where states read it.
   [[nodiscard]] PairDemand demand(Purpose purpose) const {
-    return {purpose, purpose == Purpose::state ? Kernel::nngp_only : kernel, demand_everything};
+    const Kernel of_states = states_read_ntk ? Kernel::with_ntk : Kernel::nngp_only;
+    return {purpose, purpose == Purpose::state ? of_states : kernel, demand_everything};
   }
   /// Behind the positions the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }

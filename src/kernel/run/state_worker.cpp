@@ -28,7 +28,9 @@ void check_features(const Features<Scalar>& features) {
 template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan, StopRequest stop, Kernel kernel)
     : plan_{plan},
-      planes_(plan.program, {Purpose::state, kernel, plan.demand_everything}, 1, stop),
+      planes_(plan.program,
+              {Purpose::state, plan.states_read_ntk ? Kernel::with_ntk : kernel, plan.demand_everything}, 1,
+              stop),
       points_(plan.program, plan.any_layout(), kernel, 1, 1, stop) {}
 
 template <typename Scalar>

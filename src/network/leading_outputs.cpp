@@ -1,0 +1,310 @@
+#include "network/leading_outputs.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "numerics/gemm.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::gemm;
+using numerics::Transpose;
+
+/// Rank and both tails, up to a cache line.
+constexpr Index header_size = 16;
+/// Directions found at once, and signs that measure what they leave out.
+constexpr Index block_size = 16;
+
+using DoubleMatrix = Matrix<double>;
+
+/// M X of a large matrix with few columns. Rows of few numbers: BLAS copies the matrix least then.
+template <typename Scalar>
+Matrix<Scalar> times(Transpose transpose, const Scalar* matrix, const Matrix<Scalar>& columns) {
+  const Index d = columns.rows(), count = columns.cols();
+  Matrix<Scalar> result(d, count);
+  gemm(transpose, Transpose::no, d, count, d, Scalar{1}, {matrix, d}, {columns.data(), count}, Scalar{0},
+       result.data(), count);
+  return result;
+}
+
+/// X^T Y, both of few columns.
+template <typename Scalar>
+Matrix<Scalar> products(const Matrix<Scalar>& left, const Matrix<Scalar>& right) {
+  Matrix<Scalar> result(left.cols(), right.cols());
+  gemm(Transpose::yes, Transpose::no, left.cols(), right.cols(), left.rows(), Scalar{1},
+       {left.data(), left.cols()}, {right.data(), right.cols()}, Scalar{0}, result.data(), right.cols());
+  return result;
+}
+
+/// Columns of some width that are found one block after the other.
+template <typename Scalar>
+class ColumnBlocks {
+ public:
+  ColumnBlocks(Index rows, Index most)
+      : rows_{rows}, most_{most}, numbers_(static_cast<std::size_t>(rows * most)) {}
+
+  void append(const Matrix<Scalar>& block) {
+    for (Index row = 0; row < rows_; ++row)
+      std::copy_n(&block(row, 0), block.cols(), numbers_.data() + row * most_ + count_);
+    count_ += block.cols();
+  }
+  [[nodiscard]] Index count() const { return count_; }
+  [[nodiscard]] Matrix<Scalar> all() const {
+    return Eigen::Map<const Matrix<Scalar>, 0, Eigen::OuterStride<>>(numbers_.data(), rows_, count_,
+                                                                     Eigen::OuterStride<>(most_));
+  }
+
+  /// X^T Y.
+  [[nodiscard]] Matrix<Scalar> products_with(const Matrix<Scalar>& columns) const {
+    Matrix<Scalar> result(count_, columns.cols());
+    gemm(Transpose::yes, Transpose::no, count_, columns.cols(), rows_, Scalar{1}, {numbers_.data(), most_},
+         {columns.data(), columns.cols()}, Scalar{0}, result.data(), columns.cols());
+    return result;
+  }
+  /// Y -= X shares.
+  void subtract(const Matrix<Scalar>& shares, Matrix<Scalar>& from) const {
+    gemm(Transpose::no, Transpose::no, rows_, from.cols(), count_, Scalar{-1}, {numbers_.data(), most_},
+         {shares.data(), from.cols()}, Scalar{1}, from.data(), from.cols());
+  }
+  /// X turn, [rows, turn.cols()].
+  void combine(const Matrix<Scalar>& turn, Scalar* target) const {
+    gemm(Transpose::no, Transpose::no, rows_, turn.cols(), count_, Scalar{1}, {numbers_.data(), most_},
+         {turn.data(), turn.cols()}, Scalar{0}, target, turn.cols());
+  }
+
+ private:
+  Index rows_;
+  Index most_;
+  Index count_ = 0;
+  std::vector<Scalar> numbers_;
+};
+
+template <typename Scalar>
+class DirectionSearch {
+ public:
+  explicit DirectionSearch(const OwnOutputs<Scalar>& own)
+      : own_{own},
+        d_{own.d},
+        most_{most_directions(own.d) * 3 / 2},
+        directions_(d_, most_),
+        outputs_(d_, most_),
+        ntk_outputs_(d_, most_) {}
+
+  /// False if most_directions() are not enough.
+  bool run() {
+    while (true) {
+      own_.stop.check();
+      const Matrix<Scalar> seen = times(Transpose::yes, own_.weights, orthogonal_signs()),
+                           behind = times(Transpose::no, own_.ntk, seen);
+      const Tail ntk = tail_of(seen, behind);
+      if (directions_.count() > 0 && suffices(ntk, seen)) return true;
+      if (is_hopeless(ntk.mean)) return false;
+      append(times(Transpose::no, own_.weights, behind));
+    }
+  }
+
+  /// As few combinations of the directions as leave out no more than is allowed.
+  bool write(Scalar* numbers) const {
+    const Matrix<Scalar> outputs = outputs_.all();
+    const DoubleMatrix ntk = symmetric(products(outputs, ntk_outputs_.all())),
+                       nngp = symmetric(products(outputs, times(Transpose::no, own_.nngp, outputs)));
+    const double ntk_total = ntk.trace() + ntk_tail_, nngp_total = nngp.trace() + nngp_tail_;
+    if (!(ntk_total > 0 && nngp_total > 0)) return false;
+    const Eigen::SelfAdjointEigenSolver<DoubleMatrix> solver(ntk / ntk_total + nngp / nngp_total);
+    const DoubleMatrix& vectors = solver.eigenvectors();  // the smallest first
+    double ntk_left = ntk_tail_, nngp_left = nngp_tail_;
+    const Index count = directions_.count();
+    Index first = 0;
+    for (; first < count - 1; ++first) {
+      const auto vector = vectors.col(first);
+      const double ntk_more = ntk_left + vector.dot(ntk * vector),
+                   nngp_more = nngp_left + vector.dot(nngp * vector);
+      if (ntk_more > allowed * ntk_total || nngp_more > allowed * nngp_total) break;
+      ntk_left = ntk_more;
+      nngp_left = nngp_more;
+    }
+    const Index rank = count - first;
+    if (rank > most_directions(d_) || ntk_left > allowed * ntk_total || nngp_left > allowed * nngp_total)
+      return false;
+    numbers[0] = static_cast<Scalar>(rank);
+    numbers[1] = static_cast<Scalar>(std::max(nngp_left, 0.0) / nngp_total);
+    numbers[2] = static_cast<Scalar>(std::max(ntk_left, 0.0) / ntk_total);
+    const Matrix<Scalar> turn = vectors.rightCols(rank).rowwise().reverse().template cast<Scalar>();
+    Scalar* const place = numbers + header_size;
+    directions_.combine(turn, place);
+    outputs_.combine(turn, place + rank * d_);
+    return true;
+  }
+
+ private:
+  static constexpr double allowed = largest_tail<Scalar>;
+
+  struct Tail {
+    double mean;   ///< Of the signs, each of which gives an estimate of the trace that is left.
+    double bound;  ///< Four standard errors more.
+  };
+
+  /// Random signs without what the directions hold of them.
+  Matrix<Scalar> orthogonal_signs() {
+    Matrix<Scalar> signs(d_, block_size);
+    std::uint32_t bits = 0;
+    for (Index i = 0; i < signs.size(); ++i) {
+      if (i % 32 == 0) bits = random_();
+      signs.data()[i] = (bits & 1U) != 0 ? Scalar{1} : Scalar{-1};
+      bits >>= 1U;
+    }
+    remove_directions(signs);
+    return signs;
+  }
+
+  void remove_directions(Matrix<Scalar>& columns) const {
+    if (directions_.count() > 0) directions_.subtract(directions_.products_with(columns), columns);
+  }
+
+  static Tail tail_of(const Matrix<Scalar>& seen, const Matrix<Scalar>& behind) {
+    std::array<double, block_size> samples{};
+    for (Index row = 0; row < seen.rows(); ++row)
+      for (Index i = 0; i < block_size; ++i)
+        samples[static_cast<std::size_t>(i)] +=
+            static_cast<double>(seen(row, i)) * static_cast<double>(behind(row, i));
+    constexpr auto count = static_cast<double>(block_size);
+    double mean = 0, variance = 0;
+    for (const double sample : samples) mean += sample / count;
+    for (const double sample : samples) variance += (sample - mean) * (sample - mean) / (count - 1);
+    return {mean, mean + 4 * std::sqrt(variance / count)};
+  }
+
+  bool suffices(const Tail& ntk, const Matrix<Scalar>& seen) {
+    ntk_tail_ = ntk.bound;
+    if (!(ntk.bound <= allowed * ntk_held_)) return false;
+    nngp_tail_ = tail_of(seen, times(Transpose::no, own_.nngp, seen)).bound;
+    return nngp_tail_ <= allowed * nngp_held_;
+  }
+
+  /// Tails fall ever slower: where those to come, at the last one's rate, are too large at the end, so are they all.
+  bool is_hopeless(double tail) {
+    if (!std::isfinite(tail)) return true;
+    const double last = std::exchange(last_tail_, tail);
+    const Index count = directions_.count();
+    if (count + block_size > most_) return true;
+    if (count < 2 * block_size || !(tail > 0)) return false;
+    const double blocks = static_cast<double>(most_ - count) / static_cast<double>(block_size);
+    return tail * std::pow(std::min(tail / last, 1.0), blocks) > allowed * ntk_held_;
+  }
+
+  /// Makes what the covariance made of the signs orthonormal, and orthogonal to the directions so far.
+  void append(Matrix<Scalar> found) {
+    for (Index column = 0; column < block_size; ++column) {
+      const Scalar size = found.col(column).cwiseAbs().maxCoeff();
+      if (size > 0) found.col(column) /= size;
+    }
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      remove_directions(found);
+      // In double: columns are nearly multiples of each other.
+      const Eigen::HouseholderQR<Eigen::MatrixXd> factors(found.template cast<double>());
+      const Eigen::MatrixXd orthonormal = factors.householderQ() * Eigen::MatrixXd::Identity(d_, block_size);
+      found = orthonormal.template cast<Scalar>();
+    }
+    directions_.append(found);
+    const Matrix<Scalar> outputs = times(Transpose::yes, own_.weights, found),
+                         ntk = times(Transpose::no, own_.ntk, outputs);
+    ntk_held_ += tail_of(outputs, ntk).mean * static_cast<double>(block_size);
+    if (outputs_.count() == 0)
+      nngp_held_ =
+          tail_of(outputs, times(Transpose::no, own_.nngp, outputs)).mean * static_cast<double>(block_size);
+    outputs_.append(outputs);
+    ntk_outputs_.append(ntk);
+  }
+
+  static DoubleMatrix symmetric(const Matrix<Scalar>& matrix) {
+    const DoubleMatrix covariances = matrix.template cast<double>();
+    return (covariances + covariances.transpose()) / 2;
+  }
+
+  OwnOutputs<Scalar> own_;
+  Index d_;
+  Index most_;
+  ColumnBlocks<Scalar> directions_;
+  ColumnBlocks<Scalar> outputs_;
+  ColumnBlocks<Scalar> ntk_outputs_;
+  double ntk_held_ = 0, nngp_held_ = 0;  ///< The NNGP's by the first directions, which hold nearly all of it.
+  double ntk_tail_ = 0, nngp_tail_ = 0;
+  double last_tail_ = 0;
+  numerics::RandomStream random_{0x6c656164};
+};
+
+}  // namespace
+
+Index most_directions(Index d) {
+  constexpr Index fewest_positions = 256, share = 8;
+  return d < fewest_positions ? 0 : d / share;
+}
+
+Index leading_size(Index d) { return most_directions(d) == 0 ? 0 : header_size + 2 * most_directions(d) * d; }
+
+template <typename Scalar>
+LeadingOutputs<Scalar> leading_outputs(const Scalar* numbers, Index d) {
+  const auto rank = static_cast<Index>(numbers[0]);
+  const Scalar* const directions = numbers + header_size;
+  return {rank, static_cast<double>(numbers[1]), static_cast<double>(numbers[2]), directions,
+          directions + rank * d};
+}
+
+template <typename Scalar>
+void write_no_leading_outputs(Scalar* numbers) {
+  std::fill_n(numbers, header_size, Scalar{0});
+}
+
+template <typename Scalar>
+void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers) {
+  write_no_leading_outputs(numbers);
+  DirectionSearch<Scalar> search(own);
+  if (!search.run() || !search.write(numbers)) write_no_leading_outputs(numbers);
+}
+
+Index leading_scratch(Index d) {
+  const Index most = most_directions(d);
+  return most == 0 ? 0 : 4 * most * d + most * most;
+}
+
+template <typename Scalar>
+void leading_weights(const LeadingPair<Scalar>& pair, Scalar* scratch, Scalar* weights) {
+  const Index d = pair.d, r = pair.left.rank, s = pair.right.rank, width = r + s;
+  Scalar* const left = scratch;              // [Y^T, Z^T U']
+  Scalar* const right = left + width * d;    // [Z'^T U - Y'^T (U'^T U), Y'^T]
+  Scalar* const shared = right + width * d;  // U'^T U
+  const auto put = [&](const Scalar* columns, Index count, Scalar* target) {
+    for (Index a = 0; a < d; ++a) std::copy_n(columns + a * count, count, target + a * width);
+  };
+  put(pair.left.outputs, r, left);
+  gemm(Transpose::yes, Transpose::no, d, s, d, Scalar{1}, {pair.left_weights, d}, {pair.right.directions, s},
+       Scalar{0}, left + r, width);
+  gemm(Transpose::yes, Transpose::no, d, r, d, Scalar{1}, {pair.right_weights, d}, {pair.left.directions, r},
+       Scalar{0}, right, width);
+  gemm(Transpose::yes, Transpose::no, s, r, d, Scalar{1}, {pair.right.directions, s},
+       {pair.left.directions, r}, Scalar{0}, shared, r);
+  gemm(Transpose::no, Transpose::no, d, r, s, Scalar{-1}, {pair.right.outputs, s}, {shared, r}, Scalar{1},
+       right, width);
+  put(pair.right.outputs, s, right + r);
+  gemm(Transpose::no, Transpose::yes, d, d, width, Scalar{1}, {left, width}, {right, width}, Scalar{0},
+       weights, d);
+}
+
+template LeadingOutputs<float> leading_outputs(const float*, Index);
+template LeadingOutputs<double> leading_outputs(const double*, Index);
+template void write_leading_outputs(const OwnOutputs<float>&, float*);
+template void write_leading_outputs(const OwnOutputs<double>&, double*);
+template void write_no_leading_outputs(float*);
+template void write_no_leading_outputs(double*);
+template void leading_weights(const LeadingPair<float>&, float*, float*);
+template void leading_weights(const LeadingPair<double>&, double*, double*);
+
+}  // namespace widelimit
