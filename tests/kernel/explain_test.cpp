@@ -67,6 +67,10 @@ TEST_CASE("explain: says what was pulled back, and what became a feature prefix"
   CHECK(pulled.operation == "readout, pulled back through layers[2] (attention)");
   // One product of 9 x 9 matrices, and both kernels contracted with it.
   CHECK(pulled.flops == 2 * 9 * 9 * 9 + 2 * 2 * 81);
+  CHECK(line_of(explain<float>(deep, {16, 16}, 4, {}, 0), "flatten").operation ==
+        "readout, pulled back through layers[2] (attention); by leading outputs of inputs that leave out "
+        "1e-07 of either "
+        "kernel (1e-13 in double) with 32 or fewer, else one product of matrices");
 }
 
 TEST_CASE("explain: sampled layers run in replicates, elementwise attention costs what is wanted") {

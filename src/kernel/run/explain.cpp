@@ -11,6 +11,8 @@
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"
+#include "network/leading_outputs.hpp"
+#include "network/pair_sums.hpp"
 #include "network/plane_mapping.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/standard_normal.hpp"
@@ -133,6 +135,14 @@ class PlanNode {
         plan_.kernel == Kernel::with_ntk};
     const auto pulled = pulled_layers(*pair.stage);
     line.operation = pulled.empty() ? "transforms the pair's matrix" : pulled_back("readout", pulled);
+    const FunctionalStage* functional = functional_stage(*pair.stage);
+    const Shape& shape = geometry_.shapes.left[node_.inputs[0]];
+    if (functional != nullptr && functional->reads_own_ntk(shape))
+      line.operation += fmt::format(
+          "; by leading outputs of inputs that leave out {:.0e} of either kernel ({:.0e} in double) with {} "
+          "or fewer, else one "
+          "product of matrices",
+          largest_tail<float>, largest_tail<double>, most_directions(position_count(shape)));
     line.flops = pair.stage->flops(size);
   }
 
