@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "layers/seen_positions.hpp"
+#include "numerics/rows/exponential_rows.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 
@@ -76,6 +78,7 @@ class AttentionRows {
     if (seen_.of(a).empty()) return;
     Scalar largest = -std::numeric_limits<Scalar>::infinity();
     for_each_seen(a, [&](Index i) { largest = std::max(largest, row[i]); });
+    if (alibi_slope_ == 0 && !adds_one_) return apply_plain_softmax(row, largest, a);
     const auto below_largest = [&](Index i) {
       return scale_ * static_cast<double>(row[i] - largest) -
              alibi_slope_ * static_cast<double>(std::abs(a - i));
@@ -86,6 +89,18 @@ class AttentionRows {
     for_each_seen(a, [&](Index i) { sum += row[i] = static_cast<Scalar>(std::exp(below_largest(i) - top)); });
     // The 1 in the denominator is the exponential of a logit 0.
     if (adds_one_) sum += static_cast<Scalar>(std::exp(-(scale_ * static_cast<double>(largest) + top)));
+    for_each_seen(a, [&](Index i) { row[i] /= sum; });
+  }
+
+  template <typename Scalar>
+  void apply_plain_softmax(Scalar* row, Scalar largest, Index a) const {
+    Scalar sum = 0;
+    for (const PositionRange& range : seen_.of(a)) {
+      const auto size = static_cast<std::size_t>(range.end - range.begin);
+      numerics::exponential_rows<Scalar>().decay(static_cast<Scalar>(scale_), largest, row + range.begin,
+                                                 size);
+      sum += static_cast<Scalar>(numerics::linear_rows<Scalar>().sum(row + range.begin, size));
+    }
     for_each_seen(a, [&](Index i) { row[i] /= sum; });
   }
 

@@ -22,6 +22,7 @@ using numerics::Transpose;
 constexpr Index header_size = 16;
 /// Directions found at once, and signs that measure what they leave out.
 constexpr Index block_size = 16;
+constexpr std::uint64_t seed = 0x6c656164;
 
 using DoubleMatrix = Matrix<double>;
 
@@ -32,6 +33,32 @@ Matrix<Scalar> times(Transpose transpose, const Scalar* matrix, const Matrix<Sca
   Matrix<Scalar> result(d, count);
   gemm(transpose, Transpose::no, d, count, d, Scalar{1}, {matrix, d}, {columns.data(), count}, Scalar{0},
        result.data(), count);
+  return result;
+}
+
+/// X Y, of few columns and a small Y.
+template <typename Scalar>
+Matrix<Scalar> combined(const Matrix<Scalar>& columns, const Matrix<Scalar>& turn) {
+  Matrix<Scalar> result(columns.rows(), turn.cols());
+  gemm(Transpose::no, Transpose::no, columns.rows(), turn.cols(), turn.rows(), Scalar{1},
+       {columns.data(), columns.cols()}, {turn.data(), turn.cols()}, Scalar{0}, result.data(), turn.cols());
+  return result;
+}
+
+/// Z^T X.
+template <typename Scalar>
+Matrix<Scalar> seen_by(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& columns) {
+  if (own.scales == nullptr) return times(Transpose::yes, own.weights, columns);
+  const Eigen::Map<const Vector<Scalar>> scales(own.scales, own.d);
+  return times<Scalar>(Transpose::yes, own.weights, scales.asDiagonal() * columns);
+}
+
+/// Z X.
+template <typename Scalar>
+Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& columns) {
+  Matrix<Scalar> result = times(Transpose::no, own.weights, columns);
+  if (own.scales != nullptr)
+    result.array().colwise() *= Eigen::Map<const Vector<Scalar>>(own.scales, own.d).array();
   return result;
 }
 
@@ -87,6 +114,37 @@ class ColumnBlocks {
   std::vector<Scalar> numbers_;
 };
 
+/// In double: the columns are nearly multiples of each other.
+template <typename Scalar>
+Matrix<Scalar> orthonormal(const Matrix<Scalar>& columns) {
+  const Eigen::HouseholderQR<Eigen::MatrixXd> factors(columns.template cast<double>());
+  const Eigen::MatrixXd result =
+      factors.householderQ() * Eigen::MatrixXd::Identity(columns.rows(), columns.cols());
+  return result.template cast<Scalar>();
+}
+
+/// Random signs, [d, block_size].
+template <typename Scalar>
+Matrix<Scalar> random_signs(numerics::RandomStream& random, Index d) {
+  Matrix<Scalar> signs(d, block_size);
+  std::uint32_t bits = 0;
+  for (Index i = 0; i < signs.size(); ++i) {
+    if (i % 32 == 0) bits = random();
+    signs.data()[i] = (bits & 1U) != 0 ? Scalar{1} : Scalar{-1};
+    bits >>= 1U;
+  }
+  return signs;
+}
+
+/// Of the parts of outputs along directions U: diag(P G + G P - P G P), G = Z V Z^T. `directions` is U, `nngp_outputs` V Y^T,
+/// and `own_covariance` Y V Y^T.
+template <typename Scalar>
+Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& directions,
+                                 const Matrix<Scalar>& nngp_outputs, const Matrix<Scalar>& own_covariance) {
+  const Matrix<Scalar> shared = outputs_of(own, nngp_outputs), among = combined(directions, own_covariance);
+  return directions.cwiseProduct(2 * shared - among).rowwise().sum();
+}
+
 template <typename Scalar>
 class DirectionSearch {
  public:
@@ -98,24 +156,28 @@ class DirectionSearch {
         outputs_(d_, most_),
         ntk_outputs_(d_, most_) {}
 
+  /// Begins with these columns, not orthonormal, instead of those that the signs would give.
+  void start(const Matrix<Scalar>& found) { append(found); }
+
   /// False if most_directions() are not enough.
   bool run() {
     while (true) {
       own_.stop.check();
-      const Matrix<Scalar> seen = times(Transpose::yes, own_.weights, orthogonal_signs()),
+      const Matrix<Scalar> seen = seen_by(own_, orthogonal_signs()),
                            behind = times(Transpose::no, own_.ntk, seen);
       const Tail ntk = tail_of(seen, behind);
       if (directions_.count() > 0 && suffices(ntk, seen)) return true;
       if (is_hopeless(ntk.mean)) return false;
-      append(times(Transpose::no, own_.weights, behind));
+      append(outputs_of(own_, behind));
     }
   }
 
   /// As few combinations of the directions as leave out no more than is allowed.
-  bool write(Scalar* numbers) const {
+  bool write(Scalar* numbers) {
     const Matrix<Scalar> outputs = outputs_.all();
+    nngp_outputs_ = times(Transpose::no, own_.nngp, outputs);
     const DoubleMatrix ntk = symmetric(products(outputs, ntk_outputs_.all())),
-                       nngp = symmetric(products(outputs, times(Transpose::no, own_.nngp, outputs)));
+                       nngp = symmetric(products(outputs, nngp_outputs_));
     const double ntk_total = ntk.trace() + ntk_tail_, nngp_total = nngp.trace() + nngp_tail_;
     if (!(ntk_total > 0 && nngp_total > 0)) return false;
     const Eigen::SelfAdjointEigenSolver<DoubleMatrix> solver(ntk / ntk_total + nngp / nngp_total);
@@ -138,14 +200,19 @@ class DirectionSearch {
     numbers[1] = static_cast<Scalar>(std::max(nngp_left, 0.0) / nngp_total);
     numbers[2] = static_cast<Scalar>(std::max(ntk_left, 0.0) / ntk_total);
     const Matrix<Scalar> turn = vectors.rightCols(rank).rowwise().reverse().template cast<Scalar>();
+    nngp_outputs_ = combined(nngp_outputs_, turn);
     Scalar* const place = numbers + header_size;
     directions_.combine(turn, place);
     outputs_.combine(turn, place + rank * d_);
     return true;
   }
 
+  /// V Y^T of what was written, [d, rank].
+  [[nodiscard]] const Matrix<Scalar>& nngp_outputs() const { return nngp_outputs_; }
+
  private:
-  static constexpr double allowed = largest_tail<Scalar>;
+  /// Less than the largest tail, for scales that are not quite those of normed_outputs().
+  static constexpr double allowed = 0.98 * largest_tail<Scalar>;
 
   struct Tail {
     double mean;   ///< Of the signs, each of which gives an estimate of the trace that is left.
@@ -154,13 +221,7 @@ class DirectionSearch {
 
   /// Random signs without what the directions hold of them.
   Matrix<Scalar> orthogonal_signs() {
-    Matrix<Scalar> signs(d_, block_size);
-    std::uint32_t bits = 0;
-    for (Index i = 0; i < signs.size(); ++i) {
-      if (i % 32 == 0) bits = random_();
-      signs.data()[i] = (bits & 1U) != 0 ? Scalar{1} : Scalar{-1};
-      bits >>= 1U;
-    }
+    Matrix<Scalar> signs = random_signs<Scalar>(random_, d_);
     remove_directions(signs);
     return signs;
   }
@@ -208,14 +269,10 @@ class DirectionSearch {
     }
     for (int repeat = 0; repeat < 2; ++repeat) {
       remove_directions(found);
-      // In double: columns are nearly multiples of each other.
-      const Eigen::HouseholderQR<Eigen::MatrixXd> factors(found.template cast<double>());
-      const Eigen::MatrixXd orthonormal = factors.householderQ() * Eigen::MatrixXd::Identity(d_, block_size);
-      found = orthonormal.template cast<Scalar>();
+      found = orthonormal(found);
     }
     directions_.append(found);
-    const Matrix<Scalar> outputs = times(Transpose::yes, own_.weights, found),
-                         ntk = times(Transpose::no, own_.ntk, outputs);
+    const Matrix<Scalar> outputs = seen_by(own_, found), ntk = times(Transpose::no, own_.ntk, outputs);
     ntk_held_ += tail_of(outputs, ntk).mean * static_cast<double>(block_size);
     if (outputs_.count() == 0)
       nngp_held_ =
@@ -235,10 +292,11 @@ class DirectionSearch {
   ColumnBlocks<Scalar> directions_;
   ColumnBlocks<Scalar> outputs_;
   ColumnBlocks<Scalar> ntk_outputs_;
+  Matrix<Scalar> nngp_outputs_;
   double ntk_held_ = 0, nngp_held_ = 0;  ///< The NNGP's by the first directions, which hold nearly all of it.
   double ntk_tail_ = 0, nngp_tail_ = 0;
   double last_tail_ = 0;
-  numerics::RandomStream random_{0x6c656164};
+  numerics::RandomStream random_{seed};
 };
 
 }  // namespace
@@ -268,6 +326,54 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers) {
   write_no_leading_outputs(numbers);
   DirectionSearch<Scalar> search(own);
   if (!search.run() || !search.write(numbers)) write_no_leading_outputs(numbers);
+}
+
+template <typename Scalar>
+std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& own) {
+  const Index d = own.d;
+  // The variances to three digits or more, by few directions: the search needs scales that are about those of the norm.
+  numerics::RandomStream random(seed, 1);
+  Matrix<Scalar> found =
+      outputs_of(own, times(Transpose::no, own.ntk, seen_by(own, random_signs<Scalar>(random, d))));
+  const Matrix<Scalar> first = orthonormal(found), outputs = seen_by(own, first),
+                       nngp_outputs = times(Transpose::no, own.nngp, outputs);
+  NormedOutputs<Scalar> result;
+  result.scales = leading_variances(own, first, nngp_outputs, products(outputs, nngp_outputs));
+  if (!(result.scales.minCoeff() > 0) || !result.scales.allFinite()) return std::nullopt;
+  result.scales = result.scales.cwiseSqrt().cwiseInverse();
+  found.array().colwise() *= result.scales.array();
+  OwnOutputs<Scalar> scaled = own;
+  scaled.scales = result.scales.data();
+  DirectionSearch<Scalar> search(scaled);
+  search.start(found);
+  result.numbers.resize(static_cast<std::size_t>(leading_size(d)));
+  if (!search.run() || !search.write(result.numbers.data())) return std::nullopt;
+  const LeadingOutputs<Scalar> leading = leading_outputs<Scalar>(result.numbers.data(), d);
+  const Matrix<Scalar> directions = Eigen::Map<const Matrix<Scalar>>(leading.directions, d, leading.rank),
+                       kept = Eigen::Map<const Matrix<Scalar>>(leading.outputs, d, leading.rank);
+  result.variances =
+      leading_variances(scaled, directions, search.nngp_outputs(), products(kept, search.nngp_outputs()))
+          .cwiseQuotient(result.scales.cwiseAbs2());
+  if (!(result.variances.minCoeff() > 0)) return std::nullopt;
+  return result;
+}
+
+template <typename Scalar>
+bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scalar>& weights,
+                          Scalar* numbers) {
+  const Index d = weights.size();
+  const LeadingOutputs<Scalar> leading = leading_outputs<Scalar>(found.numbers.data(), d);
+  const Vector<Scalar> change = weights.cwiseQuotient(found.scales);
+  const double smallest = static_cast<double>(change.cwiseAbs().minCoeff()),
+               largest = static_cast<double>(change.cwiseAbs().maxCoeff()),
+               spread = largest * largest / (smallest * smallest);
+  if (!(spread * std::max(leading.nngp_tail, leading.ntk_tail) <= largest_tail<Scalar>)) return false;
+  std::copy(found.numbers.begin(), found.numbers.begin() + header_size + 2 * leading.rank * d, numbers);
+  numbers[1] *= static_cast<Scalar>(spread);
+  numbers[2] *= static_cast<Scalar>(spread);
+  Eigen::Map<Matrix<Scalar>> directions(numbers + header_size, d, leading.rank);
+  directions = (change.asDiagonal() * directions).eval();
+  return true;
 }
 
 Index leading_scratch(Index d) {
@@ -302,6 +408,10 @@ template LeadingOutputs<float> leading_outputs(const float*, Index);
 template LeadingOutputs<double> leading_outputs(const double*, Index);
 template void write_leading_outputs(const OwnOutputs<float>&, float*);
 template void write_leading_outputs(const OwnOutputs<double>&, double*);
+template std::optional<NormedOutputs<float>> normed_outputs(const OwnOutputs<float>&);
+template std::optional<NormedOutputs<double>> normed_outputs(const OwnOutputs<double>&);
+template bool write_normed_outputs(const NormedOutputs<float>&, const Vector<float>&, float*);
+template bool write_normed_outputs(const NormedOutputs<double>&, const Vector<double>&, double*);
 template void write_no_leading_outputs(float*);
 template void write_no_leading_outputs(double*);
 template void leading_weights(const LeadingPair<float>&, float*, float*);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
 #include "widelimit/stop_request.hpp"
@@ -50,6 +53,7 @@ struct OwnOutputs {
   const Scalar* ntk;      ///< T_V + 2 V, whose outputs are the NTK behind attention.
   Index d;
   StopRequest stop{};
+  const Scalar* scales = nullptr;  ///< Of Z's rows [d], where `weights` is Z without them.
 };
 
 /// Searches the leading directions, by blocks of random signs of a fixed seed, and writes them to `numbers`
@@ -61,6 +65,24 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 /// Writes that there are none.
 template <typename Scalar>
 void write_no_leading_outputs(Scalar* numbers);
+
+/// Leading outputs of attention with a norm behind it, whose scales follow from them: diag A V A^T is d^3 operations too.
+template <typename Scalar>
+struct NormedOutputs {
+  Vector<Scalar> variances;  ///< diag A V A^T, [d]; what the directions leave out is missing.
+  Vector<Scalar> scales;  ///< Near variances^(-1/2); the directions are those of the rows of diag(scales) A.
+  std::vector<Scalar> numbers;  ///< [leading_size(d)]
+};
+
+/// The same search where Z = diag(p) A is known but for p, which is nearly in proportion to the standard deviations'
+/// inverses. `own.weights` is A. Null if there are too many directions.
+template <typename Scalar>
+std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& own);
+
+/// Writes what was found to `numbers`, for Z = diag(weights) A. False if the weights are so far from proportional that
+/// tails might be too large.
+template <typename Scalar>
+bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scalar>& weights, Scalar* numbers);
 
 /// The two inputs of a pair; both have leading outputs.
 template <typename Scalar>

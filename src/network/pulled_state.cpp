@@ -1,6 +1,7 @@
 #include "network/pulled_state.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "network/leading_outputs.hpp"
@@ -31,12 +32,54 @@ struct StateSizes {
   Index operator()(const LinearSum&, WeightsForm) const { return 0; }
 };
 
+/// What leading outputs are made of.
+template <typename Scalar>
+struct OwnKernels {
+  const SelfView<Scalar>& input;
+  const Scalar* ntk;
+};
+
+/// V and T_V + 2 V in front of attention's weights (linear_stages.hpp).
+template <typename Scalar>
+class OwnValues {
+ public:
+  OwnValues(const SandwichStage& sandwich, const OwnKernels<Scalar>& own) : nngp_{own.input.nngp.data()} {
+    const Index d = own.input.nngp.rows();
+    const Eigen::Map<const Matrix<Scalar>> ntk(own.ntk, d, d);
+    const auto weight = static_cast<Scalar>(sandwich.form().input_weight);
+    const auto positions = sandwich.value_positions(own.input.shape, own.input.shape);
+    if (!positions && weight == 1) {
+      ntk_ = ntk + 2 * own.input.nngp;
+      return;
+    }
+    values_ = weight * own.input.nngp;
+    ntk_ = weight * ntk;
+    if (positions) {
+      const Matrix<Scalar> r = positions->template cast<Scalar>();
+      values_ += r;
+      ntk_ += r;
+    }
+    ntk_ += 2 * values_;
+    nngp_ = values_.data();
+  }
+
+  [[nodiscard]] const Scalar* nngp() const { return nngp_; }
+  [[nodiscard]] const Scalar* ntk() const { return ntk_.data(); }
+
+ private:
+  const Scalar* nngp_;
+  Matrix<Scalar> values_;  ///< Unless they are the input's.
+  Matrix<Scalar> ntk_;
+};
+
 /// The layers run forward on one input with itself: attention weights and scales of every node.
 template <typename Scalar>
 struct Forward {
   Matrix<Scalar> covariance;    ///< Behind the node; empty where nobody needs it, and for the input.
   Vector<Scalar> variances;     ///< Its diagonal; empty where nobody needs it.
   std::vector<Scalar> numbers;  ///< A or r.
+  bool searched = false;        ///< For leading outputs, for the variances' sake.
+  std::optional<NormedOutputs<Scalar>> leading;
   std::vector<Forward> inputs;
 };
 
@@ -45,7 +88,9 @@ enum class Needed { nothing, diagonal, all };
 template <typename Scalar>
 class ForwardPass {
  public:
-  explicit ForwardPass(const SelfView<Scalar>& input) : input_{input} {}
+  /// With `own`, the variances behind attention in front of flatten are those of its leading outputs, where few suffice.
+  explicit ForwardPass(const SelfView<Scalar>& input, const OwnKernels<Scalar>* own = nullptr)
+      : input_{input}, own_{own} {}
 
   Forward<Scalar> run(const LinearTree& tree, Needed needed) const {
     return std::visit([&](const auto& operation) { return step(operation, tree.inputs, needed); },
@@ -62,7 +107,9 @@ class ForwardPass {
   }
 
   Forward<Scalar> step(const LinearInput&, const std::vector<LinearTree>&, Needed) const {
-    return {{}, input_.nngp.diagonal(), {}, {}};
+    Forward<Scalar> result;
+    result.variances = input_.nngp.diagonal();
+    return result;
   }
 
   Forward<Scalar> step(const LinearScaling& scaling, const std::vector<LinearTree>& inputs,
@@ -98,11 +145,29 @@ class ForwardPass {
     const Covariance before = covariance(result.inputs[0]);
     result.numbers.resize(layer.stage->state_size(input_.shape));
     layer.stage->prepare(SelfView<Scalar>{before, input_.shape, input_.stop}, result.numbers.data());
-    if (needed == Needed::diagonal) result.variances = variances_behind(layer, before, result.numbers.data());
+    if (needed == Needed::diagonal) {
+      // No other attention is behind this one: it would have needed all.
+      if (std::holds_alternative<LinearInput>(inputs[0].operation)) search(layer, result);
+      if (!result.leading) result.variances = variances_behind(layer, before, result.numbers.data());
+    }
     if (needed != Needed::all) return result;
     result.covariance = covariance_behind(layer, before, result.numbers.data());
     result.variances = result.covariance.diagonal();
     return result;
+  }
+
+  void search(const LinearSandwich& layer, Forward<Scalar>& result) const {
+    const Index d = input_.nngp.rows();
+    if (own_ == nullptr || leading_size(d) == 0) return;
+    const OwnValues<Scalar> values(*layer.sandwich, *own_);
+    result.searched = true;
+    result.leading =
+        normed_outputs<Scalar>({result.numbers.data(), values.nngp(), values.ntk(), d, input_.stop});
+    if (!result.leading) return;
+    const auto form = layer.sandwich->form();
+    result.variances = (static_cast<Scalar>(form.factor) * result.leading->variances.array() +
+                        static_cast<Scalar>(form.bias))
+                           .matrix();
   }
 
   /// Some rows of A V at a time, so that no further matrix is needed.
@@ -172,6 +237,7 @@ class ForwardPass {
   }
 
   const SelfView<Scalar>& input_;
+  const OwnKernels<Scalar>* own_;
 };
 
 Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& sizes) {
@@ -188,46 +254,6 @@ bool needs_covariance(const LinearTree& tree) {
          std::any_of(tree.inputs.begin(), tree.inputs.end(), needs_covariance);
 }
 
-/// What leading outputs are made of.
-template <typename Scalar>
-struct OwnKernels {
-  const SelfView<Scalar>& input;
-  const Scalar* ntk;
-};
-
-/// V and T_V + 2 V in front of attention's weights (linear_stages.hpp).
-template <typename Scalar>
-class OwnValues {
- public:
-  OwnValues(const SandwichStage& sandwich, const OwnKernels<Scalar>& own) : nngp_{own.input.nngp.data()} {
-    const Index d = own.input.nngp.rows();
-    const Eigen::Map<const Matrix<Scalar>> ntk(own.ntk, d, d);
-    const auto weight = static_cast<Scalar>(sandwich.form().input_weight);
-    const auto positions = sandwich.value_positions(own.input.shape, own.input.shape);
-    if (!positions && weight == 1) {
-      ntk_ = ntk + 2 * own.input.nngp;
-      return;
-    }
-    values_ = weight * own.input.nngp;
-    ntk_ = weight * ntk;
-    if (positions) {
-      const Matrix<Scalar> r = positions->template cast<Scalar>();
-      values_ += r;
-      ntk_ += r;
-    }
-    ntk_ += 2 * values_;
-    nngp_ = values_.data();
-  }
-
-  [[nodiscard]] const Scalar* nngp() const { return nngp_; }
-  [[nodiscard]] const Scalar* ntk() const { return ntk_.data(); }
-
- private:
-  const Scalar* nngp_;
-  Matrix<Scalar> values_;  ///< Unless they are the input's.
-  Matrix<Scalar> ntk_;
-};
-
 /// Writes an input's state: its share of W, from the readout down to the input.
 template <typename Scalar>
 class StateWriter {
@@ -243,7 +269,7 @@ class StateWriter {
     const Vector<Scalar> in_front = std::visit(
         [&](const auto& operation) { return step(operation, forward, form, weights); }, tree.operation);
     if (has_leading_outputs(tree, form))
-      write_leading(std::get<LinearSandwich>(tree.operation), weights.size());
+      write_leading(std::get<LinearSandwich>(tree.operation), forward, weights);
     for (std::size_t i = 0; i < tree.inputs.size(); ++i)
       run(tree.inputs[i], forward.inputs[i], form_in_front(tree, form), in_front);
   }
@@ -288,11 +314,13 @@ class StateWriter {
   }
 
   /// Behind the attention's matrix.
-  void write_leading(const LinearSandwich& layer, Index d) {
+  void write_leading(const LinearSandwich& layer, const Forward<Scalar>& forward, const Vec& weights) {
+    const Index d = weights.size();
     if (leading_size(d) == 0) return;
-    if (own_ == nullptr) {
+    const bool written = forward.leading && write_normed_outputs(*forward.leading, weights, next_);
+    if (own_ == nullptr || (forward.searched && !forward.leading)) {
       write_no_leading_outputs(next_);
-    } else {
+    } else if (!written) {
       const OwnValues<Scalar> values(*layer.sandwich, *own_);
       write_leading_outputs<Scalar>({next_ - d * d, values.nngp(), values.ntk(), d, own_->input.stop}, next_);
     }
@@ -347,9 +375,10 @@ Index feature_state_size(const LinearTree& tree, Index d, Index channels) {
 template <typename Scalar>
 void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
                         const Scalar* ntk, Scalar weight, Scalar* state) {
-  const Forward<Scalar> forward = ForwardPass<Scalar>(input).run(tree, Needed::nothing);
-  const OwnKernels<Scalar> own{input, ntk};
-  StateWriter<Scalar>(state, nullptr, ntk == nullptr ? nullptr : &own)
+  const OwnKernels<Scalar> kernels{input, ntk};
+  const OwnKernels<Scalar>* own = ntk == nullptr || form != WeightsForm::diagonal ? nullptr : &kernels;
+  const Forward<Scalar> forward = ForwardPass<Scalar>(input, own).run(tree, Needed::nothing);
+  StateWriter<Scalar>(state, nullptr, own)
       .run(tree, forward, form, Vector<Scalar>::Constant(input.nngp.rows(), weight));
 }
 

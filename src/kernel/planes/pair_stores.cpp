@@ -222,9 +222,11 @@ PairMatrices<Scalar> PairStores<Scalar>::matrices(NodeId node, Index pair, Scala
   const Index size = layout(node).left_positions() * layout(node).right_positions();
   const auto assemble = [&](const Scalar* planes) {
     Scalar* target = space;
-    std::fill_n(target, size, std::numeric_limits<Scalar>::quiet_NaN());
-    assemble_matrix(pair_.geometry.left_sizes[node], pair_.geometry.right_sizes[node],
-                    pair_.geometry.demanded[node], layout(node), planes, target);
+    const Index3 &left = pair_.geometry.left_sizes[node], &right = pair_.geometry.right_sizes[node];
+    const Offsets& offsets = pair_.geometry.demanded[node];
+    if (static_cast<double>(offsets.count()) < Offsets::count_all(left, right))
+      std::fill_n(target, size, std::numeric_limits<Scalar>::quiet_NaN());
+    assemble_matrix(left, right, offsets, layout(node), planes, target);
     space += padded(size);
     return target;
   };

@@ -1,10 +1,12 @@
 #include "kernel/planes/plane_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "kernel/planes/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/piece_sums.hpp"
 
 namespace widelimit {
 namespace {
@@ -99,6 +101,7 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::full(const Scalar* weights
     Index next;  ///< The plane's entry that stands at the origin of the current row.
   };
   std::vector<Source> sources;
+  std::vector<numerics::WeightedPiece<Scalar>> pieces;
   for (const Index x : offsets_.axis[0])
     for (const Index y : offsets_.axis[1]) {
       sources.clear();
@@ -115,12 +118,20 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::full(const Scalar* weights
         for (Index first = 0; first < left_[2]; first += SkewedRows<Scalar>::most_rows) {
           const Index end = std::min(first + SkewedRows<Scalar>::most_rows, left_[2]);
           skewed.take(block, step, first, end - first);
+          pieces.clear();
           for (const Source& source : sources) {
             const Index from = std::max(first, source.origin),
                         to = std::min(end, source.origin + source.extent);
-            if (from < to)
-              add(skewed.at(from, source.offset), source.next + from - source.origin, to - from, values);
+            if (from >= to) continue;
+            const Index begin = source.next + from - source.origin;
+            pieces.push_back({skewed.at(from, source.offset), planes_.nngp + begin,
+                              planes_.ntk != nullptr ? planes_.ntk + begin : nullptr,
+                              static_cast<std::size_t>(to - from)});
           }
+          std::array<double, 2> sums{};
+          numerics::piece_sums<Scalar>().add(pieces.data(), pieces.size(), sums.data());
+          values.nngp += sums[0];
+          values.ntk += sums[1];
         }
         for (Source& source : sources) source.next += source.extent;
       }

@@ -83,12 +83,19 @@ struct ExponentialRowLoops {
       return Mapped{value, hn::Mul(slope, value)};
     });
   }
+
+  static void decay(Scalar rate, Scalar top, Scalar* row, std::size_t size) {
+    for_each_vector<Scalar>(size, [&](auto d, auto block) {
+      const V below = hn::Sub(hn::Set(d, top), block.load(d, row));
+      block.store(d, Exponential<Scalar>::of_negative(d, hn::Mul(hn::Set(d, rate), below)), row);
+    });
+  }
 };
 
 template <typename Scalar>
-constexpr ExponentialRows<Scalar> exponential_table = {ExponentialRowLoops<Scalar>::wave,
-                                                       ExponentialRowLoops<Scalar>::radial,
-                                                       ExponentialRowLoops<Scalar>::exponential};
+constexpr ExponentialRows<Scalar> exponential_table = {
+    ExponentialRowLoops<Scalar>::wave, ExponentialRowLoops<Scalar>::radial,
+    ExponentialRowLoops<Scalar>::exponential, ExponentialRowLoops<Scalar>::decay};
 
 const ExponentialRows<float>* exponential_float() { return &exponential_table<float>; }
 const ExponentialRows<double>* exponential_double() { return &exponential_table<double>; }

@@ -33,6 +33,10 @@ struct ExponentialRows {
   void (*wave)(const WaveDual& dual, const DualRow<Scalar>& row);
   void (*radial)(const ExponentialDual& dual, const DualRow<Scalar>& row);
   void (*exponential)(const ExponentialDual& dual, const DualRow<Scalar>& row);
+
+  /// row[i] = exp(-rate (top - row[i])), of entries that are `top` or less and a rate of at least 0: what softmax makes of
+  /// logits. Three rounding errors of the exponent; 0 below the normal numbers.
+  void (*decay)(Scalar rate, Scalar top, Scalar* row, std::size_t size);
 };
 
 /// The best implementation for this machine. Scalar is float or double.
