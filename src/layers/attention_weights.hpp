@@ -78,7 +78,8 @@ class AttentionRows {
     if (seen_.of(a).empty()) return;
     Scalar largest = -std::numeric_limits<Scalar>::infinity();
     for_each_seen(a, [&](Index i) { largest = std::max(largest, row[i]); });
-    if (alibi_slope_ == 0 && !adds_one_) return apply_plain_softmax(row, largest, a);
+    if (alibi_slope_ == 0 && !adds_one_ && scale_ <= static_cast<double>(std::numeric_limits<Scalar>::max()))
+      return apply_plain_softmax(row, largest, a);
     const auto below_largest = [&](Index i) {
       return scale_ * static_cast<double>(row[i] - largest) -
              alibi_slope_ * static_cast<double>(std::abs(a - i));

@@ -153,11 +153,13 @@ class DirectionSearch {
         d_{own.d},
         most_{most_directions(own.d) * 3 / 2},
         directions_(d_, most_),
-        outputs_(d_, most_),
-        ntk_outputs_(d_, most_) {}
+        outputs_(d_, most_) {}
 
-  /// Begins with these columns, not orthonormal, instead of those that the signs would give.
-  void start(const Matrix<Scalar>& found) { append(found); }
+  /// Begins with these columns, not orthonormal, instead of those that the signs would give. `nngp`: tr Z V Z^T.
+  void start(const Matrix<Scalar>& found, double nngp) {
+    nngp_held_ = nngp;
+    append(found);
+  }
 
   /// False if most_directions() are not enough.
   bool run() {
@@ -176,7 +178,7 @@ class DirectionSearch {
   bool write(Scalar* numbers) {
     const Matrix<Scalar> outputs = outputs_.all();
     nngp_outputs_ = times(Transpose::no, own_.nngp, outputs);
-    const DoubleMatrix ntk = symmetric(products(outputs, ntk_outputs_.all())),
+    const DoubleMatrix ntk = symmetric(products(outputs, times(Transpose::no, own_.ntk, outputs))),
                        nngp = symmetric(products(outputs, nngp_outputs_));
     const double ntk_total = ntk.trace() + ntk_tail_, nngp_total = nngp.trace() + nngp_tail_;
     if (!(ntk_total > 0 && nngp_total > 0)) return false;
@@ -272,13 +274,17 @@ class DirectionSearch {
       found = orthonormal(found);
     }
     directions_.append(found);
-    const Matrix<Scalar> outputs = seen_by(own_, found), ntk = times(Transpose::no, own_.ntk, outputs);
-    ntk_held_ += tail_of(outputs, ntk).mean * static_cast<double>(block_size);
-    if (outputs_.count() == 0)
-      nngp_held_ =
-          tail_of(outputs, times(Transpose::no, own_.nngp, outputs)).mean * static_cast<double>(block_size);
+    const Matrix<Scalar> outputs = seen_by(own_, found);
+    if (outputs_.count() == 0) {
+      ntk_held_ = trace_of(outputs, own_.ntk);
+      if (nngp_held_ == 0) nngp_held_ = trace_of(outputs, own_.nngp);
+    }
     outputs_.append(outputs);
-    ntk_outputs_.append(ntk);
+  }
+
+  /// tr Y M Y^T.
+  static double trace_of(const Matrix<Scalar>& outputs, const Scalar* covariance) {
+    return tail_of(outputs, times(Transpose::no, covariance, outputs)).mean * static_cast<double>(block_size);
   }
 
   static DoubleMatrix symmetric(const Matrix<Scalar>& matrix) {
@@ -291,9 +297,8 @@ class DirectionSearch {
   Index most_;
   ColumnBlocks<Scalar> directions_;
   ColumnBlocks<Scalar> outputs_;
-  ColumnBlocks<Scalar> ntk_outputs_;
   Matrix<Scalar> nngp_outputs_;
-  double ntk_held_ = 0, nngp_held_ = 0;  ///< The NNGP's by the first directions, which hold nearly all of it.
+  double ntk_held_ = 0, nngp_held_ = 0;  ///< By the first directions, which hold nearly all of the traces.
   double ntk_tail_ = 0, nngp_tail_ = 0;
   double last_tail_ = 0;
   numerics::RandomStream random_{seed};
@@ -345,7 +350,7 @@ std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& ow
   OwnOutputs<Scalar> scaled = own;
   scaled.scales = result.scales.data();
   DirectionSearch<Scalar> search(scaled);
-  search.start(found);
+  search.start(found, static_cast<double>(d));  // the scales make all variances 1
   result.numbers.resize(static_cast<std::size_t>(leading_size(d)));
   if (!search.run() || !search.write(result.numbers.data())) return std::nullopt;
   const LeadingOutputs<Scalar> leading = leading_outputs<Scalar>(result.numbers.data(), d);
