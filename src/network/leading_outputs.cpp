@@ -16,6 +16,7 @@ namespace widelimit {
 namespace {
 
 using numerics::gemm;
+using numerics::MatrixView;
 using numerics::Transpose;
 
 /// Rank and both tails, up to a cache line.
@@ -62,13 +63,26 @@ Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& c
   return result;
 }
 
-/// X^T Y, both of few columns.
+/// X^T Y, both [d, few], in double from short sums on: one number of it is part of everything that is made of X and Y, so
+/// that its rounding errors, unlike those of their many entries, would not average out.
 template <typename Scalar>
-Matrix<Scalar> products(const Matrix<Scalar>& left, const Matrix<Scalar>& right) {
-  Matrix<Scalar> result(left.cols(), right.cols());
-  gemm(Transpose::yes, Transpose::no, left.cols(), right.cols(), left.rows(), Scalar{1},
-       {left.data(), left.cols()}, {right.data(), right.cols()}, Scalar{0}, result.data(), right.cols());
+DoubleMatrix products(MatrixView<Scalar> left, MatrixView<Scalar> right, Index d) {
+  constexpr Index terms = 32;
+  const Index rows = left.leading, columns = right.leading;
+  DoubleMatrix result = DoubleMatrix::Zero(rows, columns);
+  Matrix<Scalar> part(rows, columns);
+  for (Index first = 0; first < d; first += terms) {
+    gemm(Transpose::yes, Transpose::no, rows, columns, std::min(terms, d - first), Scalar{1},
+         {left.data + first * rows, rows}, {right.data + first * columns, columns}, Scalar{0}, part.data(),
+         columns);
+    result += part.template cast<double>();
+  }
   return result;
+}
+
+template <typename Scalar>
+DoubleMatrix products(const Matrix<Scalar>& left, const Matrix<Scalar>& right) {
+  return products<Scalar>({left.data(), left.cols()}, {right.data(), right.cols()}, left.rows());
 }
 
 /// Columns of some width that are found one block after the other.
@@ -140,8 +154,9 @@ Matrix<Scalar> random_signs(numerics::RandomStream& random, Index d) {
 /// and `own_covariance` Y V Y^T.
 template <typename Scalar>
 Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& directions,
-                                 const Matrix<Scalar>& nngp_outputs, const Matrix<Scalar>& own_covariance) {
-  const Matrix<Scalar> shared = outputs_of(own, nngp_outputs), among = combined(directions, own_covariance);
+                                 const Matrix<Scalar>& nngp_outputs, const DoubleMatrix& own_covariance) {
+  const Matrix<Scalar> shared = outputs_of(own, nngp_outputs),
+                       among = combined<Scalar>(directions, own_covariance.template cast<Scalar>());
   return directions.cwiseProduct(2 * shared - among).rowwise().sum();
 }
 
@@ -287,10 +302,7 @@ class DirectionSearch {
     return tail_of(outputs, times(Transpose::no, covariance, outputs)).mean * static_cast<double>(block_size);
   }
 
-  static DoubleMatrix symmetric(const Matrix<Scalar>& matrix) {
-    const DoubleMatrix covariances = matrix.template cast<double>();
-    return (covariances + covariances.transpose()) / 2;
-  }
+  static DoubleMatrix symmetric(const DoubleMatrix& matrix) { return (matrix + matrix.transpose()) / 2; }
 
   OwnOutputs<Scalar> own_;
   Index d_;
@@ -383,15 +395,14 @@ bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scala
 
 Index leading_scratch(Index d) {
   const Index most = most_directions(d);
-  return most == 0 ? 0 : 4 * most * d + most * most;
+  return 4 * most * d;
 }
 
 template <typename Scalar>
 void leading_weights(const LeadingPair<Scalar>& pair, Scalar* scratch, Scalar* weights) {
   const Index d = pair.d, r = pair.left.rank, s = pair.right.rank, width = r + s;
-  Scalar* const left = scratch;              // [Y^T, Z^T U']
-  Scalar* const right = left + width * d;    // [Z'^T U - Y'^T (U'^T U), Y'^T]
-  Scalar* const shared = right + width * d;  // U'^T U
+  Scalar* const left = scratch;            // [Y^T, Z^T U']
+  Scalar* const right = left + width * d;  // [Z'^T U - Y'^T (U'^T U), Y'^T]
   const auto put = [&](const Scalar* columns, Index count, Scalar* target) {
     for (Index a = 0; a < d; ++a) std::copy_n(columns + a * count, count, target + a * width);
   };
@@ -400,10 +411,10 @@ void leading_weights(const LeadingPair<Scalar>& pair, Scalar* scratch, Scalar* w
        Scalar{0}, left + r, width);
   gemm(Transpose::yes, Transpose::no, d, r, d, Scalar{1}, {pair.right_weights, d}, {pair.left.directions, r},
        Scalar{0}, right, width);
-  gemm(Transpose::yes, Transpose::no, s, r, d, Scalar{1}, {pair.right.directions, s},
-       {pair.left.directions, r}, Scalar{0}, shared, r);
-  gemm(Transpose::no, Transpose::no, d, r, s, Scalar{-1}, {pair.right.outputs, s}, {shared, r}, Scalar{1},
-       right, width);
+  const Matrix<Scalar> shared = products<Scalar>({pair.right.directions, s}, {pair.left.directions, r}, d)
+                                    .template cast<Scalar>();  // U'^T U
+  gemm(Transpose::no, Transpose::no, d, r, s, Scalar{-1}, {pair.right.outputs, s}, {shared.data(), r},
+       Scalar{1}, right, width);
   put(pair.right.outputs, s, right + r);
   gemm(Transpose::no, Transpose::yes, d, d, width, Scalar{1}, {left, width}, {right, width}, Scalar{0},
        weights, d);

@@ -165,7 +165,7 @@ TEST_CASE_TEMPLATE("a pair's weights are off by less than both tails", Scalar, f
       // Sums of equal terms are rounded to one side.
       const bool equal_terms = left.name == "constant" || right.name == "constant";
       const double digits = static_cast<double>(std::numeric_limits<Scalar>::epsilon()),
-                   rounding = digits * (equal_terms ? static_cast<double>(d) / 4 : 4);
+                   rounding = digits * (equal_terms ? static_cast<double>(d) / 4 : 2);
       const auto check = [&](const Dense& cross, const Dense& own_left, const Dense& own_right,
                              double tails) {
         const double scale = std::sqrt((left.weights * own_left * left.weights.transpose()).trace() *
