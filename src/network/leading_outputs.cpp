@@ -63,8 +63,8 @@ Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& c
   return result;
 }
 
-/// X^T Y, both [d, few], in double from short sums on: one number of it is part of everything that is made of X and Y, so
-/// that its rounding errors, unlike those of their many entries, would not average out.
+/// X^T Y, both [d, few], in double from short sums on: one number of it is part of everything that is made of X and Y,
+/// so that its rounding errors, unlike those of their many entries, would not average out.
 template <typename Scalar>
 DoubleMatrix products(MatrixView<Scalar> left, MatrixView<Scalar> right, Index d) {
   constexpr Index terms = 32;
@@ -150,8 +150,8 @@ Matrix<Scalar> random_signs(numerics::RandomStream& random, Index d) {
   return signs;
 }
 
-/// Of the parts of outputs along directions U: diag(P G + G P - P G P), G = Z V Z^T. `directions` is U, `nngp_outputs` V Y^T,
-/// and `own_covariance` Y V Y^T.
+/// Of the parts of outputs along directions U: diag(P G + G P - P G P), G = Z V Z^T. `directions` is U, `nngp_outputs`
+/// V Y^T, and `own_covariance` Y V Y^T.
 template <typename Scalar>
 Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& directions,
                                  const Matrix<Scalar>& nngp_outputs, const DoubleMatrix& own_covariance) {

@@ -8,8 +8,8 @@
 #include "widelimit/stop_request.hpp"
 
 /// Attention in front of a readout gives outputs F = Z Phi [d, channels] whose covariance Z V Z^T (V = Phi Phi^T, Z the
-/// weights with the readout's factors) is nearly of low rank. With U the leading directions of each input's own outputs,
-/// P = U U^T,
+/// weights with the readout's factors) is nearly of low rank. With U the leading directions of each input's own
+/// outputs, P = U U^T,
 ///     <F, F'> = <P F, F'> + <F, P' F'> - <P F, P' F'> + <(1 - P) F, (1 - P') F'>,
 /// and leaving the last term out costs no more than the root of the product of both tails |(1 - P) F|^2. The weights of
 /// the pair's covariance are then a product of few rows: with Y = U^T Z,
@@ -66,7 +66,8 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 template <typename Scalar>
 void write_no_leading_outputs(Scalar* numbers);
 
-/// Leading outputs of attention with a norm behind it, whose scales follow from them: diag A V A^T is d^3 operations too.
+/// Leading outputs of attention with a norm behind it, whose scales follow from them: diag A V A^T is d^3 operations
+/// too.
 template <typename Scalar>
 struct NormedOutputs {
   Vector<Scalar> variances;  ///< diag A V A^T, [d]; what the directions leave out is missing.

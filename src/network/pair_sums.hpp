@@ -54,8 +54,8 @@ class FunctionalStage {
  public:
   virtual ~FunctionalStage() = default;
 
-  /// True if the state of an input of this shape is made of its NTK with itself too: prepare_with_ntk() then stands in for
-  /// PairStage::prepare(), whatever kernels are wanted, so that they do not change each other's bits.
+  /// True if the state of an input of this shape is made of its NTK with itself too: prepare_with_ntk() then stands in
+  /// for PairStage::prepare(), whatever kernels are wanted, so that they do not change each other's bits.
   [[nodiscard]] virtual bool reads_own_ntk(const Shape&) const { return false; }
   /// `ntk` is [d, d].
   virtual void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const = 0;

@@ -1,5 +1,5 @@
-// Flatten behind attention by the leading outputs of each input (network/leading_outputs.hpp) against the layers executed
-// one by one, on inputs that have few and on inputs that have many.
+// Flatten behind attention by the leading outputs of each input (network/leading_outputs.hpp) against the layers
+// executed one by one, on inputs that have few and on inputs that have many.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -62,8 +62,8 @@ struct GramSize {
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 
-/// Inputs whose products are one matrix product a pair, for these shapes behind all nodes: with many channels most offsets
-/// of which are demanded, and those that attention wants whole.
+/// Inputs whose products are one matrix product a pair, for these shapes behind all nodes: with many channels most
+/// offsets of which are demanded, and those that attention wants whole.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels);
 
 /// How often a network with sampled stages is run; 1 without.

@@ -12,7 +12,8 @@ namespace widelimit {
 template <typename Scalar>
 class StateWorker {
  public:
-  /// States need no NTK but where the plan says so; with it, run() finds the layer where an input's NTK with itself leaves the range.
+  /// States need no NTK but where the plan says so; with it, run() finds the layer where an input's NTK with itself
+  /// leaves the range.
   StateWorker(const GramPlan& plan, StopRequest stop, Kernel kernel = Kernel::nngp_only);
 
   /// `input` is [spatial..., C]. Throws NumericalError, naming the layer, for numbers out of range.

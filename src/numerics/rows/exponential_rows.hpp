@@ -17,8 +17,8 @@ struct WaveDual {
   double one_minus_k;  ///< Exact where k is near 1.
 };
 
-/// value = weight exp(rate x), derivative = slope times that; x = -(p + q - 2c) of radial basis functions, p + q + 2c of
-/// exponentials.
+/// value = weight exp(rate x), derivative = slope times that; x = -(p + q - 2c) of radial basis functions, p + q + 2c
+/// of exponentials.
 struct ExponentialDual {
   double rate;  ///< At least 0.
   double weight;
@@ -26,16 +26,16 @@ struct ExponentialDual {
 };
 
 /// Vectorised duals of exponentials; the auxiliary array is the variance. Errors relative to the root mean squares are
-/// below 4e-7 (float) and 1e-15 (double) for waves and radial basis functions; for exponentials below 3 rounding errors of
-/// the exponent more. What is below the normal numbers may become 0.
+/// below 4e-7 (float) and 1e-15 (double) for waves and radial basis functions; for exponentials below 3 rounding errors
+/// of the exponent more. What is below the normal numbers may become 0.
 template <typename Scalar>
 struct ExponentialRows {
   void (*wave)(const WaveDual& dual, const DualRow<Scalar>& row);
   void (*radial)(const ExponentialDual& dual, const DualRow<Scalar>& row);
   void (*exponential)(const ExponentialDual& dual, const DualRow<Scalar>& row);
 
-  /// row[i] = exp(-rate (top - row[i])), of entries that are `top` or less and a rate of at least 0: what softmax makes of
-  /// logits. Three rounding errors of the exponent; 0 below the normal numbers.
+  /// row[i] = exp(-rate (top - row[i])), of entries that are `top` or less and a rate of at least 0: what softmax makes
+  /// of logits. Three rounding errors of the exponent; 0 below the normal numbers.
   void (*decay)(Scalar rate, Scalar top, Scalar* row, std::size_t size);
 };
 
