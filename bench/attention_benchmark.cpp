@@ -17,7 +17,7 @@ namespace {
 
 using namespace widelimit;
 
-/// How correlated positions are: random ones, or as behind 16 ReLU layers.
+/// How correlated positions are: random ones, or as after 16 ReLU layers.
 enum class Correlations { random, near_one };
 
 /// One pair of inputs with 64 channels at the input of a pair stage, NNGP and NTK.
@@ -183,7 +183,7 @@ layers::AttentionOptions struct_options() {
   return options;
 }
 
-/// The attention of Struct with a readout behind it, as one functional.
+/// The attention of Struct with a readout after it, as one functional.
 void pulled_back(benchmark::State& state, ReadoutKind readout) {
   const auto attention = layers::make_inverse_width_attention(struct_options());
   LinearTree tree{LinearSandwich{attention, dynamic_cast<const SandwichStage*>(attention.get()), "attention"},
@@ -202,7 +202,7 @@ void executed(benchmark::State& state, Entries wanted) {
   for (auto _ : state) pair.apply();
 }
 
-/// The way back through it, without that through softmax, which is done once an input.
+/// The backward pass through it, without that through softmax, which is done once an input.
 void executed_back(benchmark::State& state, Entries wanted) {
   const auto attention = layers::make_inverse_width_attention(struct_options());
   StagePair<float> pair(*attention, state.range(0), wanted);

@@ -66,7 +66,7 @@ double seconds_a_pair(const Network& network) {
   return static_cast<double>(best) / CLOCKS_PER_SEC / static_cast<double>(left_count * right_count);
 }
 
-/// Of the first nonlinearity, the layer in front, or of the second, behind.
+/// Of the first nonlinearity, the layer before it, or of the second, behind.
 enum class Place { in_front, behind };
 
 /// Entries of the covariance that a nonlinearity maps.
@@ -86,7 +86,7 @@ int main() {
   for (const MapCase& map : map_cases()) {
     const Network mapped = with(map.map), convolved = with(map.convolution);
     const double seconds = seconds_a_pair(mapped), of_convolution = seconds_a_pair(convolved);
-    // Maps upwards have most of their entries behind them.
+    // Maps upwards have most of their entries after them.
     const auto an_entry = [](const Network& network, double time) {
       return 1e9 * time / std::max(entries_of(network, Place::in_front), entries_of(network, Place::behind));
     };

@@ -36,7 +36,7 @@ Network body(const std::string& weights, std::int64_t samples) {
   return Network(weights, {conv, layers::relu(), layers::attention(attention), layers::flatten()});
 }
 
-/// The NNGP behind the dense readout.
+/// The NNGP after the dense readout.
 Matrix<float> behind_readout(const Matrix<double>& kernel) {
   return (readout_variance * kernel.array() + bias_variance).matrix().cast<float>();
 }

@@ -1,4 +1,4 @@
-// Random search over the hyperparameters of an attention layer behind convolutions, as in appendix A.1 of
+// Random search over the hyperparameters of an attention layer after convolutions, as in appendix A.1 of
 // arXiv:2006.10540: scaling, function of the logits, positional encodings, encodings in the values, rho, phi,
 // alpha.
 //
@@ -214,14 +214,14 @@ int study(const Settings& settings, Index depth, std::size_t trial_count, std::i
 }  // namespace
 
 int main(int argc, char** argv) {
-  ArgumentList arguments{"Random search over the hyperparameters of attention behind convolutions"};
+  ArgumentList arguments{"Random search over the hyperparameters of attention after convolutions"};
   Settings settings;
   add_arguments(arguments, settings, "attention_hyperparameters");
   add_image_arguments(arguments, settings);
   std::optional<Index> depth;
   std::optional<std::size_t> trials;
   std::int64_t softmax_samples = 0;
-  arguments.number("--depth", depth, "Convolutions in front of the attention [8; --quick: 3]", 0, 100);
+  arguments.number("--depth", depth, "Convolutions before the attention [8; --quick: 3]", 0, 100);
   arguments.number("--trials", trials, "Settings to try [100; --quick: 30]", Sign::positive);
   arguments.number("--softmax-samples", softmax_samples,
                    "Samples of softmax with 1/sqrt(width), whose cost grows as samples x positions^3 a pair; "

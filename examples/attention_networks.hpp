@@ -77,7 +77,7 @@ inline Layers convolutions(Index depth) {
   return result;
 }
 
-/// The only attention of the paper without a layer norm behind it (section 5.1).
+/// The only attention of the paper without a layer norm after it (section 5.1).
 inline Layers vanilla_head() {
   layers::AttentionOptions attention;
   attention.query_key_std = query_key_std;

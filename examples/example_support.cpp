@@ -121,7 +121,7 @@ double accuracy_with(double regulariser, const Matrix<float>& train_gram, const 
 }
 
 double mean_variance(const Layers& layers, const ImageSet& images, const GramOptions& options) {
-  // Behind flatten, the kernel of an image with itself is the mean of its variances.
+  // After flatten, the kernel of an image with itself is the mean of its variances.
   Layers probe = layers;
   probe.push_back(widelimit::layers::flatten());
   GramOptions probe_options = options;

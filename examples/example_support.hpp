@@ -98,7 +98,7 @@ ValidationScore validate(const Matrix<float>& train_gram, const Matrix<float>& v
 double accuracy_with(double regulariser, const Matrix<float>& train_gram, const Matrix<float>& cross,
                      const ImageTask& task, const ImageSet& images, int threads);
 
-/// Mean variance of a position over all positions and images behind `layers`: what rho of an image task
+/// Mean variance of a position over all positions and images after `layers`: what rho of an image task
 /// refers to.
 double mean_variance(const Layers& layers, const ImageSet& images, const GramOptions& options);
 

@@ -50,7 +50,7 @@ class SoftGain final : public RowStageOf<SoftGain> {
     }
   }
 
-  // The way back, for derivatives of kernels: the adjoints in front of the stage from those behind it. A gain is
+  // The backward pass, for derivatives of kernels: the adjoints before the stage from those after it. A gain is
   // (1 + strength p)^(-1/2), so that its logarithm has the slope -strength gain^2 / 2 in p.
   template <typename Scalar>
   void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {

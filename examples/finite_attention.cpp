@@ -1,6 +1,6 @@
 // Figure 3 and table 8 of arXiv:2006.10540: finite attention networks, trained on small images. A 3 x 3
 // convolution with ReLU, one layer of 1/sqrt(width) attention with positional encodings and softmax, ReLU or
-// identity weights, without a norm, with one in each head or one behind the attention; Adam, batches of 64.
+// identity weights, without a norm, with one in each head or one after the attention; Adam, batches of 64.
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@ from python_examples import EXAMPLES, PRELUDE  # noqa: E402
 
 FIRST = """# Python reference
 
-Every public name of the package, from its docstrings, with an example; [docs/python.md](../docs/python.md) is the guide. All examples run behind these lines:
+Every public name of the package, from its docstrings, with an example; [docs/python.md](../docs/python.md) is the guide. All examples run after these lines:
 
 ```python
 {prelude}```

@@ -119,7 +119,7 @@ void bind_finite(nb::module_& module) {
       "A network of finite width in the NTK parametrisation, in double.\n\n"
       "shape, channels: of an input; hidden: channels wherever the network leaves them open, or widths: one "
       "number for "
-      "every such place; outputs: behind the last layer; heads: of attention. Equal seeds give equal bits.")
+      "every such place; outputs: after the last layer; heads: of attention. Equal seeds give equal bits.")
       .def("__init__", &make_network, "network"_a, "shape"_a, "channels"_a, "hidden"_a = 256, "outputs"_a = 1,
            "widths"_a = std::vector<Index>{}, "heads"_a = 8, "seed"_a = 0, "threads"_a = 0)
       .def_prop_ro("parameter_count", &FiniteNetwork<double>::parameter_count)

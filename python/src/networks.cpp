@@ -192,7 +192,7 @@ void bind_network(nb::module_& module) {
       .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"),
                    "In the order in which inputs pass.")
       .def("describe", &Network::describe, "shape"_a,
-           "One line a layer behind the shape of its inputs, for inputs of the given spatial shape, () for "
+           "One line a layer after the shape of its inputs, for inputs of the given spatial shape, () for "
            "vectors. NetworkError names the layer that cannot take what comes to it.")
       .def(
           "__eq__", [](const Network& left, const Network& right) { return left == right; },

@@ -281,7 +281,7 @@ struct DrawnNetworks {
   }
 };
 
-/// ((q, errors), (cosine, errors)) behind each block.
+/// ((q, errors), (cosine, errors)) after each block.
 nb::tuple simulated_trajectory(const Parameters& parameters, Index depth, double q0, double c0,
                                const DrawnNetworks& drawn) {
   using propagation::MeasuredState;

@@ -1,4 +1,4 @@
-"""What JAX and PyTorch differentiate: functions of NumPy's arrays that know their ways back."""
+"""What JAX and PyTorch differentiate: functions of NumPy's arrays that know their backward passes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Differentiable:
         raise NotImplementedError
 
     def check_way_back(self, wanted: Sequence[bool]) -> None:
-        """NotImplementedError where there is no way back to these inputs."""
+        """NotImplementedError where there is no backward pass to these inputs."""
 
 
 def differentiated(function: Differentiable, inputs: Sequence[Any], dtype: Any = None) -> list[Any]:

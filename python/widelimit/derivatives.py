@@ -20,14 +20,14 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
              graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
     """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T = gram(network, x1, x2).
 
-    network    a Network; every layer needs a way back (sampled attention has none: ArgumentError)
+    network    a Network; every layer needs a backward pass (sampled attention has none: ArgumentError)
     x1, x2     inputs as those of gram()
     nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
     wanted     'both', or 'x1' or 'x2': the derivatives by that alone, None for the other, which costs less
     others     as those of gram()
 
     Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, of the symmetric K and T of x1, dx1 alone. A list of arrays
-    of different size gives one array [n, longest..., C] with 0 behind shorter ones. Where a kernel has an infinite slope, as
+    of different size gives one array [n, longest..., C] with 0 after shorter ones. Where a kernel has an infinite slope, as
     ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
     """
     progress = teller(progress, "pairs")
@@ -99,7 +99,7 @@ def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None
     others     as those of gram()
 
     Returns an array [numbers]. Those that nothing but variances of dense and convolutional layers, and factors of branches,
-    hang on take one way back for all of them, some 5 times the cost of gram(); others differences each (gram_jvp()), whose
+    hang on take one backward pass for all of them, some 5 times the cost of gram(); others differences each (gram_jvp()), whose
     errors these are. With Regression.score_cotangents(), derivatives of evidence by hyperparameters. Ctrl-C stops it.
     """
     if isinstance(numbers, str):

@@ -19,7 +19,7 @@ class FiniteNetwork:
     shape, channels  of an input: spatial sizes, () for vectors
     hidden           channels wherever the network leaves them open, at least 1; widths: one number for every such place
                      instead
-    outputs          channels behind the last layer, at least 1
+    outputs          channels after the last layer, at least 1
     heads            of attention, at least 1
     seed             equal seeds give equal bits for any number of threads
 
@@ -45,7 +45,7 @@ class FiniteNetwork:
 
     @property
     def outputs(self) -> int:
-        """Channels behind the last layer."""
+        """Channels after the last layer."""
         return self._network.outputs
 
     @property

@@ -73,13 +73,13 @@ def _inputs(*arrays):
 
 
 def _differentiable(kernels, inputs):
-    """A Gram of the kernels of inputs, with its way back."""
+    """A Gram of the kernels of inputs, with its backward pass."""
     found = traced(kernels, inputs, inputs[0].dtype)
     return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, found))})
 
 
 def traced(function: Differentiable, inputs: Any, dtype: Any = None) -> list[Any]:
-    """The results of a function at inputs, arrays and numbers, with their ways back, as JAX's arrays of an element type;
+    """The results of a function at inputs, arrays and numbers, with their backward passes, as JAX's arrays of an element type;
     None: that of the inputs together."""
     inputs = [_real(value) for value in inputs]
     dtype = jnp.result_type(*(x.dtype for x in inputs)) if dtype is None else jax.dtypes.canonicalize_dtype(dtype)

@@ -1,9 +1,9 @@
 """Layers: what networks are made of. There is a function for every kind of network files.
 
 Every function returns a Layer, an immutable value. Inputs are [n, spatial..., C]. K and T are the NNGP and the NTK of two
-positions, K' and T' those behind the layer; p and q are the variances of the two positions, w and b those of weights and
+positions, K' and T' those after the layer; p and q are the variances of the two positions, w and b those of weights and
 biases. Variances are >= 0 and finite; a value out of range raises NetworkError, an argument of another kind TypeError, what
-does not fit the layers in front of it NetworkError when a kernel is computed. Nonlinearities have K' = E[phi(u) phi(v)] and
+does not fit the layers before it NetworkError when a kernel is computed. Nonlinearities have K' = E[phi(u) phi(v)] and
 T' = T E[phi'(u) phi'(v)], u and v Gaussian with variances p and q and covariance K, and need Gaussian channels in front.
 
 Sources: docs/theory/kernel-recursion.md, and what each function names; docs/layers.md has all formulas beside each other,
@@ -217,7 +217,7 @@ def abs() -> _core.Layer:
 
 
 def identity() -> _core.Layer:
-    """x: K' = K, T' = T. Gaussian channels in front are none behind it; an empty branch of sum() is the skip connection."""
+    """x: K' = K, T' = T. Gaussian channels in front are none after it; an empty branch of sum() is the skip connection."""
     return _layer("identity")
 
 
@@ -429,14 +429,14 @@ def flatten() -> _core.Layer:
 
 def slice(begin: Sequence[int | None] | None = None, end: Sequence[int | None] | None = None,
           step: Sequence[int | None] | None = None) -> _core.Layer:
-    """The positions begin, begin + step, ... in front of end along every axis, one number or None an axis, as Python's
+    """The positions begin, begin + step, ... before end along every axis, one number or None an axis, as Python's
     slices count them; a list that is left out is all None, one of them must be there. K' and T' are the parts of K and T."""
     return _layer("slice", begin=_sizes("slice", "begin", begin), end=_sizes("slice", "end", end),
                   step=_sizes("slice", "step", step))
 
 
 def index(axis: int, position: int) -> _core.Layer:
-    """One position along an axis (0 the first), which is gone behind the layer; below 0 from the end. Of sequences: a readout
+    """One position along an axis (0 the first), which is gone after the layer; below 0 from the end. Of sequences: a readout
     of one token."""
     return _layer("index", axis=axis, position=position)
 
@@ -444,7 +444,7 @@ def index(axis: int, position: int) -> _core.Layer:
 def image_resize(size: Sequence[int], method: str = "linear", antialias: bool = True) -> _core.Layer:
     """Images, sequences or volumes resampled: K' = M K M'^T with the interpolation M, T' likewise.
 
-    size        positions >= 1 along each axis behind the layer, -1 to leave it
+    size        positions >= 1 along each axis after the layer, -1 to leave it
     method      'linear', 'nearest' or 'cubic' (Keys' kernel with a = -1/2)
     antialias   widens the interpolation where an axis shrinks
     As jax.image.resize."""
@@ -494,7 +494,7 @@ def layer_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12
 
 
 def rms_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
-    """Division by the root mean square: formula and arguments as of layer_norm(), behind anything."""
+    """Division by the root mean square: formula and arguments as of layer_norm(), after anything."""
     return _layer("rms_norm", axes=_axes("rms_norm", axes), epsilon=epsilon)
 
 
@@ -589,7 +589,7 @@ def product(*branches: Branch) -> _core.Layer:
 
 def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
     """Channels side by side: branches (share > 0, list of layers), whose shares sum to 1: K' = sum of share K, T' = sum of
-    share T. A nonlinearity behind it acts on each group of channels."""
+    share T. A nonlinearity after it acts on each group of channels."""
     parts = []
     for k, branch in enumerate(_checked_branches("concat", branches)):
         if not isinstance(branch, tuple) or len(branch) != 2 or isinstance(branch[0], (_core.Layer, list, tuple)):
@@ -599,7 +599,7 @@ def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
 
 
 def concat_positions(axis: int, *branches: Sequence[_core.Layer]) -> _core.Layer:
-    """Positions of branches, each a list of layers, one behind the other along a spatial axis, 0 the first: the blocks of K'
+    """Positions of branches, each a list of layers, one after the other along a spatial axis, 0 the first: the blocks of K'
     and T' are those of the branches, 0 between different ones. Conditions as of sum(); sizes may differ along the axis."""
     axis = whole(axis, "concat_positions: axis")
     parts = [_layers_in("concat_positions", f"branch {k}", branch)

@@ -135,7 +135,7 @@ class TokenState(NamedTuple):
 
 
 class Trajectory(NamedTuple):
-    """Norms and gaps q - p of tokens at the start and behind each block, [depth + 1]."""
+    """Norms and gaps q - p of tokens at the start and after each block, [depth + 1]."""
 
     q: Numbers
     gap: Numbers
@@ -180,7 +180,7 @@ class BlockMap:
     @overload
     def attention(self, tokens: ArrayLike, causal: bool = ...) -> Numbers: ...
     def attention(self, tokens: TokenState | ArrayLike, causal: bool = False) -> TokenState | Numbers:
-        """The tokens behind the attention branch and its skip connection."""
+        """The tokens after the attention branch and its skip connection."""
         return self._mapped("attention", tokens, causal)
 
     @overload
@@ -188,7 +188,7 @@ class BlockMap:
     @overload
     def mlp(self, tokens: ArrayLike) -> Numbers: ...
     def mlp(self, tokens: TokenState | ArrayLike) -> TokenState | Numbers:
-        """The tokens behind the MLP branch and its skip connection."""
+        """The tokens after the MLP branch and its skip connection."""
         return self._mapped("mlp", tokens, False)
 
     @overload
@@ -196,7 +196,7 @@ class BlockMap:
     @overload
     def block(self, tokens: ArrayLike, causal: bool = ...) -> Numbers: ...
     def block(self, tokens: TokenState | ArrayLike, causal: bool = False) -> TokenState | Numbers:
-        """The tokens behind both. Under a causal mask tokens do not stay alike: a Gram matrix only (ValueError)."""
+        """The tokens after both. Under a causal mask tokens do not stay alike: a Gram matrix only (ValueError)."""
         return self._mapped("block", tokens, causal)
 
     def _mapped(self, part, tokens, causal):
@@ -215,7 +215,7 @@ class BlockMap:
     @overload
     def trajectory(self, start: ArrayLike, depth: int, causal: bool = ...) -> Numbers: ...
     def trajectory(self, start: TokenState | ArrayLike, depth: int, causal: bool = False) -> Trajectory | Numbers:
-        """At the start and behind each of `depth` blocks: a Trajectory of a TokenState (under a causal mask of means over
+        """At the start and after each of `depth` blocks: a Trajectory of a TokenState (under a causal mask of means over
         tokens), Gram matrices [depth + 1, m, m] of one."""
         if isinstance(start, TokenState):
             return Trajectory(*self._map.state_trajectory(tuple(start), whole(depth, "depth"), causal))
@@ -230,13 +230,13 @@ class BlockMap:
 
 
 def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False) -> Trajectory:
-    """Norms and angles of tokens of norm q0 and cosine c0, -1 / (n - 1) .. 1, behind each block: a Trajectory of
+    """Norms and angles of tokens of norm q0 and cosine c0, -1 / (n - 1) .. 1, after each block: a Trajectory of
     [depth + 1] numbers, of BlockMap."""
     return BlockMap(parameters).trajectory(TokenState.from_cosine(real(q0, "q0"), real(c0, "c0")), depth, causal)
 
 
 class Exponents(NamedTuple):
-    """What becomes of angles on the way forward, of gradients on the way back.
+    """What becomes of angles in the forward pass, of gradients in the backward pass.
 
     lambda_a                 gaps between nearly equal tokens grow by 1 + lambda_a a block: > 0 chaotic, < 0 ordered
     lambda_a_log             ln(1 + lambda_a), what growths of measured gaps estimate
@@ -375,7 +375,7 @@ class SimulatedTrajectory(NamedTuple):
 
 
 class TokenSamples(NamedTuple):
-    """Squared norms of single tokens and cosines of pairs behind `depth` blocks, of all networks."""
+    """Squared norms of single tokens and cosines of pairs after `depth` blocks, of all networks."""
 
     depth: int
     squared_norms: Numbers
@@ -409,7 +409,7 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
 def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 1, c0: float = 0, causal: bool = False,
                      width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
                      progress: Progress = None) -> list[TokenSamples]:
-    """TokenSamples behind each of these numbers of blocks (0: the start), for histograms; the rest as of
+    """TokenSamples after each of these numbers of blocks (0: the start), for histograms; the rest as of
     simulate_trajectory()."""
     return [TokenSamples(*samples) for samples in _core.simulate_samples(
         _made(parameters), [whole(depth, "depths") for depth in depths], real(q0, "q0"), real(c0, "c0"),
@@ -442,7 +442,7 @@ def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_in
                     causal: bool = False, width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
                     progress: Progress = None) -> tuple[Numbers, Numbers]:
     """Two halves of tokens, with products p_inside within and p_across between them (0 <= p_across <= p_inside <= q0),
-    become alike: products inside over products across behind each block, and standard errors, both [depth + 1]. The rest as
+    become alike: products inside over products across after each block, and standard errors, both [depth + 1]. The rest as
     of simulate_trajectory()."""
     ratio, error = _core.simulate_groups(_made(parameters), whole(depth, "depth"), real(q0, "q0"),
                                          real(p_inside, "p_inside"), real(p_across, "p_across"),
@@ -463,7 +463,7 @@ def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
 
 
 class Propagated(NamedTuple):
-    """Tokens at the start and behind each block, depth + 1 of them; standard errors are 0 unless a layer is sampled.
+    """Tokens at the start and after each block, depth + 1 of them; standard errors are 0 unless a layer is sampled.
 
     grams         [depth + 1, n, n]: X X^T / width
     q             [depth + 1]: mean of the diagonal
@@ -545,7 +545,7 @@ class LayerGradients(NamedTuple):
 
 def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
                     progress: Progress = None) -> list[LayerGradients]:
-    """What the parameters of every layer of the block see of a random gradient behind all blocks: LayerGradients of each.
+    """What the parameters of every layer of the block see of a random gradient after all blocks: LayerGradients of each.
     Arguments and errors as of propagate(); cost depth / 2 times that for each, of attention three times that."""
     return [LayerGradients(*layer) for layer in _core.layer_gradients(
         block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), _callable(progress))]
@@ -562,7 +562,7 @@ def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width:
                  seed: int = 0, threads: int = 0,
                  progress: Progress = None) -> SampledBlock:
     """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
-    with Gaussian tokens of Gram matrix `start` [n, n] in front of `depth` blocks. Equal seeds give equal bits. Errors as of
+    with Gaussian tokens of Gram matrix `start` [n, n] before `depth` blocks. Equal seeds give equal bits. Errors as of
     propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
     tokens, gradients = _core.sample_block(block, numbers(start, name="start"), whole(depth, "depth"), whole(width, "width"),
                                            whole(networks, "networks"), whole(heads, "heads"), whole(seed, "seed"),
@@ -606,7 +606,7 @@ class Measured(NamedTuple):
 def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0) -> Measured:
     """Norms and angles in activations of a model of one's own: a Measured.
 
-    layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and behind each block
+    layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and after each block
     block   a Network of one block: the theory from the first layer's tokens beside them
 
     ArgumentError for other shapes, fewer than two tokens, what is not finite, and sequences that are 0 throughout.
@@ -666,7 +666,7 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
     lambda_a, lambda_g  their exponents [n], n >= 4, the first in one form throughout
     loss                [n], not all equal
     classes             of the task, at least 2: the ceiling of losses is their logarithm; None: no ceiling
-    bootstrap           draws behind the standard errors, at least 2
+    bootstrap           draws after the standard errors, at least 2
 
     ArgumentError for anything else.
     """

@@ -76,7 +76,7 @@ def _gram(kernels, inputs):
 
 
 def recorded(function: Differentiable, inputs: Any) -> list[Any]:
-    """The results of a function at inputs, arrays and numbers, as tensors with their ways back."""
+    """The results of a function at inputs, arrays and numbers, as tensors with their backward passes."""
     tensors = [_real(_tensor(value, name)) for value, name in zip(inputs, ("x1", *("x2",) * len(inputs)))]
     return list(_Results.apply(function, *tensors))
 
@@ -118,7 +118,7 @@ class _Results(torch.autograd.Function):
 
 
 class _Derivatives(torch.autograd.Function):
-    """The way back, a function of its own for the sake of torch.func: cotangents, then inputs."""
+    """The backward pass, a function of its own for the sake of torch.func: cotangents, then inputs."""
 
     @staticmethod
     def forward(function, wanted, count, *tensors):

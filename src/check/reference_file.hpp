@@ -77,7 +77,7 @@ const Function& function_of(const std::map<std::string, Function>& functions, co
   return found->second;
 }
 
-/// body(rows); an error of this library becomes the failed row "id: message" behind the rows that were made before it.
+/// body(rows); an error of this library becomes the failed row "id: message" after the rows that were made before it.
 void failing_row(const std::string& id, Rows& rows, const std::function<void()>& body);
 
 }  // namespace widelimit::check

@@ -32,7 +32,7 @@ std::string layer_block(const char* name, std::size_t k, const LayerGradients& l
   return block + "EOD\n";
 }
 
-/// Whether a layer's matrices stand behind it, which are drawn in its place.
+/// Whether a layer's matrices stand after it, which are drawn in its place.
 bool has_matrices(const std::vector<LayerGradients>& gradients, std::size_t k) {
   return gradients[k].parameter.empty() && k + 1 < gradients.size() && !gradients[k + 1].parameter.empty() &&
          gradients[k + 1].path == gradients[k].path;

@@ -50,7 +50,7 @@ VariedRange range_in(const std::string& spec) {
       spec.substr(0, equals), varied_bound(spec, parts[0]), varied_bound(spec, parts[1]),
       numerics::checked_count(varied_bound(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
   if (parts.size() == 4 && parts[3] != "linear" && parts[3] != "log")
-    fail_spec(spec, fmt::format("expected linear or log behind the count, got '{}'", parts[3]));
+    fail_spec(spec, fmt::format("expected linear or log after the count, got '{}'", parts[3]));
   range.logarithmic = parts.size() == 4 && parts[3] == "log";
   if (range.count < 2) fail_spec(spec, fmt::format("expected a count of at least 2, got {}", range.count));
   if (!(range.from < range.to))

@@ -27,7 +27,7 @@ std::string names_of(const std::vector<Named>& all) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// The loop of bash and zsh that finds which command stands in front of the cursor.
+/// The loop of bash and zsh that finds which command stands before the cursor.
 std::string find_place(const Table& table, std::string_view words_before_cursor) {
   std::string places;
   for (const CompletedCommand& command : table)
@@ -110,7 +110,7 @@ if [[ $funcstack[1] == _{0} ]]; then _{0} "$@"; else compdef _{0} {0}; fi
                      choice_cases(table, "compadd -- {}", "compadd -- {}; _files"), cases);
 }
 
-/// Of fish: the cursor stands behind this command, and behind none of those below it.
+/// Of fish: the cursor stands after this command, and behind none of those below it.
 std::string fish_condition(const CompletedCommand& command) {
   std::string condition;
   for (const std::string& word : command.path)

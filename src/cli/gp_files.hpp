@@ -29,7 +29,7 @@ struct GpRunInfo {
 [[nodiscard]] std::vector<std::string> gp_file_names(const GpOptions& options);
 
 /// Writes mean_NAME.npy [n_test, M] and variance_NAME.npy [n_test, M] of every prediction, predictions.csv and
-/// results.json. `place` stands in front of their names: a folder in the output folder, with "/", or nothing.
+/// results.json. `place` stands before their names: a folder in the output folder, with "/", or nothing.
 void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunInfo& info,
                     const GpResult& result, const std::optional<Matrix<double>>& test_targets);
 

@@ -54,7 +54,7 @@ SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
 void require_dimension(FieldReader& in, Index dimension, Index least);
 
 Index starts_of(FieldReader& in, Index otherwise);
-/// Puts a first column "start" in front of the others where there are several starts; rows are appended with the number of
+/// Puts a first column "start" before the others where there are several starts; rows are appended with the number of
 /// theirs.
 void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise = 1);
 void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row);

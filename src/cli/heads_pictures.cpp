@@ -17,7 +17,7 @@ namespace widelimit::cli {
 namespace {
 
 /// Columns whose names begin with `prefix`, drawn in `style`. Those of several prefixes share the colours of what stands
-/// behind the prefix.
+/// after the prefix.
 struct CurveGroup {
   const char* prefix;
   const char* style;

@@ -59,7 +59,7 @@ BesideOptions beside_options(FieldReader& in, const SgdSetup& setup, const std::
 
 namespace {
 
-/// One SGD: its rows behind those of others, and its results.
+/// One SGD: its rows after those of others, and its results.
 json append_sgd(FieldReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                 ExperimentTable& table) {
   const SgdSetup setup = sgd_setup(in, seed, control);

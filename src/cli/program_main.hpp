@@ -15,7 +15,7 @@ namespace widelimit::cli {
 struct ProgramDescription {
   std::string name;
   std::string purpose;
-  std::string complains_as;  ///< What stands in front of its errors.
+  std::string complains_as;  ///< What stands before its errors.
   std::string mpi;           ///< What it has of MPI.
   std::function<void(CLI::App& program, const RunContext& context)> add_commands;
   TileDealer* dealer = nullptr;                 ///< Of a program of several processes.

@@ -34,7 +34,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
     double q0 = 1, c0 = 0;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = parent.add_subcommand("trajectory", "Norm and angle of tokens behind each block");
+  CLI::App* command = parent.add_subcommand("trajectory", "Norm and angle of tokens after each block");
   add_model_options(*command, arguments->model);
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "The path over the field of displacements");

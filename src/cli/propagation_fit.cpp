@@ -248,7 +248,7 @@ void add_propagation_fit_command(CLI::App& propagation) {
       ->type_name("N");
   command
       ->add_option("--bootstrap", arguments->bootstrap,
-                   "Samples behind the standard errors of the weights, 2 to 1000000 [200]")
+                   "Samples after the standard errors of the weights, 2 to 1000000 [200]")
       ->check(whole_number<Index>(2, 1'000'000))
       ->type_name("N");
   add_output_options(*command, arguments->output, "");

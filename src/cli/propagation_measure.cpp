@@ -128,10 +128,9 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   CLI::App* command = propagation.add_subcommand(
       "measure", "Norms and angles in activations of a model of your own, beside those of a block");
   command
-      ->add_option(
-          "folder", arguments->folder,
-          "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] in front of the "
-          "first block and behind each block")
+      ->add_option("folder", arguments->folder,
+                   "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
+                   "first block and after each block")
       ->required()
       ->type_name("FOLDER");
   command

@@ -276,7 +276,7 @@ void run_block_command(const BlockArguments& arguments) {
     run_variation(arguments, block);
 }
 
-/// The block, and the tokens in front of it.
+/// The block, and the tokens before it.
 void add_start_options(CLI::App& command, BlockArguments& arguments) {
   command.add_option("network", arguments.network, "Network file with the layers of one block")
       ->required()
@@ -340,7 +340,7 @@ void add_propagation_network_command(CLI::App& propagation, const RunContext& co
   arguments->stop = context.interrupt.token();
   CLI::App* command = propagation.add_subcommand(
       "network",
-      "Norms, angles and gradients behind a block of any layers, repeated, by the kernel recursion");
+      "Norms, angles and gradients after a block of any layers, repeated, by the kernel recursion");
   add_start_options(*command, *arguments);
   add_sampling_options(*command, *arguments);
   command

@@ -268,7 +268,7 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
       ->check(positive_number())
       ->type_name("Q");
   if (run == run_histograms)
-    command->add_option("--samples", arguments->samples, "Also every value behind the histograms")
+    command->add_option("--samples", arguments->samples, "Also every value after the histograms")
         ->type_name("FILE.csv");
   if (run == run_groups) {
     command->add_option("--p-inside", arguments->p_inside, "Dot product within a half, p-across to q0 [0.75]")
@@ -294,7 +294,7 @@ void add_propagation_simulate_command(CLI::App& propagation, const RunContext& c
   CLI::App* simulate =
       propagation.add_subcommand("simulate", "Random transformers of finite width beside the theory");
   simulate->require_subcommand(1);
-  add(*simulate, "trajectory", "Norm and angle behind each block (q0 1, c0 0)",
+  add(*simulate, "trajectory", "Norm and angle after each block (q0 1, c0 0)",
       "Theory and networks over the field of displacements", run_trajectory, context);
   add(*simulate, "histograms", "Norms of tokens and cosines of pairs at four depths (q0 1, c0 0)",
       "Histograms with the theory's values", run_histograms, context);

@@ -22,7 +22,7 @@ using namespace covariance_sde;
 
 namespace {
 
-/// `suffix`: behind the names of the fields.
+/// `suffix`: after the names of the fields.
 ResidualWeights read_weights(FieldReader& fields, const std::string& suffix) {
   const std::string squared = "gamma_squared" + suffix, root = "gamma" + suffix, shortcut = "lambda" + suffix;
   if (fields.has(squared) == fields.has(root))

@@ -118,7 +118,7 @@ ConfigFields path_fields(const char* step_control, const char* upper,
 
 ConfigFields layer_fields() {
   return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
-           "layers behind which results are kept"},
+           "layers after which results are kept"},
           {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
           points_field("how many layers, evenly up to depth, where layers is not given"),
           {"samples", V::integer(1, largest_count), "4096", "networks"},

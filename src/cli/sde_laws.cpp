@@ -126,7 +126,7 @@ std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSet
       states.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
                                    : commuting_limit(setup.v0, time, setup.shortcut));
     } catch (const NumericalError& error) {
-      const std::string_view reason = error.what();  // behind the function's name
+      const std::string_view reason = error.what();  // after the function's name
       missing = fmt::format("expected times before the flow explodes, got {:g}: {}", time,
                             reason.substr(reason.find(": ") + 2));
       break;
@@ -152,7 +152,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   });
   if (states.size() < times.size())
     fmt::print(stderr,
-               "widelimit: warning: {}: config.times[{}]: {}; this time and those behind it are left out\n",
+               "widelimit: warning: {}: config.times[{}]: {}; this time and those after it are left out\n",
                arguments.config.string(), states.size(), missing);
   times.resize(states.size());
   const FlowTable table = flow_table(times, states);

@@ -61,7 +61,7 @@ class SdeRun {
 
   /// Writes a JSON file with the origin in it.
   void write_report(const std::string& name, nlohmann::json report);
-  /// Writes a CSV file behind the origin's lines.
+  /// Writes a CSV file after the origin's lines.
   void write_csv(const std::string& name, const std::string& text);
 
   nlohmann::json config;

@@ -24,7 +24,7 @@ gp::SearchScale scale_of(const std::string& spec, const std::string& word) {
   if (word == "linear") return gp::SearchScale::linear;
   if (word == "log") return gp::SearchScale::logarithmic;
   if (word == "integer") return gp::SearchScale::integer;
-  fail(spec, fmt::format("expected linear, log or integer behind the bounds, got '{}'", word));
+  fail(spec, fmt::format("expected linear, log or integer after the bounds, got '{}'", word));
 }
 
 gp::SearchParameter parameter_of(const std::string& spec) {
@@ -47,7 +47,7 @@ SearchSpace::SearchSpace(const Network& network, const std::vector<std::string>&
     const gp::SearchParameter& parameter = parameters_.back();
     numbers_.emplace_back(document_, parameter.name, fmt::format("--search '{}'", spec));
     if (numbers_.back().is_integer() && parameter.scale != gp::SearchScale::integer)
-      fail(spec, "the network has an integer there: write :integer behind the bounds");
+      fail(spec, "the network has an integer there: write :integer after the bounds");
     for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
       if (numbers_[i] == numbers_.back()) fail(spec, "this number is searched for already");
   }

@@ -41,7 +41,7 @@ double regression_error() {
   return (back - y).cwiseAbs().maxCoeff() / y.cwiseAbs().maxCoeff();
 }
 
-/// Of the NNGP behind one hidden layer of two inputs of variance 1 and covariance 1/2, for which it is known.
+/// Of the NNGP after one hidden layer of two inputs of variance 1 and covariance 1/2, for which it is known.
 template <typename Scalar>
 double hidden_layer_error(Layers activation, double known) {
   const Network network("a hidden layer", {layers::dense(), std::move(activation.front()), layers::dense()});

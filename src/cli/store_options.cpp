@@ -30,7 +30,7 @@ CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
   add_tile_options(command, *folder, arguments);
   command
       .add_flag("--grow", arguments.grow,
-                "Let inputs behind the rows of the store join it; the others are not computed again")
+                "Let inputs after the rows of the store join it; the others are not computed again")
       ->needs(folder);
   return folder;
 }

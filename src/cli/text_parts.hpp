@@ -15,7 +15,7 @@ namespace widelimit::cli {
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
 
 /// The number that the whole text is, as std::from_chars reads it ("inf" and "nan" as well); nothing where something
-/// else stands in front of it, behind it or in its place.
+/// else stands before it, after it or in its place.
 [[nodiscard]] std::optional<double> whole_text_number(std::string_view text);
 
 /// The two integers that the whole text is, with the separator between them; nothing where it is something else.

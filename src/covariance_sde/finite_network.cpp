@@ -104,7 +104,7 @@ void require_layer(std::string_view where, const NetworkSpec& network, const Mat
     throw ArgumentError(fmt::format("{}: the network must have one head, got {}", where, heads_of(network)));
 }
 
-/// V behind the query-key product of an attention block, before its residual.
+/// V after the query-key product of an attention block, before its residual.
 Chain attended(std::string_view where, const NetworkSpec& network, const Matrix<double>& v,
                const Matrix<double>& query_key) {
   require_layer(where, network, v, network.attention.has_value(), "an attention");

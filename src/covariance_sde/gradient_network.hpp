@@ -32,10 +32,10 @@ class GradientNetwork {
   [[nodiscard]] SquaredGradients backward(const Tokens& direction, numerics::RandomStream& stream) const;
 
  private:
-  /// x <- lambda x + branch, and what a LayerNorm in front of the branch or behind the sum does.
+  /// x <- lambda x + branch, and what a LayerNorm before the branch or after the sum does.
   struct Residual {
     Tokens before;  ///< x, of Pre-LN.
-    Tokens sum;     ///< In front of the LayerNorm, of Post-LN.
+    Tokens sum;     ///< Before the LayerNorm, of Post-LN.
   };
   struct Head {
     GaussianProduct query, key, value;
@@ -64,7 +64,7 @@ class GradientNetwork {
   void feed_forward(LayerTape& tape, numerics::RandomStream& stream);
   void apply_plain(LayerTape& tape, numerics::RandomStream& stream);
   [[nodiscard]] Tokens branch_input() const;
-  /// x_ <- the sum, normalised where that is behind the block.
+  /// x_ <- the sum, normalised where that is after the block.
   void finish(Residual& residual, Tokens sum);
 
   /// Each returns the gradient by the block's input, and appends its squared gradients by parameters.

@@ -118,7 +118,7 @@ std::vector<double> initial_masses(const LineDiffusion& diffusion, const Nodes& 
   return p;
 }
 
-/// Cumulated to each node with half of its own mass; behind them all of the mass.
+/// Cumulated to each node with half of its own mass; after them all of the mass.
 std::vector<double> cumulated(const LineDiffusion& diffusion, const Nodes& nodes, double time,
                               Index substeps) {
   const Walk walk = walk_on(diffusion, nodes);

@@ -103,7 +103,7 @@ Eigen::MatrixXd RecordedNetwork::attention_matrix_of(const HeadWeights& head, co
   return a;
 }
 
-/// What the attention block makes of x, in front of a LayerNorm behind it.
+/// What the attention block makes of x, before a LayerNorm after it.
 Tokens RecordedNetwork::attended(const LayerWeights& weights, const Tokens& x) const {
   const Tokens input = branch_input(x);
   Tokens result = network_.residual.lambda() * x;

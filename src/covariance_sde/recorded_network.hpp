@@ -39,7 +39,7 @@ class RecordedNetwork {
 
   [[nodiscard]] std::vector<LayerWeights>& weights() { return weights_; }
 
-  /// X behind each layer, X_0 first.
+  /// X after each layer, X_0 first.
   [[nodiscard]] std::vector<Tokens> forward(const Tokens& x0) const;
 
   /// The gradient of <X_L, R> with respect to the weights of every layer and, as `tokens`, to the states of forward().

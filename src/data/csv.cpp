@@ -90,7 +90,7 @@ class CsvParser {
       field += '"';
     }
     if (!at_end() && std::string_view(",\r\n").find(text_[at_]) == std::string_view::npos)
-      fail(line_, "expected a comma or the end of the line behind a closing quote");
+      fail(line_, "expected a comma or the end of the line after a closing quote");
     return field;
   }
 

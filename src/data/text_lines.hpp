@@ -15,7 +15,7 @@ class TextLines {
   /// Errors  DataError as InputFile.
   explicit TextLines(const std::filesystem::path& path) : file_{path} {}
 
-  /// The next line, valid until the next call; nothing behind the last one. DataError for a line longer than
+  /// The next line, valid until the next call; nothing after the last one. DataError for a line longer than
   /// 16 MiB, as files that are no text have.
   std::optional<std::string_view> next();
 

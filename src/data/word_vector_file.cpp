@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t";
 
-/// Takes the next field off the front of `line`; empty behind the last.
+/// Takes the next field off the front of `line`; empty after the last.
 std::string_view take_field(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
   const std::string_view field = line.substr(0, std::min(line.find_first_of(blanks), line.size()));

@@ -229,7 +229,7 @@ class Concatenation final : public Compound<Scalar> {
   Index channels_ = 0;
 };
 
-/// The numbers of positions in front of the axis are rows; a branch has the block of its own columns in each.
+/// The numbers of positions before the axis are rows; a branch has the block of its own columns in each.
 template <typename Scalar>
 class PositionConcatenation final : public Compound<Scalar> {
  public:

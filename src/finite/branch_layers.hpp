@@ -24,7 +24,7 @@ std::unique_ptr<FiniteLayer<Scalar>> make_product(Parts<Scalar> branches, const 
 template <typename Scalar>
 std::unique_ptr<FiniteLayer<Scalar>> make_concatenation(Parts<Scalar> branches);
 
-/// Their positions one behind the other along an axis; channels are equal, and shapes but for that axis.
+/// Their positions one after the other along an axis; channels are equal, and shapes but for that axis.
 template <typename Scalar>
 std::unique_ptr<FiniteLayer<Scalar>> make_position_concatenation(Parts<Scalar> branches, std::size_t axis);
 

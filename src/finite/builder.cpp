@@ -62,7 +62,7 @@ LayerPointer<Scalar> made(const Layer& layer, const Site& site) {
 
 bool opens_channels(const Layers& layers);
 
-/// True if the channels behind the layer can be asked for.
+/// True if the channels after the layer can be asked for.
 bool opens_channels(const Layer& layer) {
   if (const auto branches = layers::branch_parts(layer))
     return std::all_of(branches->branches.begin(), branches->branches.end(),
@@ -136,7 +136,7 @@ class Builder {
   }
 
  private:
-  /// The layer whose channels are those behind the whole list, if there is one.
+  /// The layer whose channels are those after the whole list, if there is one.
   static std::optional<std::size_t> last_opening(const std::vector<PathLayer>& list) {
     for (std::size_t i = list.size(); i-- > 0;) {
       if (channels_of(list[i].layer) == OutputChannels::joined) return std::nullopt;

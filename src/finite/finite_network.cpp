@@ -44,7 +44,7 @@ FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, 
   const Shape end = layer_->output().shape;
   if (!end.empty())
     throw NetworkError(
-        fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
+        fmt::format("network '{}': expected no positions after the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end)));
   parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_, StopRequest(stop));

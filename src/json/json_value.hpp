@@ -14,7 +14,7 @@
 /// narrowed in silence.
 namespace widelimit {
 
-/// The first `length` bytes, "..." behind them if there are more; bytes that are not UTF-8 never come out.
+/// The first `length` bytes, "..." after them if there are more; bytes that are not UTF-8 never come out.
 [[nodiscard]] std::string cut_text(std::string_view text, std::size_t length = 60);
 
 /// A value for messages, as JSON.

@@ -78,7 +78,7 @@ class StrictBuilder final : public json::json_sax_t {
     return path.empty() ? "document" : path;
   }
 
-  /// The library's message behind its codes and positions.
+  /// The library's message after its codes and positions.
   static std::string reason(const json::exception& error) {
     const std::string_view text = error.what();
     const std::size_t column = text.find(", column ");

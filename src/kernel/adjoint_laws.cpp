@@ -24,7 +24,7 @@ struct StageArrays {
   std::vector<double*> arrays;
 };
 
-/// Entries in front of a row stage: position i of one input with position i of another, or of the input with itself.
+/// Entries before a row stage: position i of one input with position i of another, or of the input with itself.
 struct RowPoint {
   LawNumbers nngp, ntk, left, right;
   bool itself;
@@ -154,7 +154,7 @@ class RowTrial {
     return term_sizes(nngp, nngp_weights_) + term_sizes(ntk, ntk_weights_);
   }
 
-  /// The adjoints of everything in front of the stage.
+  /// The adjoints of everything before the stage.
   [[nodiscard]] RowPoint go_back(const RowPoint& point) const {
     const StageArrays left(stage_, point.left), right(stage_, point.right);
     const std::size_t size = point.nngp.size();

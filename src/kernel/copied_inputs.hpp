@@ -13,7 +13,7 @@
 
 namespace widelimit {
 
-/// A mask of all batches, one behind the other: positions of those without one all count.
+/// A mask of all batches, one after the other: positions of those without one all count.
 template <typename Scalar>
 xt::xarray<bool> joined_masks(const std::vector<const Inputs<Scalar>*>& batches) {
   const Shape& shape = batches.front()->shape();
@@ -58,7 +58,7 @@ std::vector<InputGraph> joined_graphs(const std::vector<const Inputs<Scalar>*>& 
   return graphs;
 }
 
-/// Copies the numbers of batches of equal channels, one behind the other: a batch that owns its numbers, perhaps in
+/// Copies the numbers of batches of equal channels, one after the other: a batch that owns its numbers, perhaps in
 /// another precision. It is ragged if one of them is.
 template <typename To, typename From>
 Inputs<To> copied_numbers(const std::vector<const Inputs<From>*>& batches) {

@@ -24,10 +24,10 @@ Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape
                                       const std::vector<FeatureTransform>& transforms,
                                       std::span<const std::uint8_t> counts = {});
 
-/// Spatial sizes behind the transforms.
+/// Spatial sizes after the transforms.
 Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms);
 
-/// Channels behind the transforms (flatten makes channels of positions).
+/// Channels after the transforms (flatten makes channels of positions).
 Index transformed_channels(const Shape& shape, Index channels,
                            const std::vector<FeatureTransform>& transforms);
 

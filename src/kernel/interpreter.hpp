@@ -14,7 +14,7 @@ namespace widelimit {
 /// Evaluates the instructions of a run in order, whatever they work on: planes, or rows of pairs.
 ///
 /// The evaluator has, for instruction i: skips(i), true if there is nothing to do; load(i), for instructions
-/// that load; evaluate(i, operation) for the kinds of nodes that it can meet; and finish(i) behind each.
+/// that load; evaluate(i, operation) for the kinds of nodes that it can meet; and finish(i) after each.
 /// Errors of numbers name the layer.
 template <typename Evaluator>
 void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopRequest& stop,

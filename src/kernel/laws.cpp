@@ -160,7 +160,7 @@ class Checker {
       if (!rejected(network, shape)) subjects_.push_back(make_subject(network, shape, options_));
   }
 
-  /// Adds networks around the layers; `probe` stands directly behind them.
+  /// Adds networks around the layers; `probe` stands directly after them.
   void add_around(const std::string& name, const Layers& layers, const Layers& probe) {
     for (const Shape& shape : options_.shapes)
       for (const Surrounding& before : prefixes(shape, options_.channels))

@@ -11,7 +11,7 @@
 namespace widelimit {
 
 /// For every node: true if the covariance of positive multiples is perfect there, c^2 = pq, whatever their
-/// factor. It is behind layers without biases that scale with their input, and behind norms.
+/// factor. It is after layers without biases that scale with their input, and after norms.
 std::vector<bool> keeps_multiples(const Graph& graph);
 
 /// Two input vectors: their product, and whether one is a multiple of the other but for the rounding of its

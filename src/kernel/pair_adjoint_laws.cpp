@@ -16,7 +16,7 @@ Matrix<double> law_matrix(Index rows, Index columns, numerics::RandomStream& ran
   return matrix;
 }
 
-/// What stands in front of a pair stage: a pair of inputs, or an input with itself, whose own covariances are those of
+/// What stands before a pair stage: a pair of inputs, or an input with itself, whose own covariances are those of
 /// the pair.
 struct PairPoint {
   Matrix<double> nngp, ntk, left_self, right_self;
@@ -119,7 +119,7 @@ class PairTrial {
             Entries::all};
   }
 
-  /// The NNGP behind the stage, or the NTK.
+  /// The NNGP after the stage, or the NTK.
   [[nodiscard]] Matrix<double> behind(const PairPoint& point, int which) const {
     const Side from_left = left(point), from_right = right(point);
     Matrix<double> nngp = nngp_weights_, ntk = ntk_weights_;
@@ -133,7 +133,7 @@ class PairTrial {
            ntk_weights_.cwiseProduct(behind(point, 1)).sum();
   }
 
-  /// The adjoints of everything in front of the stage.
+  /// The adjoints of everything before the stage.
   [[nodiscard]] PairPoint go_back(const PairPoint& point) const {
     const Side from_left = left(point), from_right = right(point);
     PairPoint adjoint = point;

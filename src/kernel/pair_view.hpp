@@ -11,7 +11,7 @@ template <typename Scalar>
 struct StageInput {
   const Scalar* variances;
   const Scalar* state;
-  const Shape& shape;  ///< In front of the stage.
+  const Shape& shape;  ///< Before the stage.
   const InputGraph* graph;
 };
 
@@ -20,7 +20,7 @@ StageInput<Scalar> stage_input(NodeId stage, const InputState<Scalar>& input, co
   return {input.array(stage, 0), input.extra(stage), shape, input.graph()};
 }
 
-/// What a pair stage sees of two inputs: their covariances in front of it, whose ntk is null where none is
+/// What a pair stage sees of two inputs: their covariances before it, whose ntk is null where none is
 /// computed, and what is kept of either. Whether they are one input, what is wanted and the stop are left to
 /// the caller.
 template <typename Scalar>

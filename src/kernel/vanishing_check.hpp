@@ -14,7 +14,7 @@ enum class Positive { none, some, all };
 template <typename Scalar>
 class VanishingCheck {
  public:
-  /// Behind every instruction that was evaluated, in order. Throws NumericalError.
+  /// After every instruction that was evaluated, in order. Throws NumericalError.
   void note(std::size_t number, const Instruction& instruction, const Operation& operation,
             Positive positive);
 

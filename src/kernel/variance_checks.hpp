@@ -21,7 +21,7 @@ template <typename AnyError>
   throw AnyError(fmt::format("{}: {}", node.path, error.what()));
 }
 
-/// Runs body() and puts the layer's path in front of numerical errors, and of what users' functions are refused for.
+/// Runs body() and puts the layer's path before numerical errors, and of what users' functions are refused for.
 template <typename Body>
 void name_layer(const Node& node, const Body& body) {
   try {
@@ -73,7 +73,7 @@ void check_ntk(const Scalar* ntk, Index positions) {
       throw NumericalError(fmt::format("the ntk is not finite, {}", out_of_range_advice<Scalar>));
 }
 
-/// Throws NumericalError if no variance is left of an input that is not 0 but for rounding: a layer behind it
+/// Throws NumericalError if no variance is left of an input that is not 0 but for rounding: a layer after it
 /// that knows no scale (sign, a norm) would make zeros of what should be ones.
 template <typename Scalar>
 [[noreturn]] void throw_vanished() {

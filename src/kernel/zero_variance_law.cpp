@@ -8,7 +8,7 @@
 namespace widelimit {
 namespace {
 
-/// NNGP and NTK behind a stage.
+/// NNGP and NTK after a stage.
 using Entry = std::array<double, 2>;
 
 /// A single position's auxiliary numbers.
@@ -36,7 +36,7 @@ Entry behind(const RowStage& stage, double p, double q) {
   return {static_cast<double>(nngp), static_cast<double>(ntk)};
 }
 
-/// `at(p)` is what stands behind the stage at a variance p.
+/// `at(p)` is what stands after the stage at a variance p.
 template <typename At>
 double distance_to_limit(const At& at) {
   constexpr double settled = 1e-3;

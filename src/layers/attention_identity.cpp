@@ -9,7 +9,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// Sums over rectangles of a matrix, from sums over everything in front of an entry.
+/// Sums over rectangles of a matrix, from sums over everything before an entry.
 class RectangleSums {
  public:
   explicit RectangleSums(const Matrix<double>& matrix)

@@ -125,7 +125,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       for (Index c = 0; c < logits.cols(); ++c) logits(a, c) *= static_cast<Scalar>(rho(c - a));
   }
 
-  /// target = A(x) V A(x')^T, V the values behind the encodings, or only the diagonal of it if no more is
+  /// target = A(x) V A(x')^T, V the values after the encodings, or only the diagonal of it if no more is
   /// wanted.
   template <typename Scalar>
   void sandwich(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
@@ -148,7 +148,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
   }
 
-  /// The way back through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar = (S-bar
+  /// The backward pass through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar = (S-bar
   /// A') V^T, A'-bar = (S-bar^T A) V are products with one of two; five in all. Where only the diagonal was wanted S-bar
   /// is one, and the first two are rows of the weights, scaled.
   template <typename Scalar>

@@ -212,7 +212,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   /// of both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D
   /// into (entrywise products o)
   ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
-  /// With rotary positions that is a sum over their waves, in which the weights beside K, and those in front of
+  /// With rotary positions that is a sum over their waves, in which the weights beside K, and those before
   /// V o K, are turned.
   class Accumulator {
    public:

@@ -113,7 +113,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return encoded;
   }
 
-  /// The way back through write_encoded_variances().
+  /// The backward pass through write_encoded_variances().
   template <typename Scalar>
   void add_variances_adjoint(const SelfAdjoint<Scalar>& adjoint) const {
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp;
@@ -121,7 +121,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
                        Eigen::Map<const Vector<Scalar>>(adjoint.state_adjoint, nngp.rows());
   }
 
-  /// The way back through encode().
+  /// The backward pass through encode().
   template <typename Scalar>
   void add_encoded_adjoint(const EncodedPair& bars, const PairAdjoint<Scalar>& adjoint) const {
     const double of_values = encodes_values() ? input_weight() : 1;
@@ -131,7 +131,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     ntk += (input_weight() * bars.logit_ntks + of_values * bars.value_ntks).template cast<Scalar>();
   }
 
-  /// The way back through write_entry(): returns the adjoints of the sums, which do not depend on them; those of the
+  /// The backward pass through write_entry(): returns the adjoints of the sums, which do not depend on them; those of the
   /// entry's own covariances are added to `bars`.
   template <typename Scalar>
   AttentionSums entry_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,

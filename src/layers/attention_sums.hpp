@@ -27,7 +27,7 @@ inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_
   return {s + bias, 2 * s + bias + ov * sums.value_ntks + ov * qk2 * logits};
 }
 
-/// The way back through attention_entry() for the adjoints of its result.
+/// The backward pass through attention_entry() for the adjoints of its result.
 struct AttentionEntryAdjoint {
   AttentionSums sums;
   double encoded_nngp;

@@ -34,7 +34,7 @@ class AttentionRows {
       apply_softmax(row, a);
   }
 
-  /// The way back through apply(): `adjoint` is that of the weights in, and of what apply() was given out.
+  /// The backward pass through apply(): `adjoint` is that of the weights in, and of what apply() was given out.
   template <typename Scalar>
   void apply_adjoint(const Scalar* logits, const Scalar* weights, Scalar* adjoint, Index a) const {
     clear_unseen(adjoint, a);

@@ -93,7 +93,7 @@ class ResizedRow {
   ResizeMethod method_;
 };
 
-/// What a window sees that begins at `begin`, which may lie in front of the axis: how often it sees each position.
+/// What a window sees that begins at `begin`, which may lie before the axis: how often it sees each position.
 BandRow window_row(Index begin, Index taps, Index size, Padding padding) {
   const bool is_inside = begin >= 0 && begin + taps <= size;
   if (padding != Padding::circular || is_inside) {
@@ -121,7 +121,7 @@ AxisMap identity_map(Index size) {
 
 AxisMap slice_map(const SliceAxis& slice, Index size) {
   const Index step = std::clamp(slice.step, -size, size);  // Longer ones choose the same positions.
-  // Backwards, the position in front of the first one is a border too.
+  // Backwards, the position before the first one is a border too.
   const Index least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
   const auto place = [&](const std::optional<Index>& position, Index otherwise) {
     if (!position) return otherwise;

@@ -34,7 +34,7 @@ std::string kind_name(BranchKind kind) {
 /// The positions of a branch among those of all.
 class Placement final : public PositionMap {
  public:
-  /// Along `axis`, of a branch of this shape, behind `front` others of `total`.
+  /// Along `axis`, of a branch of this shape, after `front` others of `total`.
   Placement(std::size_t axis, Shape shape, Index front, Index total)
       : axis_{axis}, shape_{std::move(shape)}, front_{front}, total_{total} {}
 

@@ -64,7 +64,7 @@ class DualRows {
                                                 right_.data(), static_cast<std::size_t>(values_.size())});
   }
 
-  /// The way back for the selected pairs; the row's auxiliary numbers are theirs.
+  /// The backward pass for the selected pairs; the row's auxiliary numbers are theirs.
   void go_back(numerics::AdjointRow<double> row) const {
     row.left = left_.data();
     row.right = right_.data();

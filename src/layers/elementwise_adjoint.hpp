@@ -26,7 +26,7 @@ struct LogitVariances {
   }
 };
 
-/// The way back through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1), an entry
+/// The backward pass through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1), an entry
 /// (a, b) at a time. With the sums' adjoints s_1 .. s_4, in the order of AttentionSums, and r = rho((i - a) - (j - b)) with
 /// rotary positions, else 1,
 ///     E-bar = s_1 V + s_2 T_V,  D-bar = r V (s_3 K~ + s_4 T~),

@@ -29,7 +29,7 @@ class Aggregate final : public LayerModel {
           fmt::format("expected inputs with one axis, the nodes of a graph, got {}", axes_text(input.shape)));
     if (input.shape != lowering.network_input())
       lowering.reject(fmt::format(
-          "expected the {} nodes of the inputs' graph, got {} positions; aggregate in front of layers that "
+          "expected the {} nodes of the inputs' graph, got {} positions; aggregate before layers that "
           "change the positions",
           position_count(lowering.network_input()), position_count(input.shape)));
     return lowering.position_map(input, aggregate_stage(options_));

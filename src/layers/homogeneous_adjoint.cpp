@@ -9,7 +9,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// The way back through SumFunctions at a list of nodes. E and D are homogeneous in the variances p and q and the
+/// The backward pass through SumFunctions at a list of nodes. E and D are homogeneous in the variances p and q and the
 /// covariance c = r K~, and Price's theorem gives dE/dc = D, so that Euler's relations say the rest: with F = dD/dc
 ///     E = c D + (pq - c^2) F,  p-bar = h / (2 p),  q-bar = h / (2 q),  c-bar = E-bar D + D-bar F,  h = E-bar E - c c-bar,
 /// E-bar = b_1 V + b_2 T_V and D-bar = V (b_3 K~ + b_4 T~) for the adjoints b of the node. So all that is wanted are sums of

@@ -18,7 +18,7 @@ struct NodeSums {
   Eigen::Array4d slopes = Eigen::Array4d::Zero();     ///< Their derivatives in r.
 };
 
-/// The way back through SumFunctions, at `nodes` with adjoints: fills their functions and slopes; adds to `bars`, and to the
+/// The backward pass through SumFunctions, at `nodes` with adjoints: fills their functions and slopes; adds to `bars`, and to the
 /// adjoints of the variances of the keys. Products of variances differ from squares of covariances by more than `rounding`
 /// of them, or count as equal. Returns the nodes at -r with their functions and slopes.
 std::vector<NodeSums> homogeneous_adjoint(const numerics::Activation& zeta, const EncodedPair& encoded,

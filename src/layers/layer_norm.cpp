@@ -252,7 +252,7 @@ class Norm final : public LayerModel {
   NormOptions options_;
 };
 
-/// "channels", and behind it "space" or the numbers of spatial axes.
+/// "channels", and after it "space" or the numbers of spatial axes.
 NormOptions read_norm(FieldReader& fields) {
   NormOptions options{.epsilon = fields.number("epsilon", 1e-12)};
   if (!fields.has("axes")) return options;

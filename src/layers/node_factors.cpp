@@ -54,7 +54,7 @@ const InputGraph& require_graph(const InputGraph* graph, Index positions) {
         "expected inputs that carry a graph each, got inputs without; see Inputs(inputs, graphs)");
   if (graph->nodes() != positions)
     throw ArgumentError(
-        fmt::format("expected the {} nodes of the input's graph, got {} positions; aggregate in front of "
+        fmt::format("expected the {} nodes of the input's graph, got {} positions; aggregate before "
                     "layers that change the positions",
                     graph->nodes(), positions));
   return *graph;

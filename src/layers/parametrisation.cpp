@@ -10,7 +10,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// Behind a layer of weight variance 1 without biases, which leaves K_1 = mean_o K and T_1 = K_1 + mean_o T:
+/// After a layer of weight variance 1 without biases, which leaves K_1 = mean_o K and T_1 = K_1 + mean_o T:
 /// K' = w K_1 + b and T' = (N/s) F K_1 + [there are biases] + w mean_o T.
 class StandardStage final : public LinearStageOf<StandardStage> {
  public:
@@ -109,7 +109,7 @@ namespace {
 void require_input_width(const Lowering& lowering, const State& input,
                          const StandardParametrisation& standard) {
   if (input.channels != 0 && input.channels != standard.input_width)
-    lowering.reject(fmt::format("expected an input_width of {}, the channels in front of the layer, got {}",
+    lowering.reject(fmt::format("expected an input_width of {}, the channels before the layer, got {}",
                                 input.channels, standard.input_width));
 }
 

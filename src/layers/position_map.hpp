@@ -16,7 +16,7 @@ class PositionMap {
   /// The axes as the map sees them. Throws ArgumentError, saying what was expected, for a shape that it does not fit.
   [[nodiscard]] virtual std::vector<AxisMap> axis_maps(const Shape& input) const = 0;
 
-  /// Shape behind the map: the rows of axis_maps() unless the map says otherwise. Errors as axis_maps().
+  /// Shape after the map: the rows of axis_maps() unless the map says otherwise. Errors as axis_maps().
   [[nodiscard]] virtual Shape output_shape(const Shape& input) const;
 };
 

@@ -55,7 +55,7 @@ Scalar* write_axis(const AxisMap& map, Scalar* state) {
 }
 
 /// The entries of an axis: rows of a sparse matrix for what lies in rows, and dense pieces of neighbouring columns for
-/// numbers that lie one behind the other along the axis.
+/// numbers that lie one after the other along the axis.
 template <typename Scalar>
 class SparseMap {
  public:
@@ -148,7 +148,7 @@ Index largest_array(const Axes& axes, const Columns& columns_of) {
   return largest;
 }
 
-/// The same on the way back, from rows to columns.
+/// The same in the backward pass, from rows to columns.
 template <typename Scalar>
 Index largest_array_back(const std::vector<AxisView<Scalar>>& axes) {
   Index size = 1;
@@ -208,7 +208,7 @@ void add_axes_back(const std::vector<AxisView<Scalar>>& axes, const Scalar* sour
   for (Index i = 0; i < outer; ++i) target[i] += source[i];
 }
 
-/// Along an axis with `outer` positions in front of it and `inner` ones behind it.
+/// Along an axis with `outer` positions before it and `inner` ones after it.
 std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index inner,
                                         const std::vector<std::uint8_t>& before) {
   std::vector<std::uint8_t> counts(static_cast<std::size_t>(outer * map.rows() * inner), 0);

@@ -29,7 +29,7 @@ class Spreading final : public PositionMap {
   }
 
  private:
-  /// Zeros around, as jax.lax.conv_transpose counts them: behind the valid convolution there are stride x size
+  /// Zeros around, as jax.lax.conv_transpose counts them: after the valid convolution there are stride x size
   /// positions, and with `valid` as many more as the filter is longer than the stride.
   [[nodiscard]] AxisMap padded(Index size, std::size_t axis) const {
     const Index filter = window_.sizes[axis], stride = window_.strides[axis];
@@ -40,7 +40,7 @@ class Spreading final : public PositionMap {
   }
 
   /// The transpose of a circular convolution of that stride: position j reads i through tap k where
-  /// j = stride i + k - padding, modulo stride x size. Behind the map a convolution of stride 1 adds its own padding
+  /// j = stride i + k - padding, modulo stride x size. After the map a convolution of stride 1 adds its own padding
   /// and goes through the filter the other way round.
   [[nodiscard]] AxisMap around(Index size, std::size_t axis) const {
     const Index filter = window_.sizes[axis], stride = window_.strides[axis], all = stride * size;
@@ -71,7 +71,7 @@ class SpreadMask final : public MaskMapping {
   }
 
  private:
-  /// Along an axis with `outer` positions in front of it and `inner` ones behind it.
+  /// Along an axis with `outer` positions before it and `inner` ones after it.
   [[nodiscard]] PositionMask mapped_along(std::size_t axis, const AxisMap& spread, Index outer, Index inner,
                                           const PositionMask& before) const {
     const Index taps = window_.sizes[axis], all = spread.rows(), columns = spread.columns;

@@ -14,7 +14,7 @@ Layers behind_convolutions(const Settings& settings, const Layers& head) {
       {convolutions(settings, settings.integer("depth")), head, {layers::flatten(), readout()}});
 }
 
-/// The only attention of arXiv:2006.10540 without a layer norm behind it (section 5.1).
+/// The only attention of arXiv:2006.10540 without a layer norm after it (section 5.1).
 Layers vanilla(const Settings& settings) {
   layers::AttentionOptions attention;
   attention.query_key_std = settings.real("query_key_std");

@@ -36,7 +36,7 @@ Layers node_readout(const GntkOptions& options) {
           readout()};
 }
 
-/// What stands behind some blocks if `left` more are to come.
+/// What stands after some blocks if `left` more are to come.
 Layers jumping(const GntkOptions& options, Index left) {
   if (left == 0) return node_readout(options);
   return {layers::sum({{.scale = 1, .layers = node_readout(options)},

@@ -13,7 +13,7 @@ namespace widelimit::models {
                                            Index smallest, Index largest);
 [[nodiscard]] NetworkOption real_option(std::string name, std::string description, double default_value,
                                         double smallest, double largest);
-/// The first list with the second one behind it.
+/// The first list with the second one after it.
 [[nodiscard]] std::vector<NetworkOption> with_options(std::vector<NetworkOption> first,
                                                       const std::vector<NetworkOption>& second);
 

@@ -94,14 +94,14 @@ Layers imdb_struct(const Settings& settings) {
   return concatenated({list, pooling(settings), dense_layers(settings, "dense"), {readout()}});
 }
 
-NetworkOption norm_option() { return integer_option("norm", "1: norm behind the pooling", 0, 0, 1); }
+NetworkOption norm_option() { return integer_option("norm", "1: norm after the pooling", 0, 0, 1); }
 
 NetworkOption erf_option() {
   return integer_option(
       "erf", "hidden layers: 0 ReLU, weight and bias variance 2 and 0.01; 1 erf, 1.7562 and 0.1841", 0, 0, 1);
 }
 
-NetworkOption dense_option() { return integer_option("dense", "dense layers behind the pooling", 0, 0, 20); }
+NetworkOption dense_option() { return integer_option("dense", "dense layers after the pooling", 0, 0, 20); }
 
 NetworkOption filter_option() { return integer_option("filter", "words a convolution sees", 9, 1, 1001); }
 
@@ -110,7 +110,7 @@ std::vector<NetworkOption> struct_options() {
       depth_option("convolutions, each followed by a nonlinearity", 0),
       integer_option("attentions", "attentions next to the pooling, a convolution between each two", 1, 1,
                      20),
-      integer_option("attention_norm", "1: layer norm behind each attention", 1, 0, 1),
+      integer_option("attention_norm", "1: layer norm after each attention", 1, 0, 1),
       norm_option(),
       dense_option(),
       filter_option(),
@@ -134,7 +134,7 @@ std::vector<NetworkRecipe> sequence_recipes() {
            imdb_gap},
           {{.name = "imdb-gap-fcn",
             .description = "words pooled, depth x (dense + nonlinearity)",
-            .options = {depth_option("dense layers behind the pooling", 1), norm_option(), erf_option()},
+            .options = {depth_option("dense layers after the pooling", 1), norm_option(), erf_option()},
             .example_shape = text},
            imdb_gap_fcn},
           {{.name = "imdb-cnn-gap",

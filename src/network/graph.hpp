@@ -52,11 +52,11 @@ struct FeatureNorm {
 };
 using FeatureTransform = std::variant<FeaturePool, FeatureReadout, FeatureNorm>;
 
-/// K = (1/C) x x'^T of the inputs behind the transforms; T = 0.
+/// K = (1/C) x x'^T of the inputs after the transforms; T = 0.
 struct InputNode {
   std::vector<FeatureTransform> transforms;
 };
-/// A readout of linear layers on the inputs behind the transforms, straight from their features.
+/// A readout of linear layers on the inputs after the transforms, straight from their features.
 struct FeatureNode {
   std::vector<FeatureTransform> transforms;
   std::shared_ptr<const FeatureStage> stage;
@@ -96,7 +96,7 @@ struct ReadoutNode {
 };
 struct PairNode {
   std::shared_ptr<const PairStage> stage;
-  MaskRulePointer mask = {};  ///< In front of the stage; null without masks.
+  MaskRulePointer mask = {};  ///< Before the stage; null without masks.
 };
 
 using Operation = std::variant<InputNode, FeatureNode, AffineNode, LocalAffineNode, RowNode, SumNode,
@@ -119,10 +119,10 @@ struct Graph {
 /// Shape of the inputs behind transforms. Throws ArgumentError without path.
 Shape transformed_shape(const std::vector<FeatureTransform>& transforms, const Shape& network_input);
 
-/// Shape behind a node. Throws ArgumentError without path.
+/// Shape after a node. Throws ArgumentError without path.
 Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input);
 
-/// Shapes behind all nodes for inputs of the given shape. Throws NetworkError with the node's path.
+/// Shapes after all nodes for inputs of the given shape. Throws NetworkError with the node's path.
 std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input);
 
 /// Without the nodes that the output does not need.

@@ -39,7 +39,7 @@ class LayerModel {
   /// Layers that hold others count them.
   [[nodiscard]] virtual LayerExtent extent() const { return {}; }
 
-  /// Appends the layer's operations behind `input`; rejects what may not stand there (Lowering::reject).
+  /// Appends the layer's operations after `input`; rejects what may not stand there (Lowering::reject).
   [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;
 
   /// The layer at finite width (widelimit/finite/finite_layer.hpp). Null for layers made of layers, which finite

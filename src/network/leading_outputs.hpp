@@ -7,7 +7,7 @@
 #include "widelimit/network/shape.hpp"
 #include "widelimit/stop_request.hpp"
 
-/// Attention in front of a readout gives outputs F = Z Phi [d, channels] whose covariance Z V Z^T (V = Phi Phi^T, Z the
+/// Attention before a readout gives outputs F = Z Phi [d, channels] whose covariance Z V Z^T (V = Phi Phi^T, Z the
 /// weights with the readout's factors) is nearly of low rank. With U the leading directions of each input's own
 /// outputs, P = U U^T,
 ///     <F, F'> = <P F, F'> + <F, P' F'> - <P F, P' F'> + <(1 - P) F, (1 - P') F'>,
@@ -50,7 +50,7 @@ template <typename Scalar>
 struct OwnOutputs {
   const Scalar* weights;  ///< Z
   const Scalar* nngp;     ///< V
-  const Scalar* ntk;      ///< T_V + 2 V, whose outputs are the NTK behind attention.
+  const Scalar* ntk;      ///< T_V + 2 V, whose outputs are the NTK after attention.
   Index d;
   StopRequest stop{};
   const Scalar* scales = nullptr;  ///< Of Z's rows [d], where `weights` is Z without them.
@@ -66,7 +66,7 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 template <typename Scalar>
 void write_no_leading_outputs(Scalar* numbers);
 
-/// Leading outputs of attention with a norm behind it, whose scales follow from them: diag A V A^T is d^3 operations
+/// Leading outputs of attention with a norm after it, whose scales follow from them: diag A V A^T is d^3 operations
 /// too.
 template <typename Scalar>
 struct NormedOutputs {

@@ -4,7 +4,7 @@
 
 #include "widelimit/network/row_stage.hpp"
 
-/// What row stages that are linear in the covariances have in common on their way back.
+/// What row stages that are linear in the covariances have in common on their backward pass.
 namespace widelimit {
 
 /// Nothing of the result depends on the variances.

@@ -76,7 +76,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
   const State end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
   if (!end.shape.empty())
     throw NetworkError(
-        fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
+        fmt::format("network '{}': expected no positions after the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
@@ -263,7 +263,7 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
     reject(fmt::format(
         "expected independent branches, but branches {} carry their input or a nonlinearity's output without "
         "weights of "
-        "their own behind it; end all but one of them with a dense, convolutional or attention layer",
+        "their own after it; end all but one of them with a dense, convolutional or attention layer",
         fmt::join(dependent, " and ")));
 }
 

@@ -26,7 +26,7 @@ struct ChannelGroup {
   ChannelDistribution distribution;
 };
 
-/// What lowering knows behind a layer.
+/// What lowering knows after a layer.
 struct State {
   NodeId node = 0;
   Shape shape;
@@ -80,7 +80,7 @@ struct InputTraits {
 /// A layer that changes the masks of inputs, or cannot take all of them.
 struct MaskedLayer {
   std::string path;
-  MaskRulePointer rule;  ///< Of the mask that `check` is given: behind the layer, or in front of it.
+  MaskRulePointer rule;  ///< Of the mask that `check` is given: after the layer, or before it.
   /// Throws ArgumentError, saying what was expected, for a mask that does not do.
   std::function<void(const PositionMask&)> check;
 };
@@ -98,7 +98,7 @@ class Lowering {
   /// What masks of inputs have to be checked for. The layers refer to the network. Throws NetworkError.
   static std::vector<MaskedLayer> masked_layers(const Network& network, const Shape& input, Index channels);
 
-  // For layers. Each appends nodes behind `input` and returns the new state.
+  // For layers. Each appends nodes after `input` and returns the new state.
 
   State affine(const State& input, const AffineNode& node);
   State local_affine(const State& input, const LocalAffineNode& node);
@@ -116,11 +116,11 @@ class Lowering {
   /// The same, where the stage picks the positions that a window of single positions does, without padding.
   State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
 
-  /// Gives what was lowered without masks behind `before` a mask: that of `before`, mapped. Returns `behind` if there is
+  /// Gives what was lowered without masks after `before` a mask: that of `before`, mapped. Returns `behind` if there is
   /// none.
   State masked_again(const State& behind, const State& before, std::shared_ptr<const MaskMapping> mapping);
 
-  /// Has masks in front of a layer checked (MaskedLayer), if there are any.
+  /// Has masks before a layer checked (MaskedLayer), if there are any.
   void check_masks(const State& input, std::function<void(const PositionMask&)> check);
 
   /// Shape of the inputs themselves.
@@ -151,10 +151,10 @@ class Lowering {
   State append(const State& input, Operation operation);
   State append_linear(const State& input, const Operation& operation);
   State masked(const State& input, double exponent = 0);
-  /// The mask behind the current layer, which must leave a position of every input.
+  /// The mask after the current layer, which must leave a position of every input.
   void set_mask(State& state, MaskRulePointer rule);
   State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
-  /// Behind a stage that leaves other positions.
+  /// After a stage that leaves other positions.
   [[nodiscard]] MaskRulePointer mask_behind(const State& before,
                                             const std::shared_ptr<const PairStage>& stage) const;
   State append_feature(const State& input, const FeatureTransform& transform);

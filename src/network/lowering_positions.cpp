@@ -17,8 +17,8 @@ State no_longer_raw(State state) {
 
 void require_position(const PositionMask& mask) {
   if (mask.count() == 0)
-    throw ArgumentError(fmt::format(
-        "expected a mask that leaves a position behind this layer, got none of {}", to_string(mask.shape)));
+    throw ArgumentError(fmt::format("expected a mask that leaves a position after this layer, got none of {}",
+                                    to_string(mask.shape)));
 }
 
 }  // namespace

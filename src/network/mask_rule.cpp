@@ -31,7 +31,7 @@ class WindowedMaskRule final : public MaskRule {
 
   PositionMask behind(const PositionMask& input) const override {
     PositionMask mask = before_->behind(input);
-    // Axis after axis: `outer` positions in front of it stay, `inner` ones behind it come along.
+    // Axis after axis: `outer` positions before it stay, `inner` ones after it come along.
     Index outer = 1, inner = position_count(mask.shape);
     for (std::size_t k = 0; k < mask.shape.size(); ++k) {
       const Index size = mask.shape[k];

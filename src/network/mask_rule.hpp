@@ -7,7 +7,7 @@
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// Masks of inputs: which positions count, in front of a network and behind each of its layers (docs/engine.md).
+/// Masks of inputs: which positions count, before a network and after each of its layers (docs/engine.md).
 namespace widelimit {
 
 /// The positions of one input at some layer.
@@ -22,7 +22,7 @@ struct PositionMask {
 /// All positions count.
 PositionMask full_mask(const Shape& shape);
 
-/// How an input's mask becomes the mask behind some layers. Immutable.
+/// How an input's mask becomes the mask after some layers. Immutable.
 class MaskRule {
  public:
   virtual ~MaskRule() = default;
@@ -38,17 +38,17 @@ class MaskMapping {
   [[nodiscard]] virtual PositionMask mapped(const PositionMask& before) const = 0;
 };
 
-/// In front of the first layer.
+/// Before the first layer.
 MaskRulePointer input_mask_rule();
 
-/// Behind a convolution or pooling: a position is masked if the middle of its window is, position floor((size - 1) / 2)
+/// After a convolution or pooling: a position is masked if the middle of its window is, position floor((size - 1) / 2)
 /// of it. With stride 1 and `same` or `circular` padding masks stay as they are.
 MaskRulePointer windowed_mask_rule(MaskRulePointer before, const Window& window);
 
-/// Behind a map, which the rule keeps alive.
+/// After a map, which the rule keeps alive.
 MaskRulePointer mapped_mask_rule(MaskRulePointer before, std::shared_ptr<const MaskMapping> mapping);
 
-/// Behind branches: a position counts if it does in one of them.
+/// After branches: a position counts if it does in one of them.
 MaskRulePointer joined_mask_rule(std::vector<MaskRulePointer> branches);
 
 }  // namespace widelimit

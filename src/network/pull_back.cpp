@@ -103,7 +103,7 @@ class PullBack {
 
   const Graph& graph_;
   std::vector<int> consumers_;
-  std::optional<NodeId> source_;  ///< In front of the layers of the current readout.
+  std::optional<NodeId> source_;  ///< Before the layers of the current readout.
   bool has_sandwich_ = false;
 };
 

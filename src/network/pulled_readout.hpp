@@ -10,7 +10,7 @@
 
 namespace widelimit {
 
-/// The input in front of all linear layers.
+/// The input before all linear layers.
 struct LinearInput {};
 struct LinearScaling {
   std::shared_ptr<const RowStage> stage;
@@ -35,10 +35,10 @@ struct LinearTree {
   std::vector<LinearTree> inputs;
 };
 
-/// A readout behind linear layers as one functional of the covariance K in front of them:
+/// A readout behind linear layers as one functional of the covariance K before them:
 ///     sum_ij W_ij K_ij + constant,
 /// and likewise for T, W depending on the states of both inputs only. Behind global pooling W = u u'^T stays
-/// an outer product, so that a pair costs O(d^2); behind flatten W starts as a diagonal and becomes a matrix
+/// an outer product, so that a pair costs O(d^2); after flatten W starts as a diagonal and becomes a matrix
 /// at the first attention layer: one d x d x d' product a pair, for NNGP and NTK together.
 ///
 /// The result stands on a single position; the stage is a FunctionalStage too.

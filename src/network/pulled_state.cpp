@@ -25,7 +25,7 @@ struct StateSizes {
   /// r, where W is not a product.
   Index operator()(const LinearScaling&, WeightsForm form) const { return form == WeightsForm::full ? d : 0; }
   Index operator()(const LinearDense&, WeightsForm form) const { return weights(form); }
-  /// W and what makes the W in front of it: A^T u; diag(p) A; A.
+  /// W and what makes the W before it: A^T u; diag(p) A; A.
   Index operator()(const LinearSandwich&, WeightsForm form) const {
     return weights(form) + (form == WeightsForm::outer ? d : d * d);
   }
@@ -39,7 +39,7 @@ struct OwnKernels {
   const Scalar* ntk;
 };
 
-/// V and T_V + 2 V in front of attention's weights (linear_stages.hpp).
+/// V and T_V + 2 V before attention's weights (linear_stages.hpp).
 template <typename Scalar>
 class OwnValues {
  public:
@@ -75,7 +75,7 @@ class OwnValues {
 /// The layers run forward on one input with itself: attention weights and scales of every node.
 template <typename Scalar>
 struct Forward {
-  Matrix<Scalar> covariance;    ///< Behind the node; empty where nobody needs it, and for the input.
+  Matrix<Scalar> covariance;    ///< After the node; empty where nobody needs it, and for the input.
   Vector<Scalar> variances;     ///< Its diagonal; empty where nobody needs it.
   std::vector<Scalar> numbers;  ///< A or r.
   bool searched = false;        ///< For leading outputs, for the variances' sake.
@@ -88,7 +88,7 @@ enum class Needed { nothing, diagonal, all };
 template <typename Scalar>
 class ForwardPass {
  public:
-  /// With `own`, the variances behind attention in front of flatten are those of its leading outputs, where few
+  /// With `own`, the variances after attention before flatten are those of its leading outputs, where few
   /// suffice.
   explicit ForwardPass(const SelfView<Scalar>& input, const OwnKernels<Scalar>* own = nullptr)
       : input_{input}, own_{own} {}
@@ -147,7 +147,7 @@ class ForwardPass {
     result.numbers.resize(layer.stage->state_size(input_.shape));
     layer.stage->prepare(SelfView<Scalar>{before, input_.shape, input_.stop}, result.numbers.data());
     if (needed == Needed::diagonal) {
-      // No other attention is behind this one: it would have needed all.
+      // No other attention is after this one: it would have needed all.
       if (std::holds_alternative<LinearInput>(inputs[0].operation)) search(layer, result);
       if (!result.leading) result.variances = variances_behind(layer, before, result.numbers.data());
     }
@@ -314,7 +314,7 @@ class StateWriter {
     return weights;
   }
 
-  /// Behind the attention's matrix.
+  /// After the attention's matrix.
   void write_leading(const LinearSandwich& layer, const Forward<Scalar>& forward, const Vec& weights) {
     const Index d = weights.size();
     if (leading_size(d) == 0) return;

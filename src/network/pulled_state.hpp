@@ -11,13 +11,13 @@ namespace widelimit {
 /// p_a p'_a, or all entries.
 enum class WeightsForm { outer, diagonal, full };
 
-/// In front of a 1/width attention with W' = A^T W A'.
+/// Before a 1/width attention with W' = A^T W A'.
 WeightsForm in_front_of_sandwich(WeightsForm form);
 
-/// In front of any layer.
+/// Before any layer.
 WeightsForm form_in_front(const LinearTree& tree, WeightsForm form);
 
-/// True for attention that makes W a matrix, of the covariance in front of the tree: its leading outputs may stand for
+/// True for attention that makes W a matrix, of the covariance before the tree: its leading outputs may stand for
 /// it (leading_outputs.hpp).
 bool has_leading_outputs(const LinearTree& tree, WeightsForm form);
 
@@ -27,7 +27,7 @@ bool keeps_leading_outputs(const LinearTree& tree, WeightsForm form, Index d);
 /// Numbers of state for an input of d positions. They lie in the order of a walk down the tree:
 ///     inputs, dense layers   u or p, unless W has all entries
 ///     scalings               r, if W has all entries
-///     1/width attention      u or p, unless W has all entries; then what makes W in front of it: A^T u,
+///     1/width attention      u or p, unless W has all entries; then what makes W before it: A^T u,
 ///                            diag(p) A, or A; where has_leading_outputs(), these
 Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d);
 

@@ -12,10 +12,10 @@ namespace widelimit {
 /// sizes 4x5", "no positions".
 std::string axes_text(const Shape& shape);
 
-/// Zeros in front of an axis of `size` positions under the window's padding.
+/// Zeros before an axis of `size` positions under the window's padding.
 Index padding_front(Index size, Index window, Index stride, Padding padding);
 
-/// Positions behind a window along an axis; 0 or less if the window does not fit.
+/// Positions after a window along an axis; 0 or less if the window does not fit.
 Index window_output_size(Index size, Index window, Index stride, Padding padding);
 
 /// Where the part of an axis that a window sees begins, and its size; less than 1 if there is none.
@@ -25,7 +25,7 @@ struct SeenPart {
 };
 SeenPart seen_part(const Window& window, std::size_t axis, Index size);
 
-/// Shape behind a window. Throws ArgumentError if the axes do not match, nothing is left, or the window is
+/// Shape after a window. Throws ArgumentError if the axes do not match, nothing is left, or the window is
 /// far larger than the input.
 Shape window_output_shape(const Shape& input, const Window& window);
 

@@ -10,7 +10,7 @@
 
 namespace widelimit::numerics {
 
-/// Writes the adjoints of entry i in front of an activation whose dual has these slopes there.
+/// Writes the adjoints of entry i before an activation whose dual has these slopes there.
 ///
 /// Always inlined, so that nobody computes the dual's value, which it does not read.
 template <typename Scalar>

@@ -22,7 +22,7 @@ Layer norm_into_tangent(double bias) {
 }
 
 /// The block with one layer's own part of the tangent kernel made so large that all else vanishes beside it: what came
-/// before is taken away in front of the layer, and `enlarged` stands behind it.
+/// before is taken away before the layer, and `enlarged` stands after it.
 Layers with_marked(const BlockLayer& layer, const Layer& enlarged) {
   return layer.replaced({tangent_factor(0), layer.layer, enlarged});
 }
@@ -75,10 +75,10 @@ struct UsedLayer {
   const BlockLayer& used;
 };
 
-/// The layer, and behind it its matrices if it is attention; nothing if it has no parameters.
+/// The layer, and after it its matrices if it is attention; nothing if it has no parameters.
 std::vector<LayerGradients> gradients_of(const UsedLayer& of, const Network& block,
                                          const std::vector<PropagatedTokens>& tokens, const RunControl& run) {
-  // Layers without parameters leave nothing but what the others add behind them, 1e-60 of it.
+  // Layers without parameters leave nothing but what the others add after them, 1e-60 of it.
   constexpr double nothing = 1e-30;
   const Index depth = static_cast<Index>(tokens.size()) - 1;
   LayerGradients whole{of.layer.path, of.layer.layer.kind(),

@@ -5,7 +5,7 @@
 
 namespace widelimit::propagation {
 
-/// A nonlinearity and the gain of the matrix behind it.
+/// A nonlinearity and the gain of the matrix after it.
 struct MlpMap::Layer {
   std::unique_ptr<const PairMap> map;
   double squared_gain;

@@ -102,11 +102,11 @@ void require_same_channels(const Design& design) {
   const Finite once = design.blocks(1, 0);
   if (once.outputs() != design.tokens * design.options.width)
     throw NetworkError(
-        fmt::format("a block must leave as many channels as came: expected {} behind it, got {}",
+        fmt::format("a block must leave as many channels as came: expected {} after it, got {}",
                     design.options.width, once.outputs() / design.tokens));
 }
 
-/// Layer by layer, and behind attention its matrices.
+/// Layer by layer, and after attention its matrices.
 Portions portions_of(const Design& design) {
   Portions portions;
   for (const BlockLayer& layer : layers_of_block(design.block)) {

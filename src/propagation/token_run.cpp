@@ -36,7 +36,7 @@ void require_block(const Layers& block, Index tokens) {
   for (const TraceLine& line : Lowering::trace(network, given))
     if (line.depth == 0) behind = line.shape;
   if (behind != given)
-    throw NetworkError(fmt::format("a block must leave as many tokens as came: expected {} behind it, got {}",
+    throw NetworkError(fmt::format("a block must leave as many tokens as came: expected {} after it, got {}",
                                    to_string(given), to_string(behind)));
 }
 
@@ -49,7 +49,7 @@ void require_start(const char* where, const Network& block, const Matrix<double>
 
 namespace {
 
-/// Counts what passes behind all parts, in all replicates.
+/// Counts what passes after all parts, in all replicates.
 class PassCounter {
  public:
   PassCounter(const Network& network, Index tokens, std::size_t parts, const RunControl& run)

@@ -26,7 +26,7 @@ struct ScaledNumber {
   [[nodiscard]] double value() const { return std::ldexp(mantissa, exponent); }
 };
 
-/// What passes behind each part of a network that tokens run through; [part][replicate]. Part k stands as "layers[2 k +
+/// What passes after each part of a network that tokens run through; [part][replicate]. Part k stands as "layers[2 k +
 /// 1]" in errors. Progress counts parts, times replicates.
 [[nodiscard]] std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
                                                                     const std::vector<Layers>& parts,

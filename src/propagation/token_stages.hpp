@@ -10,7 +10,7 @@
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
 
-/// Stages that put tokens of known covariance in front of a network's layers, and that look at them on their way.
+/// Stages that put tokens of known covariance before a network's layers, and that look at them on their way.
 namespace widelimit::propagation {
 
 /// A start T of the tangent recursion is multiplied by it, and results are divided by it: T' is linear in T but for
@@ -80,7 +80,7 @@ class TangentFactor final : public TangentStageOf<TangentFactor> {
   double factor_;
 };
 
-/// T' = factor (K - bias): the part of a layer's own tangent kernel that weights behind K's last product have.
+/// T' = factor (K - bias): the part of a layer's own tangent kernel that weights after K's last product have.
 class NormIntoTangent final : public TangentStageOf<NormIntoTangent> {
  public:
   NormIntoTangent(double factor, double bias) : factor_{factor}, bias_{bias} {}

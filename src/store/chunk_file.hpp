@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-/// One chunk of a Zarr array as it lies on the disk: its numbers, little endian, and their CRC-32C behind them.
+/// One chunk of a Zarr array as it lies on the disk: its numbers, little endian, and their CRC-32C after them.
 namespace widelimit::store {
 
 /// What a chunk's file is. Existence proves nothing: a power failure leaves torn files, and disks rot.

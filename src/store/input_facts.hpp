@@ -9,7 +9,7 @@ namespace widelimit::store {
 
 /// What a store says of the inputs [begin, end) of a batch, as they are computed with:
 ///   count           how many
-///   values_sha256   of their numbers, little endian, one input behind the other: the bytes of an array without padding
+///   values_sha256   of their numbers, little endian, one input after the other: the bytes of an array without padding
 ///   shapes_sha256   of their spatial sizes, 64-bit integers, if they differ
 ///   mask_sha256     of one byte a position, 1 where it counts, if there is a mask
 ///   graphs_sha256   of source, target and weight of every edge, doubles, by their targets, if there are graphs

@@ -22,7 +22,7 @@ std::vector<StoreMismatch> PairRecomputation<Scalar>::run(PairSample& sample) {
     if (!stored.damaged.empty())
       throw DataError(
           fmt::format("{}: damaged: {}", stored.damaged.front().file, stored.damaged.front().what));
-    // Those of one product of vectors one behind the other.
+    // Those of one product of vectors one after the other.
     source_.sort_by_block(pairs);
     for (const auto& [i, j] : pairs)
       compare(stored.kernels, i, j, i - grid.rows_of(tile).begin, j - grid.columns_of(tile).begin);

@@ -48,7 +48,7 @@ class SharedProgress {
   void begin(Index tile) { set(tile, Stage::in_work); }
   void end(Index tile) { set(tile, Stage::written); }
 
-  /// What others have written down is looked at again after some seconds, as it may lie behind a network.
+  /// What others have written down is looked at again after some seconds, as it may lie after a network.
   [[nodiscard]] StoreProgress state(const Own& own) {
     constexpr double interval = 2;
     if (seconds_since(looked_at_) > interval) refresh();

@@ -8,7 +8,7 @@
 namespace widelimit::testing {
 namespace {
 
-/// The error of `widelimit check` behind the file's name; a crash or a hang has another form.
+/// The error of `widelimit check` after the file's name; a crash or a hang has another form.
 std::string check_error(const std::string& text) {
   const TemporaryFolder folder;
   const auto file = folder / "reference.json";

@@ -43,7 +43,7 @@ Words split(const std::string& text, char separator) {
 struct Help {
   std::string text;
   Words subcommands;
-  /// Options and what stands behind them: nothing for a flag, else TYPE or the choices "a|b".
+  /// Options and what stands after them: nothing for a flag, else TYPE or the choices "a|b".
   std::map<std::string, std::string> options;
 };
 
@@ -113,7 +113,7 @@ std::optional<std::string> command_in(const std::string& text) {
   return text.substr(0, text.find('`'));
 }
 
-/// The command lines of a text: lines of their own, continued behind a backslash, and spans in backquotes.
+/// The command lines of a text: lines of their own, continued after a backslash, and spans in backquotes.
 std::vector<CommandLine> commands_in(const std::string& name, const std::string& text) {
   std::vector<CommandLine> found;
   const std::vector<std::string> lines = lines_of(text);

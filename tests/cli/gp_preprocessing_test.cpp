@@ -96,7 +96,7 @@ TEST_CASE("gp: with --flip mirror images are predicted alike; the first line say
   }
 }
 
-TEST_CASE("gp and fit: with --flip mirrored test images are predicted alike behind every preprocessing") {
+TEST_CASE("gp and fit: with --flip mirrored test images are predicted alike after every preprocessing") {
   const TemporaryFolder folder;
   write_image_arrays(folder);
   const auto test = data::read_npy<double>(folder / "x_test.npy");

@@ -156,7 +156,7 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   check_gram_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
   check_gram_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
   check_gram_fails(file("open.json") + " --x " + file("x.npy") + end,
-                   "expected no positions behind the last layer");
+                   "expected no positions after the last layer");
   check_gram_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
   check_gram_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
   check_gram_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");

@@ -32,7 +32,7 @@ std::string trimmed_end(std::string text) {
   return text;
 }
 
-/// Indented lines that begin with the program's name are commands; an indented block behind a line that begins
+/// Indented lines that begin with the program's name are commands; an indented block after a line that begins
 /// with "prints" is what the last one prints, up to the next line that is not indented or the next command.
 std::vector<TypedCommand> commands_of(const std::string& page) {
   std::vector<TypedCommand> commands;

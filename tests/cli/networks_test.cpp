@@ -20,7 +20,7 @@ TEST_CASE("networks: lists every name with its description and options") {
   }
 }
 
-TEST_CASE("networks: prints a network with the shapes behind its layers") {
+TEST_CASE("networks: prints a network with the shapes after its layers") {
   const auto result = run_program("networks myrtle5 --size 8,12");
   CHECK(result.code == 0);
   CHECK(result.output == models::named_network("myrtle5").describe({8, 12}));

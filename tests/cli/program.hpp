@@ -16,7 +16,7 @@ struct ProgramResult {
 /// `arguments` as for a shell.
 ProgramResult run_program(const std::string& arguments);
 
-/// The same behind another command, e.g. `timeout 1`.
+/// The same after another command, e.g. `timeout 1`.
 ProgramResult run_program_under(const std::string& command, const std::string& arguments);
 
 /// A shell script in which "$WIDELIMIT" is the program. Its standard output and errors are caught; it may

@@ -75,7 +75,7 @@ TEST_CASE("propagation network: the exponents of the closed forms, gradients and
   CHECK(grams.shape(0) == 7);
   CHECK(grams(6, 2, 2) == doctest::Approx(found.at("rows")[6][1].get<double>()).epsilon(1e-14).scale(0));
   CHECK(file_text(folder / "p.png").substr(1, 3) == "PNG");
-  // From a Gram matrix behind three blocks the last three follow.
+  // From a Gram matrix after three blocks the last three follow.
   xt::xarray<double> middle = xt::xarray<double>::from_shape({8, 8});
   for (std::size_t i = 0; i < 8; ++i)
     for (std::size_t j = 0; j < 8; ++j) middle(i, j) = grams(3, i, j);
@@ -106,7 +106,7 @@ TEST_CASE("propagation network: networks beside the theory") {
 
 TEST_CASE(
     "propagation network: a critical line that no step of the last number crosses is found all the same") {
-  // The last number is that of a layer behind the one that makes the block critical: it scales both inputs alike.
+  // The last number is that of a layer after the one that makes the block critical: it scales both inputs alike.
   const TemporaryFolder folder;
   std::ofstream(folder / "mlp.json") << R"({"widelimit": 1, "layers": [
       {"layer": "dense", "weight_variance": 1}, {"layer": "tanh"}, {"layer": "dense", "weight_variance": 1}]})";

@@ -310,7 +310,7 @@ TEST_CASE("propagation: tables say what they come from, and are read again") {
 }
 
 TEST_CASE("propagation: a warning where annealed attention is not what networks do") {
-  // sigma_A^2 (1 - cosine) <= ln(16) / 2: q = .809, .702 behind two blocks, where wide networks have .731,
+  // sigma_A^2 (1 - cosine) <= ln(16) / 2: q = .809, .702 after two blocks, where wide networks have .731,
   // .581.
   const std::string off = " --tokens 16 --sigma-A 4 --depth 2", size = " --width 16 --networks 4";
   const std::string warning =

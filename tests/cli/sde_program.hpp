@@ -55,7 +55,7 @@ inline std::vector<double> column(const std::string& text, const std::string& na
   return values;
 }
 
-/// Exit code 1, nothing on standard output, one line of error with the message behind the configuration's
+/// Exit code 1, nothing on standard output, one line of error with the message after the configuration's
 /// path, and behind "config" if it begins with a dot.
 inline void check_sde_fails(const std::string& command, const nlohmann::json& config,
                             const std::string& message) {

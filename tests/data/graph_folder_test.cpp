@@ -110,7 +110,7 @@ TEST_CASE("graph folders: bad files are errors that name them") {
         }) == "graph_offsets.npy: graph 1: expected at least one node, got none");
   CHECK(error_after([](GraphArrays& a) {
           a.offsets = {0, 3, 2, 5};
-        }) == "graph_offsets.npy: row 2: expected ascending offsets, got 2 behind 3");
+        }) == "graph_offsets.npy: row 2: expected ascending offsets, got 2 after 3");
   CHECK(error_after([](GraphArrays& a) {
           a.offsets = {1, 5};
         }) == "graph_offsets.npy: expected 0 as the first offset, got 1");

@@ -19,7 +19,7 @@ const std::set<std::string> blame{"bad",  "awful",   "dull", "boring", "clumsy",
                                   "weak", "tedious", "flat", "stale",  "poor",   "hollow"};
 const std::set<std::string> negations{"not", "never", "hardly"};
 
-/// Kind words less unkind ones; `order` turns round those behind a negation (a word between or not).
+/// Kind words less unkind ones; `order` turns round those after a negation (a word between or not).
 int verdict(const std::string& text, bool order) {
   const auto words = tokenize(text);
   int sum = 0;

@@ -38,7 +38,7 @@ void check_methods(const ZooLayer& subject) {
   const auto network = network_of<double>(subject);
   const auto first = inputs_of(subject.shape, 3), second = inputs_of(subject.shape, 2, 4);
   const Inputs<double> x1 = zoo_inputs(subject, first), x2 = zoo_inputs(subject, second, 3);
-  // The definition: Jacobians, output by output. Dropout numbers the inputs of x2 behind those of x1, so that
+  // The definition: Jacobians, output by output. Dropout numbers the inputs of x2 after those of x1, so that
   // they are put into one batch.
   const xt::xarray<double> numbers = xt::concatenate(xt::xtuple(first, second), 0);
   const Inputs<double> both = zoo_inputs(subject, numbers);

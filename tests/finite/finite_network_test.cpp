@@ -127,7 +127,7 @@ TEST_CASE("networks that do not fit are errors with a path") {
       "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer out", NetworkError);
   CHECK_THROWS_WITH_AS(
       made({dense()}, {{4}, 2}),
-      "network '': expected no positions behind the last layer, got one axis of size 4; add flatten, "
+      "network '': expected no positions after the last layer, got one axis of size 4; add flatten, "
       "global_average_pool or global_sum_pool",
       NetworkError);
   CHECK_THROWS_WITH_AS(made({dense()}, {{}, 2}, {.hidden = 0, .outputs = 1, .layers = {}}),

@@ -34,7 +34,7 @@ Inputs<Scalar> zoo_inputs(const ZooLayer& subject, const xt::xarray<Scalar>& x, 
   return {inputs, zoo_graphs(subject, first, inputs.size())};
 }
 
-/// dense, the layer, a readout if there are positions behind it, dense.
+/// dense, the layer, a readout if there are positions after it, dense.
 Network zoo_network(const ZooLayer& subject);
 
 /// |value - expected| / |expected|, Frobenius norms.

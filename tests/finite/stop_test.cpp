@@ -89,7 +89,7 @@ TEST_CASE("what a finite network computes ends where a stop was asked for") {
   CHECK_THROWS_AS(check_limit(relu(), {.draws = 8, .stop = stop}), Cancelled);
 }
 
-TEST_CASE("layers behind the one at which a stop was asked for are not computed") {
+TEST_CASE("layers after the one at which a stop was asked for are not computed") {
   Stopper now;
   stopper = &now;
   const FiniteNetwork<double> network(Network({stopping(), stopping(), dense()}), {{}, 2}, {}, {}, 1, 1);

@@ -92,7 +92,7 @@ TEST_CASE("model with flips: trained networks, validation, kept Gram matrices, f
   CHECK((plain - prediction.mean).cwiseAbs().maxCoeff() > 1e-3);
 }
 
-TEST_CASE("model with flips: mirror images are predicted alike behind every preprocessing") {
+TEST_CASE("model with flips: mirror images are predicted alike after every preprocessing") {
   using gp::PreprocessingKind;
   const auto x = random_inputs(1, {14, 3, 4, 2}), test = random_inputs(2, {5, 3, 4, 2});
   const Matrix<double> y = random_matrix(14, 1, 3);

@@ -300,7 +300,7 @@ Json CaseComposer::slice() {
   return {{"layer", "slice"}, {"begin", begin}, {"end", end}, {"step", step}};
 }
 
-/// Seldom of a sequence, which has no positions behind it.
+/// Seldom of a sequence, which has no positions after it.
 Json CaseComposer::index() {
   if (axes() == 1 && draws_.below(4) != 0) return activation_or_weights();
   const auto axis = static_cast<std::size_t>(draws_.below(static_cast<int>(axes())));

@@ -39,7 +39,7 @@ struct CaseSetting {
 };
 
 /// Composes the layers of a network file that is valid for inputs of these shapes: whatever docs/layers.md lets stand
-/// behind each other.
+/// after each other.
 class CaseComposer {
  public:
   CaseComposer(Draws& draws, CaseSetting setting);
@@ -93,7 +93,7 @@ class CaseComposer {
 
   Draws& draws_;
   CaseSetting setting_;
-  std::vector<Shape> shapes_;  ///< Behind the layers so far.
+  std::vector<Shape> shapes_;  ///< After the layers so far.
   Channels channels_ = Channels::raw;
   Index width_;          ///< Channels where they are known, of inputs; else 0.
   bool on_nodes_;        ///< Whether positions are still the nodes of graphs.

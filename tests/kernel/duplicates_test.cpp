@@ -139,8 +139,8 @@ TEST_CASE_TEMPLATE("multiples of a vector have a multiple of its kernels", Scala
       }
 }
 
-/// Behind what equalises them, biases and other nonlinearities part multiples no more.
-TEST_CASE_TEMPLATE("multiples of a vector are duplicates behind a norm", Scalar, float, double) {
+/// After what equalises them, biases and other nonlinearities part multiples no more.
+TEST_CASE_TEMPLATE("multiples of a vector are duplicates after a norm", Scalar, float, double) {
   const Index n = 8;
   const Layer dense = layers::dense({.weight_variance = 1.6, .bias_variance = 0.3});
   const Layer skip = layers::sum({{1, {}}, {0.7, {layers::relu(), dense}}});
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("numbers as inputs, with and without biases", Scalar, float, 
   const auto x = random_inputs<Scalar>(6, {30, 1});
   const auto of_pair = [](long double p, long double q, long double c) {
     const long double rest = p * q - c * c;
-    // Without biases the correlation is 1 or -1, and 0 behind the first layer.
+    // Without biases the correlation is 1 or -1, and 0 after the first layer.
     const long double root = rest > 1e-15L * p * q ? std::sqrt(rest) : 0, angle = std::atan2(root, c);
     const long double slope = 0.5L - angle / (2 * std::numbers::pi_v<long double>);
     return KernelPair{root / (2 * std::numbers::pi_v<long double>)+slope * c, slope};
@@ -217,7 +217,7 @@ void check_jumps_of_positions(const Layer& jump, double of_parallel, double of_o
         for (Index a = 0; a < 20; ++a)
           for (Index b = 0; b < 20; ++b) {
             const bool opposed = is_negative(i, a) != is_negative(j, b);
-            // What a step makes of opposed positions is uncorrelated, and not perfectly correlated behind the next one.
+            // What a step makes of opposed positions is uncorrelated, and not perfectly correlated after the next one.
             if (opposed && depth > 1 && of_opposed == 0) continue;
             right = right && static_cast<double>(nngp(a, b)) == (opposed ? of_opposed : of_parallel);
           }

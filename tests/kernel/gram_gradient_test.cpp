@@ -69,7 +69,7 @@ TEST_CASE("gram_gradient: slopes of activations, factors of branches and epsilon
   const Network scaled({dense({.weight_variance = 1.4}), erf(1, 0.8), dense()});
   const auto gradient = gram_gradient(scaled, x, {"layers[1].b", "layers[0].weight_variance"});
   CHECK(worst(0.8 * gradient[0].nngp, 2 * 1.4 * gradient[1].nngp) < 1e-10);
-  // A norm over channels behind a dense layer: K / sqrt((p + e) (q + e)).
+  // A norm over channels after a dense layer: K / sqrt((p + e) (q + e)).
   const double epsilon = 0.125;
   const Network normed({dense({.weight_variance = 1.5}), layer_norm({.epsilon = epsilon})});
   const auto inner = gram<double>(Network({dense({.weight_variance = 1.5})}), x).nngp;

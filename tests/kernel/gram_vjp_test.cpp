@@ -154,7 +154,7 @@ TEST_CASE("gram_vjp: random networks") {
     try {
       gradient = gram_vjp<double>(network, x1, x2, weights);
     } catch (const ArgumentError& error) {
-      // Layers that are sampled have no way back.
+      // Layers that are sampled have no backward pass.
       REQUIRE(std::string(error.what()).find("no adjoint") != std::string::npos);
       continue;
     }

@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("results do not depend on the tile size, bit for bit", Scalar
   }
 }
 
-// The variances behind the pooling need two offsets along the second axis, the result needs all: both must
+// The variances after the pooling need two offsets along the second axis, the result needs all: both must
 // add them up in one order, or ReLU's NTK loses half of its digits on the diagonal.
 TEST_CASE_TEMPLATE("a pooled image of one row has its recorded variances, bit for bit", Scalar, float,
                    double) {

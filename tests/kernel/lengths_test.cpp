@@ -70,7 +70,7 @@ std::vector<xt::xarray<Scalar>> cut(const xt::xarray<Scalar>& padded) {
   return sequences;
 }
 
-/// The same sequences behind one another with other rubbish behind them.
+/// The same sequences after one another with other rubbish after them.
 template <typename Scalar>
 xt::xarray<Scalar> padded_to(const xt::xarray<Scalar>& padded, std::size_t length) {
   auto result = xt::xarray<Scalar>::from_shape({lengths.size(), length, channels});

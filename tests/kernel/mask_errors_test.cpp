@@ -52,7 +52,7 @@ TEST_CASE("masks that do not fit") {
   CHECK(error_message<Error>([&] {
           return Inputs<double>(ragged, xt::xarray<bool>(xt::ones<bool>({2, 2})));
         }) == "inputs: expected a mask [2, 3] or a larger one, one value a position, got [2, 2]");
-  // Behind the two positions of input 1 nothing counts.
+  // After the two positions of input 1 nothing counts.
   xt::xarray<bool> behind = good;
   behind(1, 0) = behind(1, 1) = false;
   CHECK(error_message<Error>([&] { return Inputs<double>(ragged, behind); }) ==
@@ -71,7 +71,7 @@ TEST_CASE("masks that do not fit") {
   xt::xarray<bool> middle = good;
   middle(1, 1) = false;
   CHECK(gram_error({conv_transpose({{3}}), flatten()}, middle) ==
-        "layers[0] (conv_transpose): expected a mask that leaves a position behind this layer, got none of 3 "
+        "layers[0] (conv_transpose): expected a mask that leaves a position after this layer, got none of 3 "
         "(input 1 of x)");
   AttentionOptions encoded;
   encoded.scaling = AttentionScaling::inverse_sqrt_width;
@@ -97,7 +97,7 @@ struct AlmostNothing {
   [[nodiscard]] Inputs<double> inputs() const { return {Inputs<double>(x), mask}; }
 };
 
-TEST_CASE("a layer that leaves no position of an input is an error, whatever stands behind it") {
+TEST_CASE("a layer that leaves no position of an input is an error, whatever stands after it") {
   const Inputs<double> x = AlmostNothing().inputs();
   const Layer rest_of_it = slice({{2, std::nullopt, 1}});
   // Each leaves five positions or fewer, of which the first is not one.
@@ -127,14 +127,14 @@ TEST_CASE("a layer that leaves no position of an input is an error, whatever sta
       const std::string error = error_message<NetworkError>([&] { return gram(Network(layers), x); });
       CAPTURE(error);
       CHECK(error.find("layers[0] (" + layer.kind() +
-                       "): expected a mask that leaves a position behind this layer, got none of ") == 0);
+                       "): expected a mask that leaves a position after this layer, got none of ") == 0);
       CHECK(error.find("(input 2 of x)") != std::string::npos);
     }
   // Its norm would make a 0 of the covariance, and the cosine a 1.
   CHECK(error_message<NetworkError>([&] {
           return gram(Network({index_position(0, 3), dense(), layer_norm(), layers::cos(), dense()}), x);
         }) ==
-        "layers[0] (index): expected a mask that leaves a position behind this layer, got none of 1 (input 2 "
+        "layers[0] (index): expected a mask that leaves a position after this layer, got none of 1 (input 2 "
         "of x)");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("inputs without a position are found by everything that computes kerne
   const Network network({dense(), repeat(1, {sum({{1, {}}, {1, {relu(), conv({{1}})}}})}),
                          repeat(1, {relu(), slice({{2, std::nullopt, 1}})}), global_sum_pool()});
   const std::string start =
-      "layers[2].layers[1] (slice): expected a mask that leaves a position behind this layer, got none of 4 ";
+      "layers[2].layers[1] (slice): expected a mask that leaves a position after this layer, got none of 4 ";
   const auto error = [](const auto& body) { return error_message<NetworkError>(body); };
   CHECK(error([&] { return gram(network, x); }) == start + "(input 2 of x)");
   CHECK(error([&] { return gram(network, whole, x); }) == start + "(input 2 of x2)");
@@ -164,7 +164,7 @@ TEST_CASE("a branch that leaves nothing is named") {
   CHECK(error_message<NetworkError>([&] {
           return gram(Network({concat_positions(0, {part(0, 3), part(3, 6)}), flatten()}), x);
         }) ==
-        "layers[0].branches[1].layers[0] (slice): expected a mask that leaves a position behind this layer, "
+        "layers[0].branches[1].layers[0] (slice): expected a mask that leaves a position after this layer, "
         "got "
         "none of 3 (input 2 of x)");
 }

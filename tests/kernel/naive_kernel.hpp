@@ -33,7 +33,7 @@ struct NaiveGroup {
 
 struct NaiveState {
   std::array<Shape, 2> shapes;     ///< Of x and x'.
-  std::vector<NaiveGroup> groups;  ///< One, except behind a concatenation.
+  std::vector<NaiveGroup> groups;  ///< One, except after a concatenation.
   std::array<RealMatrix, 2> adjacency = {};
   std::array<NaiveMask, 2> masks = {};  ///< Of x and x'; all positions count of inputs without masks.
 };
@@ -46,7 +46,7 @@ struct NaiveInput {
   NaiveMask mask = {};        ///< Empty: all positions count.
 };
 
-/// Behind this layer no position of one input, x (0) or x' (1), is left.
+/// After this layer no position of one input, x (0) or x' (1), is left.
 struct NoPositionLeft {
   std::string path;
   std::size_t side;
@@ -55,7 +55,7 @@ struct NoPositionLeft {
 struct NaiveValues {
   Real nngp;
   Real ntk;
-  Real largest_variance;   ///< Of the two inputs behind any layer.
+  Real largest_variance;   ///< Of the two inputs after any layer.
   Real smallest_variance;  ///< The same, of those above 0.
   /// How many nonlinearities with a kink or a jump met different positions that are perfectly correlated.
   int perfectly_correlated = 0;
@@ -64,7 +64,7 @@ struct NaiveValues {
 };
 
 /// Errors of about `size` standard deviations of what stands at two positions, added to their covariances and tangents
-/// behind every layer: what an engine of this precision makes of a network. Equal seeds give equal errors.
+/// after every layer: what an engine of this precision makes of a network. Equal seeds give equal errors.
 struct NaiveRoundings {
   Real size = 0;
   unsigned seed = 0;

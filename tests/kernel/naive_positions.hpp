@@ -11,7 +11,7 @@ namespace widelimit::testing {
 
 /// Of one input: y = M x over its positions, [out, in].
 struct PositionMap {
-  Shape shape;  ///< Behind the layer.
+  Shape shape;  ///< After the layer.
   RealMatrix matrix;
 };
 
@@ -23,7 +23,7 @@ NaiveState map_positions(const NaiveState& state, const nlohmann::json& layer);
 /// For every output position of a transposed convolution, the input position that each of its taps reads, -1: none.
 Cover transposed_cover(const Shape& shape, const nlohmann::json& layer);
 
-/// The ends of branches, one behind the other along an axis.
+/// The ends of branches, one after the other along an axis.
 NaiveState concatenated(const std::vector<NaiveState>& ends, std::size_t axis);
 
 }  // namespace widelimit::testing

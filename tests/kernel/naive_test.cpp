@@ -302,7 +302,7 @@ Layers two_convolutions() {
   return {conv, layers::relu(), strided, layers::relu()};
 }
 
-// Planes of complementary offsets share one, in front of strides too; the gaps between them grow with these.
+// Planes of complementary offsets share one, before strides too; the gaps between them grow with these.
 TEST_CASE("strided branches of an image agree with the naive kernel") {
   const auto conv = [](Index size, Index stride) {
     return layers::conv(

@@ -28,7 +28,7 @@ struct Cover {
 Cover cover(const Shape& shape, const nlohmann::json& sizes, const nlohmann::json& strides,
             const std::string& padding);
 
-/// Behind a window a position counts if the one in the window's middle does.
+/// After a window a position counts if the one in the window's middle does.
 NaiveMask mask_behind(const Cover& windows, const NaiveMask& before);
 
 /// Positions that agree in all but the given axes, position by position.

@@ -162,7 +162,7 @@ Inputs<double> with_mask(Draws& draws, const Inputs<double>& inputs, const Shape
   return {inputs, mask};
 }
 
-/// What stands behind the ends of sequences is never read.
+/// What stands after the ends of sequences is never read.
 Inputs<double> padded(const std::vector<Matrix<double>>& features) {
   std::vector<Index> lengths;
   for (const auto& input : features) lengths.push_back(input.rows());

@@ -55,7 +55,7 @@ class Composer {
   int below(int bound) { return static_cast<int>(generator_() % static_cast<unsigned>(bound)); }
   double number(double from, double to) { return from + (to - from) * below(1000) / 1000.0; }
 
-  /// Now and then, where the positions are still the nodes. Raw inputs are a covariance behind it.
+  /// Now and then, where the positions are still the nodes. Raw inputs are a covariance after it.
   void add_aggregation(Layers& layers) {
     if (graphs_ == Graphs::none || shapes_ != inputs_ || below(2) == 0) return;
     if (channels_ == Channels::raw) channels_ = Channels::other;
@@ -334,7 +334,7 @@ class Composer {
   }
 
   std::mt19937 generator_;
-  std::vector<Shape> shapes_;  ///< Those of all inputs, behind the layers so far.
+  std::vector<Shape> shapes_;  ///< Those of all inputs, after the layers so far.
   std::vector<Shape> inputs_;  ///< Those of the inputs themselves.
   Graphs graphs_;
   Windows windows_;

@@ -9,7 +9,7 @@ namespace widelimit::testing {
 
 /// A random network that is valid for inputs of all these shapes: convolutions of any filter, stride and
 /// padding, circular ones wider than the input, pools, norms, activations, sums, products and concatenations
-/// of branches with windows of their own, attention, dropout, a readout and layers behind it. Equal seeds
+/// of branches with windows of their own, attention, dropout, a readout and layers after it. Equal seeds
 /// give equal networks.
 Network random_network(unsigned seed, const std::vector<Shape>& shapes);
 

@@ -155,7 +155,7 @@ TEST_CASE("networks with positions name the layer and the input too") {
             .find("gram: input 2 of x: layers[1] (relu): a variance before a ReLU-like activation") == 0);
 }
 
-/// Behind them, layers that know no scale would make zeros of ones.
+/// After them, layers that know no scale would make zeros of ones.
 TEST_CASE_TEMPLATE("variances that rounding makes 0, or nearly, are errors", Scalar, float, double) {
   const double tiny = sizeof(Scalar) == 4 ? 1e-30 : 1e-200;
   const double subnormal = sizeof(Scalar) == 4 ? 1e-42 : 1e-315;
@@ -249,7 +249,7 @@ TEST_CASE("an ntk out of range names the layer and the input") {
   }
 }
 
-TEST_CASE("kernels that leave the range in front of a readout name their layer") {
+TEST_CASE("kernels that leave the range before a readout name their layer") {
   const auto x = random_inputs(2, {2, 4, 3});
   Matrix<double> huge = Matrix<double>::Zero(2, 4);
   huge(0, 0) = huge(0, 1) = 1e308;

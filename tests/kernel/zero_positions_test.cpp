@@ -1,4 +1,4 @@
-// Positions without variance behind layers without biases: kernels with NTKs there, and one-sided slopes.
+// Positions without variance after layers without biases: kernels with NTKs there, and one-sided slopes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -182,8 +182,7 @@ TEST_CASE("zero positions: derivatives by black borders are the mean of the slop
   }
 }
 
-TEST_CASE(
-    "zero positions: derivatives by zeros in front of attention are the mean of the slopes to both sides") {
+TEST_CASE("zero positions: derivatives by zeros before attention are the mean of the slopes to both sides") {
   xt::xarray<double> x = random_inputs(6, {1, 4, 3});
   for (std::size_t c = 0; c < 3; ++c) x(0, 1, c) = 0;
   const auto y = random_inputs(7, {1, 4, 3});
@@ -209,7 +208,7 @@ TEST_CASE(
     CHECK(std::abs(gradient(0, c) - 1.96 * 0.25 * 1.3 * 0.5625 * y(0, c) / 3) <= 1e-14);
 }
 
-TEST_CASE("zero positions: derivatives by numbers of the network, on the way back and by differences") {
+TEST_CASE("zero positions: derivatives by numbers of the network, in the backward pass and by differences") {
   xt::xarray<double> x = random_inputs(3, {3, 3});
   for (std::size_t c = 0; c < 3; ++c) x(0, c) = 0;
   const Network network({dense({1.96, 0, of_three}), relu(), dense({1.3}), leaky_relu(0.5), dense({1.1})});

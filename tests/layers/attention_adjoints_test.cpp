@@ -1,4 +1,4 @@
-// The ways back of attention of both scalings against differences of sixth order.
+// The backward passes of attention of both scalings against differences of sixth order.
 #include <cmath>
 #include <vector>
 
@@ -214,7 +214,7 @@ TEST_CASE("softmax in float: equal adjoints of large equal logits cancel exactly
 }
 
 // With a 1 in the denominator a logit 0 takes part. The others do not tell its weight where theirs are large or vanish.
-TEST_CASE("softmax1 in float: the way back beside logits of both signs") {
+TEST_CASE("softmax1 in float: the backward pass beside logits of both signs") {
   for (const float logit : {-200.0F, -30.0F, -1.0F, 0.0F, 1.0F, 30.0F, 60.0F}) {
     CAPTURE(logit);
     const double e = std::exp(static_cast<double>(logit)), sum = 1 + 2 * e;

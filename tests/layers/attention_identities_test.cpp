@@ -97,7 +97,7 @@ TEST_CASE("interpolated homogeneous attention equals the direct sum: nearly iden
   check_interpolation(x, {dense()}, global_average_pool(), ValueEncodings::absent);
 }
 
-TEST_CASE("interpolated homogeneous attention equals the direct sum: behind 16 ReLU layers") {
+TEST_CASE("interpolated homogeneous attention equals the direct sum: after 16 ReLU layers") {
   const Layers deep = {repeat(16, {dense({.weight_variance = 2, .bias_variance = 0.1}), relu()})};
   check_interpolation(sequences(3, 6, 4, 4), deep, global_average_pool(), ValueEncodings::absent);
 }

@@ -209,7 +209,7 @@ TEST_CASE("the first position of causal softmax attention sees itself only, with
       for (Index j = 0; j < 2; ++j) {
         const double k = covariance(x, i, j)(0, 0);
         CHECK(result.nngp(i, j) == doctest::Approx(0.7 * k + 0.3).epsilon(1e-13).scale(0));
-        // T = K in front of the attention, the Jacobian of a constant weight vanishes.
+        // T = K before the attention, the Jacobian of a constant weight vanishes.
         CHECK(result.ntk(i, j) == doctest::Approx(3 * 0.7 * k + 0.3).epsilon(1e-13).scale(0));
       }
   }

@@ -1,4 +1,4 @@
-// Behind aggregations of small graphs the matrix of a pair goes through a run as it lies, that of large ones plane by plane:
+// After aggregations of small graphs the matrix of a pair goes through a run as it lies, that of large ones plane by plane:
 // against the recursion of the graph neural tangent kernel, written down.
 #include <doctest/doctest.h>
 
@@ -75,7 +75,7 @@ TEST_CASE("graphs whose matrices go through a run as they are, and larger ones, 
 
 TEST_CASE("whatever stands beside a graph, and whatever the threads, its kernels have the same bits") {
   const GraphBatch batch = random_graphs(70, {30, 45, 46, 60, 30, 3}, Direction::undirected);
-  // A nonlinearity behind the readout reads the recorded variance of each graph.
+  // A nonlinearity after the readout reads the recorded variance of each graph.
   const Network network({aggregate(), dense({2, 0.1}), relu(), aggregate(), dense(), erf(), global_sum_pool(),
                          dense({1e-4, 0}), relu(), dense()});
   const Inputs<double> x = batch.inputs();

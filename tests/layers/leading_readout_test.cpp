@@ -1,4 +1,4 @@
-// Flatten behind attention by the leading outputs of each input (network/leading_outputs.hpp) against the layers
+// Flatten after attention by the leading outputs of each input (network/leading_outputs.hpp) against the layers
 // executed one by one, on inputs that have few and on inputs that have many.
 #include <doctest/doctest.h>
 
@@ -53,7 +53,7 @@ xt::xarray<Scalar> kinds_of_images() {
   return x;
 }
 
-/// Does nothing; lowering cannot know that, so that a readout behind it is not pulled back.
+/// Does nothing; lowering cannot know that, so that a readout after it is not pulled back.
 class KeepsReadout final : public RowStageOf<KeepsReadout> {
  public:
   StageRules rules() const override {
@@ -119,7 +119,7 @@ double largest_difference(const Matrix<Scalar>& one, const Matrix<double>& other
   return (one.template cast<double>() - other).cwiseAbs().maxCoeff() / other.cwiseAbs().maxCoeff();
 }
 
-TEST_CASE_TEMPLATE("leading outputs stand for attention in front of flatten", Scalar, float, double) {
+TEST_CASE_TEMPLATE("leading outputs stand for attention before flatten", Scalar, float, double) {
   const auto x = kinds_of_images<Scalar>();
   const xt::xarray<double> same = x;
   const double tolerance = sizeof(Scalar) == 4 ? 4e-7 : 1e-12;

@@ -34,7 +34,7 @@ void check_same(const Layers& left, const Layers& right, const xt::xarray<double
   CHECK((found.ntk - expected.ntk).norm() <= 1e-13 * expected.ntk.norm());
 }
 
-/// In front of `layer` and behind it.
+/// Before `layer` and after it.
 Layers around(const Layer& layer) {
   return {conv({{3, 3}, {}, Padding::same, 1.7, 0.1}), relu(), layer, relu(), global_average_pool()};
 }
@@ -60,7 +60,7 @@ TEST_CASE("an input width that is known to be another is refused") {
   };
   const StandardParametrisation four{4}, three{3}, fifteen{15};
   CHECK(refused({dense({1, 0, four})}, random_inputs(1, {2, 3})) ==
-        "layers[0] (dense): expected an input_width of 3, the channels in front of the layer, got 4");
+        "layers[0] (dense): expected an input_width of 3, the channels before the layer, got 4");
   CHECK(refused({average_pool({.window = {2}}), conv({.filter = {2}, .standard = four}), flatten()},
                 random_inputs(1, {2, 5, 3}))
             .starts_with("layers[1] (conv): expected an input_width of 3"));

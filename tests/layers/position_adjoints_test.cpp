@@ -1,4 +1,4 @@
-// The ways back of maps of positions, aggregation and norms over axes against differences of sixth order.
+// The backward passes of maps of positions, aggregation and norms over axes against differences of sixth order.
 #include "layers/stage_adjoints.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/graphs.hpp"

@@ -76,7 +76,7 @@ void check_close(const Matrix<double>& found, const Matrix<double>& expected) {
   CHECK((found - expected).norm() <= 1e-13 * expected.norm());
 }
 
-/// The layer on raw inputs and behind a dense layer, in front of `rest`, in both precisions of what `rest` demands.
+/// The layer on raw inputs and after a dense layer, before `rest`, in both precisions of what `rest` demands.
 void check_map(const Layer& layer, const MapMatrix& map, const Shape& before, const Shape& behind,
                const Layers& rest) {
   CAPTURE(layer.kind());
@@ -96,7 +96,7 @@ void check_map(const Layer& layer, const MapMatrix& map, const Shape& before, co
   }
 }
 
-/// Behind the map: one entry of a pair is read, then all of them, then those that a convolution reads.
+/// After the map: one entry of a pair is read, then all of them, then those that a convolution reads.
 void check_map(const Layer& layer, const MapMatrix& map, const Shape& before, const Shape& behind) {
   const Layers nonlinear{dense({1.3, 0.2}), relu()};
   std::vector<Layers> rests{{flatten(), dense()}, {global_average_pool()}};

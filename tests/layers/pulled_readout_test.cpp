@@ -30,7 +30,7 @@ xt::xarray<Scalar> images(Index count, Index side, Index channels) {
   return x;
 }
 
-/// Does nothing; lowering cannot know that, so that a readout behind it is not pulled back.
+/// Does nothing; lowering cannot know that, so that a readout after it is not pulled back.
 class Opaque final : public RowStageOf<Opaque> {
  public:
   StageRules rules() const override {
@@ -49,7 +49,7 @@ Network network(const Layers& linear, const Layer& readout, bool direct) {
   Layers all = {conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.1}), relu()};
   all.insert(all.end(), linear.begin(), linear.end());
   if (direct) all.push_back(row_layer("opaque", std::make_shared<Opaque>()));
-  // The nonlinearity behind the readout sees the variances that the functional leaves.
+  // The nonlinearity after the readout sees the variances that the functional leaves.
   all.insert(all.end(), {readout, dense({.weight_variance = 2, .bias_variance = 0.2}), relu(), dense()});
   return Network(all);
 }
@@ -140,8 +140,8 @@ TEST_CASE("the NNGP alone is that of both") {
   }
 }
 
-TEST_CASE("an input with itself has the variance that its state has: correlation 1 behind the readout") {
-  // Behind 20 ReLU layers a correlation that is 1 only up to rounding would have lost 8 digits of the NTK.
+TEST_CASE("an input with itself has the variance that its state has: correlation 1 after the readout") {
+  // After 20 ReLU layers a correlation that is 1 only up to rounding would have lost 8 digits of the NTK.
   const auto x = images<double>(3, 4, 3);
   for (const Layer& readout : readouts) {
     const auto at_depth = [&](Index depth) {
@@ -274,7 +274,7 @@ TEST_CASE("what is not linear in the covariance is not pulled back") {
   CHECK(!pulled({product({{1, {softmax}}, {1, {dense()}}})}));
   CHECK(!pulled({softmax, relu()}));
   CHECK(!pulled({softmax, dropout(0.5)}));
-  // A branch with a nonlinearity of its own has another input in front of its linear layers.
+  // A branch with a nonlinearity of its own has another input before its linear layers.
   CHECK(!pulled({sum({{1, {softmax}}, {1, {dense(), relu(), dense()}}})}));
 }
 

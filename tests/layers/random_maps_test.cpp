@@ -1,4 +1,4 @@
-// Maps of positions drawn at random, behind convolutions and nonlinearities: covariances of all positions against
+// Maps of positions drawn at random, after convolutions and nonlinearities: covariances of all positions against
 // M K M'^T, with matrices written down entry by entry.
 #include <doctest/doctest.h>
 
@@ -162,7 +162,7 @@ void check_equal(const Matrix<double>& found, const Matrix<double>& expected) {
   CHECK((found - expected).norm() <= 1e-13 * (expected.norm() + 1e-3));
 }
 
-/// Convolutions and nonlinearities in front of the map.
+/// Convolutions and nonlinearities before the map.
 Layers front_layers(RandomStream& random, std::size_t axes) {
   const std::vector<Index> filter(axes, drawn(random, 1, 3));
   const Layer first = conv({.filter = filter, .weight_variance = 1.7, .bias_variance = 0.1});

@@ -99,7 +99,7 @@ TEST_CASE("the reported standard error is right within 10 %: 400 seeds of the re
   check_errors(4096, 400, 0.1);
 }
 
-/// x x^T / C of the positions of both inputs, one behind the other.
+/// x x^T / C of the positions of both inputs, one after the other.
 Matrix<double> joint_covariance(const xt::xarray<double>& x) {
   const auto positions = static_cast<Index>(x.shape(0) * x.shape(1)),
              channels = static_cast<Index>(x.shape(2));

@@ -9,7 +9,7 @@
 
 #include "layers/stage_case.hpp"
 
-/// The ways back of pair stages against differences of the stages themselves.
+/// The backward passes of pair stages against differences of the stages themselves.
 namespace widelimit::testing {
 
 /// A stage at some numbers.
@@ -44,7 +44,7 @@ class StageRun {
     return sum;
   }
 
-  /// The adjoints of all numbers by the stage's way back, which is given arrays that are not 0.
+  /// The adjoints of all numbers by the stage's backward pass, which is given arrays that are not 0.
   [[nodiscard]] PairNumbers<Scalar> adjoints(const PairNumbers<Scalar>& cotangents) const {
     const Scalar start = Scalar(0.5);
     PairNumbers<Scalar> bars = numbers_;
@@ -119,7 +119,7 @@ inline double largest(const Matrix<double>& matrix) {
   return matrix.size() == 0 ? 0 : matrix.cwiseAbs().maxCoeff();
 }
 
-/// The largest deviation of the way back in double from differences of sixth order of `reference`, a stage that should
+/// The largest deviation of the backward pass in double from differences of sixth order of `reference`, a stage that should
 /// make the same of them, and in float from double; both in units of the largest adjoint. Numbers that are NaN, or 0 as of positions that
 /// do not count, are left out, and must have finite adjoints.
 struct AdjointErrors {

@@ -11,10 +11,10 @@
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
-/// Pair stages with random numbers in front of them and behind.
+/// Pair stages with random numbers before them and behind.
 namespace widelimit::testing {
 
-/// The first pair stage that the layer lowers to, behind a dense layer.
+/// The first pair stage that the layer lowers to, after a dense layer.
 inline std::shared_ptr<const PairStage> stage_of(const Layer& layer, const Shape& shape) {
   const Network network({layers::dense(), layer, layers::global_average_pool()});
   const Graph graph = Lowering::lower(network, shape, {}, {}, Readouts::as_written);
@@ -26,7 +26,7 @@ inline std::shared_ptr<const PairStage> stage_of(const Layer& layer, const Shape
 
 enum class Kernels { nngp, both };
 
-/// What stands in front of a stage.
+/// What stands before a stage.
 struct PairSide {
   Shape shape;
   std::vector<std::uint8_t> counts = {};

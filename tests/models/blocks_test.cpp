@@ -40,7 +40,7 @@ struct PairState {
   }
 };
 
-/// Behind a dense layer of weight variance 1: K = T = x x'^T / C.
+/// After a dense layer of weight variance 1: K = T = x x'^T / C.
 PairState behind_dense(const xt::xarray<double>& x) {
   const Eigen::Map<const Matrix<double>> a(x.data(), positions, channels);
   const Eigen::Map<const Matrix<double>> b(x.data() + positions * channels, positions, channels);

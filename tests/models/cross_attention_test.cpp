@@ -52,7 +52,7 @@ TEST_CASE("cross attention: targets of any number attend to the sources, by the 
       const Matrix<double> a = target_weights(covariance(x, x), sources, 0.8),
                            b = target_weights(covariance(y, y), sources, 0.8),
                            s = a * covariance(x, y).topLeftCorner(sources, sources) * b.transpose();
-      // Behind the dense layer both kernels are the same.
+      // After the dense layer both kernels are the same.
       CHECK(found.nngp(i, j) == doctest::Approx(s.mean() + 0.1).epsilon(1e-12).scale(0));
       CHECK(found.ntk(i, j) == doctest::Approx(3 * s.mean() + 0.1).epsilon(1e-12).scale(0));
     }

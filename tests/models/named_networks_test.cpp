@@ -120,7 +120,8 @@ TEST_CASE("named networks: alpha of residual-attention weighs parts of equal siz
   const auto images = some_inputs({4, 8, 8, 3});
   const auto correlation = [&](double alpha, double row_sum) {
     const auto kernel =
-        gram<double>(named_network("residual-attention", {{"alpha", alpha}, {"row_sum", row_sum}}), images).nngp;
+        gram<double>(named_network("residual-attention", {{"alpha", alpha}, {"row_sum", row_sum}}), images)
+            .nngp;
     return kernel(0, 1) / std::sqrt(kernel(0, 0) * kernel(1, 1));
   };
   const auto half_way = [&](double row_sum) {
@@ -167,7 +168,7 @@ TEST_CASE("named networks: one fully connected ReLU layer is the arc-cosine kern
 
 TEST_CASE("named networks: limits in which two of them agree") {
   check_equal_kernels(named_network("conv-lap", {{"window", 1}}), named_network("conv-flatten"));
-  // Vanilla attention has no layer norm behind it, structured attention has.
+  // Vanilla attention has no layer norm after it, structured attention has.
   const auto vanilla = [](double query_key_std, const std::string& norm) {
     const std::string conv =
         R"({"layer": "conv", "filter": [3, 3], "weight_variance": 2, "bias_variance": 0.01}, {"layer": "relu"}, )";

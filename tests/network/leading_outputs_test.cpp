@@ -20,7 +20,7 @@ using Dense = Matrix<double>;
 struct Own {
   std::string name;
   Dense weights, nngp, ntk;
-  Dense features, ntk_features;  ///< V = features features^T, and likewise the NTK behind attention.
+  Dense features, ntk_features;  ///< V = features features^T, and likewise the NTK after attention.
 };
 
 constexpr Index d = 256;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace widelimit::layers;
 
-TEST_CASE("describe gives one line a layer with the shape behind it") {
+TEST_CASE("describe gives one line a layer with the shape after it") {
   const Network network("block", {conv({{3, 3}, {}, Padding::same, 1, 0}),
                                   sum({{0.5, {}}, {1, {relu(), conv({{3, 3}, {}, Padding::same, 1, 0})}}}),
                                   repeat(2, {relu(), dense()}), flatten()});

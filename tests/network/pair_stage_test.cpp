@@ -11,7 +11,7 @@ using namespace widelimit;
 
 namespace {
 
-/// K' = 3 K, and a way back; `with_state` also one through prepare().
+/// K' = 3 K, and a backward pass; `with_state` also one through prepare().
 template <bool with_state>
 class ReversiblePairStage final : public PairStageOf<ReversiblePairStage<with_state>> {
  public:
@@ -136,7 +136,7 @@ TEST_CASE("pair stage: a stage that says no more reads all covariances and keeps
   CHECK_NOTHROW(stage.check_graph(nullptr, {7}));
 }
 
-TEST_CASE("pair stage: a way back is there where the derived class has one, and an error elsewhere") {
+TEST_CASE("pair stage: a backward pass is there where the derived class has one, and an error elsewhere") {
   CHECK(ReversiblePairStage<false>().has_adjoint());
   CHECK(ReversiblePairStage<true>().has_adjoint());
   CHECK_FALSE(testing::LoopPairStage().has_adjoint());

@@ -13,7 +13,7 @@ using widelimit::numerics::DualRow;
 
 namespace {
 
-/// K' = 2 K, T' = 3 T, with a way back that adds 1 for inputs with themselves.
+/// K' = 2 K, T' = 3 T, with a backward pass that adds 1 for inputs with themselves.
 class ReversibleRowStage final : public RowStageOf<ReversibleRowStage> {
  public:
   [[nodiscard]] StageRules rules() const override { return {}; }
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK_FALSE(stage.mixes_variances());
 }
 
-TEST_CASE("row stage: a way back is there where the derived class has one, and an error elsewhere") {
+TEST_CASE("row stage: a backward pass is there where the derived class has one, and an error elsewhere") {
   CHECK(ReversibleRowStage().has_adjoint());
   CHECK_FALSE(testing::LoopRowStage().has_adjoint());
   check_adjoints<float>();

@@ -122,11 +122,11 @@ TEST_CASE("all branches but one need fresh weights") {
   }
 }
 
-TEST_CASE("weights in front of a branching are not fresh inside it") {
+TEST_CASE("weights before a branching are not fresh inside it") {
   // The inner sum's weights make the inner skip's branch independent of the inner input, but not ...
   const Layer inner = sum({{1, {}}, {1, {dense()}}});
   CHECK(lowered({dense(), sum({{1, {}}, {1, {inner}}})}).find("branches 0 and 1") != std::string::npos);
-  // ... unless something fresh stands behind both inner branches, or before the inner branching.
+  // ... unless something fresh stands after both inner branches, or before the inner branching.
   CHECK(lowered({dense(), sum({{1, {}}, {1, {inner, dense()}}})}) == "accepted");
   CHECK(lowered({dense(), sum({{1, {}}, {1, {dense(), inner}}})}) == "accepted");
   CHECK(lowered({dense(), sum({{1, {}}, {1, {sum({{1, {dense()}}, {1, {dense()}}})}}})}) == "accepted");
@@ -145,13 +145,13 @@ TEST_CASE("a concatenation is a mixture of groups") {
         "layers[1] (relu): expected Gaussian channels, got a mixture of channel groups; " + insert_weights);
   CHECK(lowered({mixed, rms_norm(), dense()}) == "accepted");
   CHECK(lowered({groups, layer_norm(), dense()}) == "accepted");
-  // Behind a norm over all channels the groups' channels are no longer Gaussian by themselves.
+  // After a norm over all channels the groups' channels are no longer Gaussian by themselves.
   CHECK(lowered({groups, layer_norm(), relu()}).find("layers[2] (relu): expected Gaussian") == 0);
   CHECK(lowered({groups, rms_norm(), relu()}).find("layers[2] (relu): expected Gaussian") == 0);
   CHECK(lowered({concat({{0.5, {groups}}, {0.5, {dense()}}}), relu()}) == "accepted");
 }
 
-TEST_CASE("a nonlinearity behind a concatenation acts group by group") {
+TEST_CASE("a nonlinearity after a concatenation acts group by group") {
   Matrix<double> x(3, 2);
   x << 1, 2, -0.5, 0.3, 0.2, -2;
   const Layers a{dense({8, 0.1})}, b{dense({0.1, 2})};
@@ -211,7 +211,7 @@ TEST_CASE("a Gram matrix needs a network that ends without positions") {
   const xt::xarray<double> x = xt::ones<double>({2, 4, 4, 1});
   CHECK_THROWS_WITH_AS(
       static_cast<void>(gram<double>(Network("open", {dense()}), x)),
-      "network 'open': expected no positions behind the last layer, got 2 axes of sizes 4x4; add flatten, "
+      "network 'open': expected no positions after the last layer, got 2 axes of sizes 4x4; add flatten, "
       "global_average_pool or global_sum_pool",
       NetworkError);
 }

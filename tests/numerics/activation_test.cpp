@@ -84,7 +84,7 @@ TEST_CASE("activation: slopes without a closed form are differences, to 1e-9 of 
   }
 }
 
-TEST_CASE("activation: the way back through a row is the chain rule in p, q, c and T") {
+TEST_CASE("activation: the backward pass through a row is the chain rule in p, q, c and T") {
   const Square square;
   const std::array<double, 2> p{1, 2}, q{3, 1}, c{0.5, -1}, t{1, -2}, behind{0.7, 2}, ntk_behind{1.1, 3};
   const double* left = p.data();

@@ -45,8 +45,8 @@ TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included"
   CHECK(ntk[size - 3] == Scalar{0.5});
 }
 
-TEST_CASE_TEMPLATE("rows: the way back through ReLU on the whole arc, ends and gaps included", Scalar, float,
-                   double) {
+TEST_CASE_TEMPLATE("rows: the backward pass through ReLU on the whole arc, ends and gaps included", Scalar,
+                   float, double) {
   std::vector<Scalar> c{Scalar{1}, Scalar{-1}, Scalar{3}};
   for (int k = 0; k < std::numeric_limits<Scalar>::digits - 8; ++k)
     for (const double sign : {1.0, -1.0}) c.push_back(static_cast<Scalar>(sign * (1 - std::ldexp(1.0, -k))));

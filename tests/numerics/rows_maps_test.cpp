@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("rows that are sums of others", Scalar, float, double) {
   for (const std::size_t size : {1U, 7U, 16U, 33U, 64U}) check_combined<Scalar>(size);
 }
 
-TEST_CASE_TEMPLATE("columns behind a map, and nothing beyond them", Scalar, float, double) {
+TEST_CASE_TEMPLATE("columns after a map, and nothing beyond them", Scalar, float, double) {
   for (const std::size_t columns : {1U, 5U, 8U, 15U, 16U})
     for (const std::size_t rows : {1U, 4U, 7U, 13U}) check_columns<Scalar>(columns, rows);
 }

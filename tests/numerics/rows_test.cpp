@@ -18,7 +18,7 @@ using namespace widelimit::testing;
 
 namespace {
 
-/// An image with zeros around it: rows one behind the other, each followed by `guard` zeros, and zero rows in
+/// An image with zeros around it: rows one after the other, each followed by `guard` zeros, and zero rows in
 /// front and behind.
 template <typename Scalar>
 struct GuardedImage {
@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("rows: packing copies rows and puts zeros between them", Scal
     }
 }
 
-TEST_CASE_TEMPLATE("rows: packing pieces puts zeros behind both", Scalar, float, double) {
+TEST_CASE_TEMPLATE("rows: packing pieces puts zeros after both", Scalar, float, double) {
   constexpr std::size_t rows = 4, first_step = 40, second_step = 50, padding = 16;
   const auto first = normal_numbers<Scalar>(rows * first_step + padding, 4);
   const auto second = normal_numbers<Scalar>(rows * second_step + padding, 5);

@@ -1,4 +1,4 @@
-// Slopes of duals against differences of high order of dual(), and the ways back of rows against them.
+// Slopes of duals against differences of high order of dual(), and the backward passes of rows against them.
 #include <doctest/doctest.h>
 
 #include <cmath>

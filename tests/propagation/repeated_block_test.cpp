@@ -305,7 +305,7 @@ TEST_CASE("repeated block: what cannot be propagated") {
         }).starts_with("block_exponents: tokens must be"));
   CHECK(error_message<NetworkError>([&] {
           (void)propagate(Network({layers::dense(), layers::flatten()}), gram_of(3, 1, 0), 1);
-        }) == "a block must leave as many tokens as came: expected 3 behind it, got no positions");
+        }) == "a block must leave as many tokens as came: expected 3 after it, got no positions");
   CHECK_THROWS_AS((void)propagate(Network({layers::dense({.weight_variance = 1e200})}), gram_of(3, 1, 0), 4),
                   NumericalError);
   std::stop_source stop;

@@ -106,7 +106,7 @@ TEST_CASE("sampled block: what cannot be drawn is named") {
   CHECK(error_message<NetworkError>([] {
           return sample_block(Network({layers::dense(), layers::flatten()}), tokens, 1,
                               {.width = 4, .networks = 2});
-        }) == "a block must leave as many tokens as came: expected 3 behind it, got no positions");
+        }) == "a block must leave as many tokens as came: expected 3 after it, got no positions");
   std::stop_source source;
   source.request_stop();
   CHECK_THROWS_AS((void)sample_block(sampled_network(), tokens, 1, {.width = 4, .networks = 2},

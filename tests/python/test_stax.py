@@ -40,7 +40,7 @@ def test_every_reference_case_has_a_source():
     lambda block: stax.serial(block, stax.Dense(2, parameterization="standard")),
 ])
 def test_channels_do_not_depend_on_whether_an_elementwise_function_is_known(behind):
-    """neural-tangents loses the channels behind a block with a function of which it knows nothing but kernels."""
+    """neural-tangents loses the channels after a block with a function of which it knows nothing but kernels."""
     def block(*fn, **kernel):
         return stax.serial(stax.Dense(5), stax.Elementwise(*fn, **kernel), stax.Dense(9, W_std=1.5))
 

@@ -27,7 +27,7 @@ enum class CsvComments { none, hash_lines };
 /// line breaks and doubled quotes; blanks belong to fields. Nothing is guessed, skipped or filled in.
 ///
 /// Errors  DataError naming file and line: no header, names that are empty or stand twice, rows with more or fewer
-///         fields (an empty line is a row of one), quotes within or behind a field, a quote that is not closed, zero
+///         fields (an empty line is a row of one), quotes within or after a field, a quote that is not closed, zero
 ///         bytes.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, CsvComments comments = CsvComments::none);
 

@@ -29,7 +29,7 @@ enum class ClassBalance {
 /// Disjoint random choices from `labels.size()` items: part p has `counts[p]` different indices in random order.
 ///
 /// Equal seeds give equal parts. A part depends on the sizes of the parts before it only, so a training set stays the
-/// same whether or not a validation set is drawn behind it.
+/// same whether or not a validation set is drawn after it.
 ///
 /// Errors  ArgumentError if more items are asked for than there are (with `equal`: than a class has), naming how many
 ///         are available, or if a label lies outside [0, classes).

@@ -42,7 +42,7 @@ std::size_t size_of(NpyType type);
 template <typename T>
 NpyType npy_type_of();
 
-/// What stands in front of the values.
+/// What stands before the values.
 struct NpyHeader {
   NpyType type = NpyType::float64;
   std::vector<std::size_t> shape;  ///< Empty for a single number; an extent may be 0.

@@ -13,7 +13,7 @@ namespace widelimit::data {
 
 /// The values that share a mean and a standard deviation when images are standardised.
 enum class StandardisationScope {
-  pixel,  ///< The channels of one pixel, as a layer norm in front of the network; needs two or more channels.
+  pixel,  ///< The channels of one pixel, as a layer norm before the network; needs two or more channels.
   image,  ///< All values of one image.
 };
 

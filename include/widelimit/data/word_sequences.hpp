@@ -62,7 +62,7 @@ std::string to_string(const SequenceStatistics& statistics);
 
 /// The same sequences in one array, for programs that take no lists.
 struct PaddedSequences {
-  xt::xtensor<float, 3> values;       ///< [n, length, dimension], zeros behind the end of each sequence.
+  xt::xtensor<float, 3> values;       ///< [n, length, dimension], zeros after the end of each sequence.
   std::vector<std::int64_t> lengths;  ///< [n]
 };
 

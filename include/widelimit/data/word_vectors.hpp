@@ -18,7 +18,7 @@ class WordVectors {
   /// No words yet. ArgumentError if the dimension is 0.
   explicit WordVectors(std::size_t dimension);
 
-  /// Adds a word behind the others. False, and nothing is added, if it is there already. ArgumentError if the
+  /// Adds a word after the others. False, and nothing is added, if it is there already. ArgumentError if the
   /// vector has another dimension or an entry that is not finite.
   bool add(std::string_view word, std::span<const float> vector);
 

@@ -65,7 +65,7 @@ struct LimitReport {
 /// A table, one line a kernel.
 [[nodiscard]] std::string to_string(const LimitReport& report);
 
-/// Checks the layer between dense layers, behind one in the standard parametrisation whose biases begin at 0, and in a
+/// Checks the layer between dense layers, after one in the standard parametrisation whose biases begin at 0, and in a
 /// deeper network with nonlinearities around it, as far as the rules of what may follow what allow. Throws NetworkError if the layer can be used with none of the shapes or has no finite
 /// counterpart; ArgumentError for options out of range.
 ///

@@ -9,7 +9,7 @@
 namespace widelimit::finite {
 
 /// Empirical NNGP of a finite network: products of the outputs of x1 [n1] and x2 [n2], averaged over outputs,
-/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws, those of the pass numbered `pass`.
+/// [n1, n2]. The inputs of x2 are numbered after those of x1 where dropout draws, those of the pass numbered `pass`.
 /// ArgumentError for inputs that do not fit the network; Cancelled once a stop was asked for.
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,

@@ -80,7 +80,7 @@ class FiniteLayer {
  public:
   virtual ~FiniteLayer() = default;
 
-  /// Shape and channels behind the layer.
+  /// Shape and channels after the layer.
   [[nodiscard]] virtual Form output() const = 0;
 
   /// Numbers that the layer takes as parameters, 0 or more.
@@ -90,7 +90,7 @@ class FiniteLayer {
   /// Default: they are that already.
   virtual void initialise(Scalar* /*parameters*/) const {}
 
-  /// The batch behind the layer; `tape` is empty before.
+  /// The batch after the layer; `tape` is empty before.
   [[nodiscard]] virtual Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                                                     Tape<Scalar>& tape) const = 0;
 
@@ -122,7 +122,7 @@ struct Site {
 enum class OutputChannels {
   kept,    ///< They are those of its input.
   chosen,  ///< They come out of a weight matrix, as many as the layer is asked for.
-  joined,  ///< Those of all positions side by side, so that no count can be asked for in front of the layer.
+  joined,  ///< Those of all positions side by side, so that no count can be asked for before the layer.
 };
 
 /// Makes a layer's finite form. ArgumentError from make() is reported with the layer's path.

@@ -17,7 +17,7 @@ namespace widelimit::finite {
 /// Channels of a finite network.
 struct Widths {
   Index hidden = 256;  ///< Channels wherever the network leaves them open.
-  Index outputs = 1;   ///< Channels behind the last layer.
+  Index outputs = 1;   ///< Channels after the last layer.
   /// In place of `hidden`: one number for every place where channels are open, in the order of the layers.
   /// A sum or product of branches is one place.
   std::vector<Index> layers = {};
@@ -47,7 +47,7 @@ class FiniteNetwork {
 
   /// Shape and channels of an input.
   [[nodiscard]] const Form& input() const;
-  /// Channels behind the last layer: the numbers of an output.
+  /// Channels after the last layer: the numbers of an output.
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] Index parameter_count() const;
 

@@ -51,7 +51,7 @@ using NumberDirection = std::map<std::string, double>;
 /// order of their paths: the products of cotangents with what gram_gradient() gives, without its matrices.
 ///
 /// Numbers that nothing but variances of dense and convolutional layers, and factors of branches, hang on are found on one
-/// way back (gram_vjp()) for all of them; others, of activations, attention and norms, by differences each.
+/// backward pass (gram_vjp()) for all of them; others, of activations, attention and norms, by differences each.
 ///
 /// Errors  ArgumentError for cotangents that are both empty, of another shape or not finite; otherwise those of gram_jvp().
 /// Cost    3 to 9 times that of gram() for all numbers of the first kind, 8 to 9 times in double for each other one.

@@ -31,7 +31,7 @@ struct GramVjp {
 /// that slope counts as 0 (docs/theory/derivatives.md).
 ///
 /// Errors  ArgumentError for cotangents that are both empty, of another shape than [n1, n2] or not finite, and for a network
-///         with a layer without a way back, naming it (sampled attention; layers of a user's own without an adjoint); what
+///         with a layer without a backward pass, naming it (sampled attention; layers of a user's own without an adjoint); what
 ///         gram() throws.
 /// Cost    3 to 5 times that of gram(), and the digits of float: docs/derivatives.md. Memory: twice what is recorded of the
 ///         inputs (see GramOptions); a thread keeps the planes of one run, and nodes that poolings and attention need whole;
@@ -43,7 +43,7 @@ template <typename Scalar>
                                        const RunControl& run = {});
 
 /// Of which inputs derivatives are wanted. Those of the other ones are not computed, and empty: of vectors that spares a
-/// third of the time, of others the way back of that batch's variances and attention weights.
+/// third of the time, of others the backward pass of that batch's variances and attention weights.
 enum class VjpInputs { both, x1, x2 };
 
 /// The same for some of the inputs.

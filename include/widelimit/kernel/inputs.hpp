@@ -66,7 +66,7 @@ class Inputs {
   Inputs(const Inputs& padded, std::span<const Index> lengths);
 
   /// Sequences with holes, images with missing pixels: a position counts where mask [n, spatial...] is true; what the
-  /// inputs hold elsewhere is never read. Behind every layer a position is masked if the middle of its window is, its
+  /// inputs hold elsewhere is never read. After every layer a position is masked if the middle of its window is, its
   /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
   /// (docs/layers.md). Copies the inputs. The mask of a ragged batch is padded to any sizes that hold every input, as
   /// that of a batch with lengths; what stands in its padding is never read. Throws ArgumentError unless the inputs have

@@ -4,7 +4,7 @@
 
 namespace widelimit {
 
-/// Between all positions of two inputs behind a network, [d, d']; d and d' are 1 where the network leaves no positions.
+/// Between all positions of two inputs after a network, [d, d']; d and d' are 1 where the network leaves no positions.
 template <typename Scalar>
 struct PositionCovariances {
   Matrix<Scalar> nngp;

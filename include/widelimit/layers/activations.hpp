@@ -25,7 +25,7 @@ namespace widelimit::layers {
 [[nodiscard]] Layer abs();
 /// x
 [[nodiscard]] Layer identity();
-/// sign(x), 0 at 0; the NTK behind it is 0 by convention.
+/// sign(x), 0 at 0; the NTK after it is 0 by convention.
 [[nodiscard]] Layer sign();
 /// erf(x), without a factor 1/sqrt(2) inside.
 [[nodiscard]] Layer erf();

@@ -32,10 +32,10 @@ struct ConcatBranch {
 [[nodiscard]] Layer product(std::vector<Branch> branches);
 
 /// Channels of the branches side by side: K' = sum_i share_i K_i, T' likewise. The shares must sum to 1
-/// (ArgumentError); a nonlinearity behind it acts on each group of channels.
+/// (ArgumentError); a nonlinearity after it acts on each group of channels.
 [[nodiscard]] Layer concat(std::vector<ConcatBranch> branches);
 
-/// Positions of the branches one behind the other along a spatial axis (0 the first): the blocks of K' and T' are those
+/// Positions of the branches one after the other along a spatial axis (0 the first): the blocks of K' and T' are those
 /// of the branches, and 0 between different branches, whose weights are independent. Conditions and errors as sum(),
 /// but along the axis sizes may differ. All inputs need one shape (NetworkError).
 [[nodiscard]] Layer concat_positions(Index axis, std::vector<Layers> branches);

@@ -27,7 +27,7 @@ struct NormOptions {
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 [[nodiscard]] Layer layer_norm(const NormOptions& options = {});
 
-/// The same without removing the mean; stands behind anything. Errors as layer_norm().
+/// The same without removing the mean; stands after anything. Errors as layer_norm().
 [[nodiscard]] Layer rms_norm(const NormOptions& options = {});
 
 }  // namespace widelimit::layers

@@ -13,7 +13,7 @@ namespace widelimit::layers {
 ///
 /// Source  Sohl-Dickstein, Novak, Schoenholz, Lee 2020 (arXiv:2001.07301).
 struct StandardParametrisation {
-  Index input_width;         ///< N >= 1: channels in front of the layer.
+  Index input_width;         ///< N >= 1: channels before the layer.
   double width_scale = 1;    ///< s > 0
   bool zero_biases = false;  ///< Biases that begin at 0 and are trained; needs a bias_variance of 0.
 

@@ -19,7 +19,7 @@ struct PoolingOptions {
 
 /// Mean over windows of positions: K' = mean of K over the pairs of positions of two windows, T' likewise; the divisor
 /// is the whole window, padding included, unless edges are normalised. Circular padding and normalised edges cost as
-/// positions_map() does, the others a few operations an entry. Of inputs with masks, a position behind a window counts
+/// positions_map() does, the others a few operations an entry. Of inputs with masks, a position after a window counts
 /// if the one in the window's middle does, floor((size - 1) / 2) of each axis; masked ones are zeros, and are divided
 /// by. ArgumentError for bad options; NetworkError where inputs have another number of axes or are smaller than a valid
 /// window.
@@ -30,7 +30,7 @@ struct PoolingOptions {
 /// Sum over windows of positions; otherwise as average_pool(). ArgumentError for normalize_edges.
 [[nodiscard]] Layer sum_pool(const PoolingOptions& options);
 
-/// Mean over all positions: K' = mean of K over all pairs of positions. Behind it there are no positions.
+/// Mean over all positions: K' = mean of K over all pairs of positions. After it there are no positions.
 [[nodiscard]] Layer global_average_pool();
 
 /// Sum over all positions: K' = sum of K over all pairs of positions.

@@ -17,7 +17,7 @@
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 namespace widelimit::layers {
 
-/// Positions begin, begin + step, ... in front of end along an axis, as Python slices count them: negative ones from the
+/// Positions begin, begin + step, ... before end along an axis, as Python slices count them: negative ones from the
 /// end, absent ones from the border, steps below 0 backwards.
 struct SliceAxis {
   std::optional<Index> begin = std::nullopt;
@@ -28,7 +28,7 @@ struct SliceAxis {
 /// The positions of a slice along each axis; one entry an axis.
 [[nodiscard]] Layer slice(std::vector<SliceAxis> axes);
 
-/// One position along an axis (0 the first axis), which is gone behind the layer; negative positions count from the end.
+/// One position along an axis (0 the first axis), which is gone after the layer; negative positions count from the end.
 /// Of a sequence, what is left is a vector: a readout of one token.
 [[nodiscard]] Layer index_position(Index axis, Index position);
 
@@ -36,7 +36,7 @@ struct SliceAxis {
 enum class ResizeMethod { nearest, linear, cubic };
 
 struct ImageResizeOptions {
-  std::vector<Index> size;  ///< Positions >= 1 along each axis behind the layer; -1: as before.
+  std::vector<Index> size;  ///< Positions >= 1 along each axis after the layer; -1: as before.
   ResizeMethod method = ResizeMethod::linear;
   /// Kernels are widened by the factor by which an axis shrinks. Means nothing for `nearest`.
   bool antialias = true;
@@ -46,7 +46,7 @@ struct ImageResizeOptions {
 /// jax.image.resize does.
 [[nodiscard]] Layer image_resize(const ImageResizeOptions& options);
 
-/// Any matrix [out, in] over the positions, flattened in row-major order. Behind it there is one axis of `out` positions,
+/// Any matrix [out, in] over the positions, flattened in row-major order. After it there is one axis of `out` positions,
 /// or the axes of `shape`, which has `out` positions.
 [[nodiscard]] Layer positions_map(const Matrix<double>& matrix, Shape shape = {});
 

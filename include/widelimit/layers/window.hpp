@@ -16,7 +16,7 @@ struct Window {
   std::vector<Index> strides;  ///< >= 1
   Padding padding = Padding::same;
   /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where
-  /// `end` is not -1, those in front of it.
+  /// `end` is not -1, those before it.
   std::vector<Index> begin = {};
   std::vector<Index> end = {};
 

@@ -21,7 +21,7 @@ struct ResidualAttentionOptions {
 /// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) beside attention of scale
 /// sqrt(1 - alpha) whose queries and keys see the positional encodings only. With R the position covariance:
 ///     K' = alpha K + (1 - alpha) R K R^T,   T' = alpha T + (1 - alpha) (R T R^T + 2 R K R^T)
-/// alpha = 1 is the identity. Behind a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
+/// alpha = 1 is the identity. After a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
 /// or conv(), not by layer_norm().
 ///
 /// The rows of R sum to rho on average, 1 by default, so that R K R^T is K averaged over neighbours and alpha
@@ -38,7 +38,7 @@ struct ResidualAttentionOptions {
 struct TransformerBlockOptions {
   layers::AttentionOptions attention{};
   Layer activation = layers::relu();
-  double weight_variance = 2;         ///< Of the first dense layer, the one in front of the activation.
+  double weight_variance = 2;         ///< Of the first dense layer, the one before the activation.
   double bias_variance = 0.01;        ///< The same.
   double output_weight_variance = 1;  ///< Of the second dense layer; it has no bias.
   double skip_scale = 1;              ///< Of both skip connections.
@@ -59,14 +59,14 @@ struct TransformerBlockOptions {
 struct GatedMlpOptions {
   Layer activation =
       layers::silu();  ///< Of the gate: SwiGLU; layers::gelu() makes it GEGLU, layers::relu() ReGLU.
-  double gate_weight_variance = 2;    ///< Of the dense layer in front of the activation.
+  double gate_weight_variance = 2;    ///< Of the dense layer before the activation.
   double gate_bias_variance = 0;      ///< The same.
   double value_weight_variance = 1;   ///< Of the dense layer beside it.
-  double output_weight_variance = 1;  ///< Of the dense layer behind the product.
+  double output_weight_variance = 1;  ///< Of the dense layer after the product.
 };
 
 /// A gated layer, a product and a dense layer: output(activation(gate(x)) o value(x)), o number by number. With G the
-/// covariance behind the gate's activation and V that of the values, the product has K' = G V, T' = T_G V + G T_V.
+/// covariance after the gate's activation and V that of the values, the product has K' = G V, T' = T_G V + G T_V.
 ///
 /// Errors  ArgumentError for variances that the layers reject.
 ///
@@ -87,7 +87,7 @@ struct DecoderBlockOptions {
 /// A block of a decoder as language models have it, two sum layers:
 ///     y = skip_scale x + attention_scale attention(rms_norm(x))
 ///     z = skip_scale y + mlp_scale gated_mlp(rms_norm(y))
-/// For sequences. Stands behind anything, raw inputs too.
+/// For sequences. Stands after anything, raw inputs too.
 ///
 /// Errors  ArgumentError for options that the layers reject.
 ///

@@ -14,7 +14,7 @@ struct CrossAttentionOptions {
   layers::AttentionOptions attention = {};
 };
 
-/// Attention from one sequence to another, as decoders attend to encoders. An input is both sequences, one behind the
+/// Attention from one sequence to another, as decoders attend to encoders. An input is both sequences, one after the
 /// other: `sources` positions of the source, then those of the target, as many as each input has. The targets attend to
 /// the sources alone, and are left: [sources + targets] positions in front, [targets] behind. As masked attention and a
 /// slice, in all variants of attention(); positions are counted through, from the first source.

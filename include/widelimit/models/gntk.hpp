@@ -21,7 +21,7 @@ struct GntkOptions {
 
 /// The graph neural network of the graph neural tangent kernel, for inputs that carry a graph each:
 ///     blocks times [aggregate, mlp_layers times [dense of weight variance 2, relu]], sum over nodes, dense
-/// Without biases. A dense layer behind blocks side by side is a sum of dense layers, one behind each: jumping
+/// Without biases. A dense layer after blocks side by side is a sum of dense layers, one after each: jumping
 /// knowledge is written as such branches, each with a readout over its nodes.
 ///
 /// Its NTK is the paper's Theta summed over nodes (and over blocks, with jumping knowledge), divided by the number of

@@ -17,7 +17,7 @@ namespace widelimit {
 /// are errors that name their path (`layers[3].filter`). All functions throw NetworkError.
 class FieldReader {
  public:
-  /// `object` must outlive the reader. `path` stands in front of field names in messages.
+  /// `object` must outlive the reader. `path` stands before field names in messages.
   FieldReader(const nlohmann::json& object, std::string path);
 
   /// Where the object stands in its file, e.g. `layers[3]`.

@@ -19,7 +19,7 @@ class Network {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Layers& layers() const { return layers_; }
 
-  /// One line a layer after the shape behind it, for inputs of the given shape. Throws NetworkError, naming
+  /// One line a layer after the shape after it, for inputs of the given shape. Throws NetworkError, naming
   /// the layer, if the network cannot be applied to such inputs.
   [[nodiscard]] std::string describe(const Shape& input) const;
 

@@ -22,10 +22,10 @@ class PairStage {
  public:
   virtual ~PairStage() = default;
 
-  /// What may stand in front of the stage, and what it leaves.
+  /// What may stand before the stage, and what it leaves.
   [[nodiscard]] virtual StageRules rules() const = 0;
 
-  /// Shape behind the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot
+  /// Shape after the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot
   /// take.
   [[nodiscard]] virtual Shape output_shape(const Shape& input) const = 0;
 
@@ -58,14 +58,14 @@ class PairStage {
   virtual void apply(const PairView<float>& pair, PairResult<float>& result) const = 0;
   virtual void apply(const PairView<double>& pair, PairResult<double>& result) const = 0;
 
-  /// True if the stage has a way back, for derivatives of kernels (gram_vjp()).
+  /// True if the stage has a backward pass, for derivatives of kernels (gram_vjp()).
   [[nodiscard]] virtual bool has_adjoint() const { return false; }
 
-  /// The way back through apply(). Called if has_adjoint() only.
+  /// The backward pass through apply(). Called if has_adjoint() only.
   virtual void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const;
   virtual void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const;
 
-  /// The way back through prepare(). The default does nothing, as is right for stages without state.
+  /// The backward pass through prepare(). The default does nothing, as is right for stages without state.
   virtual void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const;
   virtual void prepare_adjoint(const SelfView<double>& input, const SelfAdjoint<double>& adjoint) const;
 };

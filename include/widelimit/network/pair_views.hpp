@@ -57,7 +57,7 @@ struct PairResult {
   Scalar* scratch;
 };
 
-/// A pair of inputs on the way back through a stage. L is a number that depends on its results; an adjoint is the
+/// A pair of inputs in the backward pass through a stage. L is a number that depends on its results; an adjoint is the
 /// derivative of L in what it stands for. Those of what the stage reads are to be added to, whatever stands there; those of
 /// an input with itself may be one array, left and right. There only the sum over all that is one number counts: the
 /// variance of a position, its covariance with itself and what the state keeps of it may share a slope in any way.
@@ -74,7 +74,7 @@ struct PairAdjoint {
   Scalar* right_state;
 };
 
-/// An input with itself on the way back through prepare().
+/// An input with itself in the backward pass through prepare().
 template <typename Scalar>
 struct SelfAdjoint {
   const Scalar* state;          ///< What prepare() wrote.

@@ -40,7 +40,7 @@ class RowStage {
  public:
   virtual ~RowStage() = default;
 
-  /// What may stand in front of the stage, and what it leaves.
+  /// What may stand before the stage, and what it leaves.
   [[nodiscard]] virtual StageRules rules() const = 0;
 
   /// Auxiliary numbers a position.
@@ -73,10 +73,10 @@ class RowStage {
   virtual void apply_self(const numerics::DualRow<float>& row) const { apply(row); }
   virtual void apply_self(const numerics::DualRow<double>& row) const { apply(row); }
 
-  /// True if the stage has a way back, for derivatives of kernels (gram_vjp()).
+  /// True if the stage has a backward pass, for derivatives of kernels (gram_vjp()).
   [[nodiscard]] virtual bool has_adjoint() const { return false; }
 
-  /// The way back through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary numbers.
+  /// The backward pass through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary numbers.
   /// Called if has_adjoint() only.
   virtual void apply_adjoint(const numerics::AdjointRow<float>& row) const;
   virtual void apply_adjoint(const numerics::AdjointRow<double>& row) const;
@@ -91,7 +91,7 @@ class RowStage {
   /// what goes through the covariance and left_adjoint what goes through both variances; prepare_adjoint() follows.
   [[nodiscard]] virtual bool mixes_variances() const { return false; }
 
-  /// The way back through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
+  /// The backward pass through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
   /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default: leaves
   /// them.
   virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}

@@ -77,7 +77,7 @@ class Activation {
   virtual void apply_to_multiples(const DualRow<float>& row) const { apply(row); }
   virtual void apply_to_multiples(const DualRow<double>& row) const { apply(row); }
 
-  /// The way back through apply(): with f the value and g the derivative of the dual, K' and T' behind the stage,
+  /// The backward pass through apply(): with f the value and g the derivative of the dual, K' and T' after the stage,
   ///     c-bar = K'-bar df/dc + T'-bar T dg/dc,  T-bar = T'-bar g,  p-bar = K'-bar df/dp + T'-bar T dg/dp,
   /// and q-bar likewise. The default calls slopes() entry by entry. Where apply() clears a gap, so does this.
   virtual void apply_adjoint(const AdjointRow<float>& row) const;

@@ -38,17 +38,17 @@ struct SelfSlopes {
   Dual<double> slope;
 };
 
-/// A run of covariance entries on the way back through a stage. L is a number that depends on them; an adjoint is the
+/// A run of covariance entries in the backward pass through a stage. L is a number that depends on them; an adjoint is the
 /// derivative of L in what it stands for.
 template <typename Scalar>
 struct AdjointRow {
-  const Scalar* nngp;            ///< [size] covariances in front of the stage.
-  const Scalar* ntk;             ///< [size], in front of the stage; nullptr when only the NNGP is wanted.
-  const Scalar* left_variance;   ///< [size] variances p of the left positions, in front of the stage.
+  const Scalar* nngp;            ///< [size] covariances before the stage.
+  const Scalar* ntk;             ///< [size], before the stage; nullptr when only the NNGP is wanted.
+  const Scalar* left_variance;   ///< [size] variances p of the left positions, before the stage.
   const Scalar* right_variance;  ///< [size], q.
   const Scalar* const* left;     ///< [auxiliary_count][size], as in DualRow.
   const Scalar* const* right;    ///< [auxiliary_count][size]
-  Scalar* nngp_adjoint;          ///< [size] behind the stage in, in front of it out.
+  Scalar* nngp_adjoint;          ///< [size] after the stage in, before it out.
   Scalar* ntk_adjoint;           ///< [size] the same; nullptr when only the NNGP is wanted.
   Scalar* left_adjoint;          ///< [size] out: the adjoints of p.
   Scalar* right_adjoint;         ///< [size] out: of q.

@@ -52,7 +52,7 @@ struct DualEstimate {
 ///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is the
 ///           mean of both sides, whatever phi_derivative says). The NTK
 ///           and finite networks use phi'. Cusps steeper than |x - b|^0.8 at a breakpoint b, logarithms too, have no
-///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and ways back throw ArgumentError.
+///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and backward passes throw ArgumentError.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
 ///           rho^k / (k+1) and E[phi' phi'] = sum_k d_k(p) d_k(q) rho^k, d_k the Hermite coefficients of phi'
 ///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders prepared a
@@ -111,7 +111,7 @@ class QuadratureActivation final : public Activation {
   std::unique_ptr<const Implementation> implementation_;
 };
 
-/// A QuadratureActivation behind the pointer that layers take.
+/// A QuadratureActivation after the pointer that layers take.
 [[nodiscard]] std::shared_ptr<const QuadratureActivation> quadrature_activation(
     QuadratureActivation::Function phi, QuadratureActivation::Function phi_derivative,
     const QuadratureOptions& options = {});

@@ -19,7 +19,7 @@ struct TokenState {
 };
 
 /// The largest gap 1 - cosine at which no single key dominates the softmax, so that the annealed average is
-/// good: ln(tokens) / (2 sigma_A^2), infinite for sigma_A = 0. Beyond it norms behind the branch come out too
+/// good: ln(tokens) / (2 sigma_A^2), infinite for sigma_A = 0. Beyond it norms after the branch come out too
 /// large: by a factor 2.5 at tokens = 256, sigma_A = 2 and a gap of 1. Errors: as attention_core.
 [[nodiscard]] double largest_annealed_gap(double tokens, double sigma_A);
 

@@ -28,7 +28,7 @@ class BlockMap {
   [[nodiscard]] TokenState mlp(const TokenState& state) const;
   [[nodiscard]] TokenState block(const TokenState& state) const;
 
-  /// The state at the start and behind each block: blocks + 1 states.
+  /// The state at the start and after each block: blocks + 1 states.
   [[nodiscard]] std::vector<TokenState> trajectory(const TokenState& start, Index blocks) const;
 
   [[nodiscard]] StateJacobian attention_jacobian(const TokenState& state) const;
@@ -42,7 +42,7 @@ class BlockMap {
   [[nodiscard]] Matrix<double> mlp(const Matrix<double>& gram) const;
   [[nodiscard]] Matrix<double> block(const Matrix<double>& gram,
                                      AttentionMask mask = AttentionMask::full) const;
-  /// At the start and behind each block.
+  /// At the start and after each block.
   [[nodiscard]] std::vector<Matrix<double>> trajectory(const Matrix<double>& start, Index blocks,
                                                        AttentionMask mask = AttentionMask::full) const;
 
@@ -54,7 +54,7 @@ class BlockMap {
 };
 
 /// Mean squared norm of the tokens and mean dot product of pairs at the start, where all are alike, and
-/// behind each block. Under a causal mask tokens differ from then on, and whole Gram matrices are carried
+/// after each block. Under a causal mask tokens differ from then on, and whole Gram matrices are carried
 /// along: O(n^2) a block. Errors as BlockMap::trajectory.
 [[nodiscard]] std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start,
                                                       Index blocks, AttentionMask mask);

@@ -62,7 +62,7 @@ class FiniteTransformer {
   [[nodiscard]] const std::vector<BlockWeights>& weights() const { return blocks_; }
   std::vector<BlockWeights>& weights() { return blocks_; }
 
-  /// The tokens [n, d] behind all blocks.
+  /// The tokens [n, d] after all blocks.
   [[nodiscard]] Matrix<double> forward(const Matrix<double>& tokens) const;
   /// Output [n, d] of block 0 .. depth - 1 alone.
   [[nodiscard]] Matrix<double> block(Index block, const Matrix<double>& tokens) const;

@@ -17,7 +17,7 @@ enum class Coordinate { alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, to
 [[nodiscard]] std::string_view coordinate_name(Coordinate coordinate);
 [[nodiscard]] Coordinate coordinate_of(std::string_view name);
 
-/// The two exponents of a network: what becomes of angles on the way forward, of gradients on the way back.
+/// The two exponents of a network: what becomes of angles in the forward pass, of gradients in the backward pass.
 enum class Exponent {
   angle,    ///< lambda_a
   gradient  ///< lambda_g at finite depth

@@ -10,7 +10,7 @@
 #include "widelimit/run_control.hpp"
 
 /// Signal propagation through any block of layers, repeated: the kernel recursion of Gram matrices, from the Gram
-/// matrix of tokens to that of the tokens behind each block, and the same recursion of tangent kernels, from which come
+/// matrix of tokens to that of the tokens after each block, and the same recursion of tangent kernels, from which come
 /// the gradients. Attention is what the network says (exact for 1/width and for elementwise weights; sampled, with
 /// standard errors, for softmax with 1/sqrt(width)), where block_map.hpp averages softmax's numerator and denominator
 /// apart.
@@ -27,7 +27,7 @@ namespace widelimit::propagation {
 
 using Eigen::Index;
 
-/// Tokens behind a number of blocks. Without sampled layers standard errors are 0.
+/// Tokens after a number of blocks. Without sampled layers standard errors are 0.
 struct PropagatedTokens {
   Matrix<double> gram;              ///< [n, n]: G = X X^T / width, its mean over replicates.
   numerics::Estimate squared_norm;  ///< Mean of the diagonal, q.
@@ -35,7 +35,7 @@ struct PropagatedTokens {
   numerics::Estimate log_gradient;  ///< ln E|dX^l / dX^0|_F^2 / (n width).
 };
 
-/// At the start and behind each block: depth + 1 of them, for a start [n, n]. Cost: depth times a pair of gram() of the
+/// At the start and after each block: depth + 1 of them, for a start [n, n]. Cost: depth times a pair of gram() of the
 /// block with all its positions, times the replicates of sampled layers, up to 16.
 [[nodiscard]] std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start,
                                                       Index depth, const RunControl& run = {});
@@ -75,7 +75,7 @@ struct LayerGradients {
   std::string parameter = {};
 };
 
-/// Every layer of the block that has parameters, in their order; behind attention without positional encodings its
+/// Every layer of the block that has parameters, in their order; after attention without positional encodings its
 /// matrices. Cost: depth / 2 times propagate() for each, of attention three times that.
 [[nodiscard]] std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start,
                                                           Index depth, const RunControl& run = {});

@@ -19,7 +19,7 @@ struct SampledBlockOptions {
 /// Means over networks with standard errors; squared_norm, cosine, log_gradient and layer gradients mean what they mean
 /// in repeated_block.hpp, and differ from it by some 1/width of themselves.
 struct SampledBlock {
-  std::vector<PropagatedTokens> tokens;   ///< At the start and behind each block. Without log_gradient: NaN.
+  std::vector<PropagatedTokens> tokens;   ///< At the start and after each block. Without log_gradient: NaN.
   std::vector<LayerGradients> gradients;  ///< Of every layer that has parameters.
 };
 

@@ -14,7 +14,7 @@ class Diagonal:
     behind: int = NO
 
     def then(self, other):
-        """Of this and another one behind it."""
+        """Of this and another one after it."""
         if self.behind == YES:
             return self
         if self.behind > NO and other.before > NO:

@@ -96,12 +96,12 @@ class _Site:
         return np.moveaxis(rows, (0, channel), (self.value.batch_axis, self.value.channel_axis))
 
     def rows(self, outputs):
-        """The way back."""
+        """The backward pass."""
         found = np.moveaxis(outputs, (self.value.batch_axis, self.value.channel_axis), (0, -1))
         return found.reshape(-1, found.shape[-1])
 
     def full_shape(self, input_shape):
-        """Shape of outputs for inputs of a full shape in front of the network, with as many inputs, or -1 for any number."""
+        """Shape of outputs for inputs of a full shape before the network, with as many inputs, or -1 for any number."""
         inputs = int(input_shape[self.first.batch_axis])
         count = inputs if inputs == -1 else counted(inputs, self.value.rows)
         return tuple(count if size == -1 else size for size in self.value.full_shape)
@@ -207,7 +207,7 @@ class FiniteFunctions:
         return bool(self.site(np.shape(x)).value.shape)
 
     def sides(self, params, x1, x2, name, rng=None):
-        """Outputs ('nngp'), or their gradients by all parameters ('ntk', one axis behind the others), at both batches, the
+        """Outputs ('nngp'), or their gradients by all parameters ('ntk', one axis after the others), at both batches, the
         axes of outputs as apply_fn has them. One of them where there is no x2, or it is x1; draws as in empirical()."""
         left, right = self._sides(x1, x2)
         vector, draw = self.packed(params, left), self._draw(rng)

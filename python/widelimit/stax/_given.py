@@ -1,6 +1,6 @@
 """Kernels made by hand, or changed, as what a network begins with.
 
-The library computes kernels of inputs: those of input number k stand for it by their variance, and a layer in front of all
+The library computes kernels of inputs: those of input number k stand for it by their variance, and a layer before all
 others turns a pair of such inputs into the covariances that are given for it.
 """
 
@@ -72,7 +72,7 @@ class GivenKernel:
                 nngp[diagonal, diagonal], own if self._axes == 1 else own[diagonal, diagonal])
 
     def value(self, has_patterns):
-        """In front of a network: behind the layer that gives the kernel."""
+        """Before a network: after the layer that gives the kernel."""
         kernel = self._kernel
         given = self._layers_of_positions() if self._shape else self._layers_of_vectors()
         return Value(self._shape, int(kernel.shape1[kernel.channel_axis]), kernel.channel_axis, kernel.batch_axis, given,
@@ -84,7 +84,7 @@ class GivenKernel:
         return (layers.pair(self._given, leaves=leaves, kind="kernel"),)
 
     def _layers_of_vectors(self):
-        """Many pairs at once. Behind the dense layer in front, K = T = c, the products of numbers' roots; that behind it,
+        """Many pairs at once. After the dense layer in front, K = T = c, the products of numbers' roots; that after it,
         for which channels are Gaussian, adds K to T."""
         is_gaussian = self._kernel.is_gaussian
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 class Kernel:
     """Kernels of a batch with itself or with another one, as neural-tangents' Kernel has them.
 
-    nngp, ntk    [n1, n2]; behind layers with positions [n1, n2, H, H', W, W', ...], or [n1, n2, H, W, ...] where
+    nngp, ntk    [n1, n2]; after layers with positions [n1, n2, H, H', W, W', ...], or [n1, n2, H, W, ...] where
                  diagonal_spatial
     cov1, cov2   variances of the inputs, [n1] or [n1, H, H', W, W', ...]; with diagonal_batch=False [n1, n1, ...]; cov2
                  is None where x2 is
     x1_is_x2     whether there was no x2
-    is_gaussian  whether outputs are Gaussian given the layer in front, as behind Dense, not behind a nonlinearity
+    is_gaussian  whether outputs are Gaussian given the layer before it, as behind Dense, not after a nonlinearity
     is_input     whether no layer has been applied
     diagonal_batch, diagonal_spatial  whether cov1 and cov2, or all four, leave out pairs of inputs, or of positions
     shape1, shape2           of the activations that the kernels describe, inputs first
@@ -28,7 +28,7 @@ class Kernel:
     mask1, mask2             of a kernel made by hand: True where a position does not count, arrays that broadcast to shape1
                              and shape2; kernel_fn leaves them None
     origin       of the library's own use: what the kernel was made of
-    is_reversed  whether the spatial axes of these arrays come in reversed order, as behind an odd number of convolutions
+    is_reversed  whether the spatial axes of these arrays come in reversed order, as after an odd number of convolutions
 
     A kernel made by hand, or changed, is what the kernel_fn of any layer goes on from. factor * kernel and kernel / factor
     are those of outputs times a factor, number + kernel those of outputs to which number times one standard normal variable
@@ -168,7 +168,7 @@ def zipped(matrices, shape, is_diagonal, is_reversed, batch_axes):
 
 
 def unzipped(array, shape, is_diagonal, is_reversed, batch_axes):
-    """The way back: [batch..., d, d'], or [batch..., d]."""
+    """The backward pass: [batch..., d, d'], or [batch..., d]."""
     order = list(range(len(shape)))[::-1] if is_reversed else list(range(len(shape)))
     places = [order.index(axis) for axis in range(len(shape))]
     axes = places if is_diagonal else [2 * place for place in places] + [2 * place + 1 for place in places]

@@ -30,7 +30,7 @@ class KernelFunction:
     """kernel_fn(x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
     precision=None, threads=0, store=None).
 
-    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel that stands in front of this
+    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel that stands before this
             network: what another kernel_fn gave, changed, or made by hand
     get     'nngp', 'ntk', 'cov1', 'cov2' or another field of Kernel in letters of either case; a tuple of them for a named
             tuple; None for a Kernel
@@ -75,7 +75,7 @@ class KernelFunction:
         return self.module.diagonal
 
     def network(self, first):
-        """The library's network behind a starting value, and the value behind it."""
+        """The library's network after a starting value, and the value after it."""
         if first not in self._networks:
             value = self.module.apply(first)
             self._networks[first] = _core.Network(list(value.layers)), value
@@ -143,7 +143,7 @@ class KernelFunction:
         their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L by the kernels' entries, one of
         them at least. wanted='x1' or 'x2': those by the other one are None and not computed. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
         the kernels themselves: what an input has with itself goes to dx1 and dx2 by halves. NotImplementedError for
-        networks without a readout and for slices of the batch, ArgumentError for layers without a way back."""
+        networks without a readout and for slices of the batch, ArgumentError for layers without a backward pass."""
         options = {"pattern": pattern, "mask_constant": mask_constant, "precision": precision, "threads": threads}
         values = [float(value) for value in self.numbers]
         found = self.at(values).way_back(x1, x2, {"nngp": nngp, "ntk": ntk}, wanted, options)
@@ -206,7 +206,7 @@ class KernelFunction:
         return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
 
     def _behind(self, kernel, names, options):
-        """Arrays of these names, and facts(), behind a Kernel made by hand."""
+        """Arrays of these names, and facts(), after a Kernel made by hand."""
         given = GivenKernel(kernel, options["precision"])
         if given.is_diagonal and self._needs is not None and self._needs.before == NO:
             raise ValueError("Kernel: diagonal_spatial: expected one with the covariances of all pairs of positions: pools, "

@@ -1,4 +1,4 @@
-"""What stax layers are: modules that turn a value, the layers so far with the shape behind them, into the next one."""
+"""What stax layers are: modules that turn a value, the layers so far with the shape after them, into the next one."""
 
 from dataclasses import dataclass, replace
 from typing import Optional, Tuple
@@ -12,7 +12,7 @@ from ._diagonal import Diagonal, folded
 
 @dataclass(frozen=True)
 class Value:
-    """Where a network stands: its layers, and the form of what is behind them."""
+    """Where a network stands: its layers, and the form of what is after them."""
 
     shape: Tuple[int, ...]  # Spatial sizes in their order.
     channels: int
@@ -43,7 +43,7 @@ class Value:
         return tuple(axis for axis in range(len(self.shape) + 2) if axis not in (self.batch_axis, self.channel_axis))
 
     def then(self, *new_layers, **changes):
-        """The value behind more layers."""
+        """The value after more layers."""
         return replace(self, layers=self.layers + tuple(new_layers), **changes)
 
     def without_positions(self):
@@ -55,7 +55,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Branches:
-    """Behind FanOut: what was in front of it, and a value without layers for each branch."""
+    """Behind FanOut: what was before it, and a value without layers for each branch."""
 
     trunk: Value
     values: Tuple[Value, ...]
@@ -91,11 +91,11 @@ class Module:
     is_pointwise = False
 
     def parameters(self, value, counter):
-        """The structure of its parameters (_structure.py) behind a value."""
+        """The structure of its parameters (_structure.py) after a value."""
         return ()
 
     def form(self, value, counter):
-        """That structure, and the value behind the layer."""
+        """That structure, and the value after the layer."""
         return self.parameters(value, counter), self.apply(value)
 
 
@@ -114,7 +114,7 @@ class Simple(Module):
 
 @dataclass
 class Sequence(Module):
-    """Modules one behind the other."""
+    """Modules one after the other."""
 
     modules: Tuple[Module, ...]
     name = "serial"
@@ -203,7 +203,7 @@ def _told_axes(module):
 
 
 def start(module, shape, **options):
-    """The value in front of a network for inputs of a full shape."""
+    """The value before a network for inputs of a full shape."""
     axes = len(shape)
     if axes < 2:
         raise ValueError(f"expected inputs [n, ..., channels] with at least two axes, got shape {tuple(shape)}")

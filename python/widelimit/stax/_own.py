@@ -31,8 +31,8 @@ class Bool(IntEnum):
 
 @dataclass(frozen=True)
 class Diagonal:
-    """For requires(diagonal_spatial=...): may the kernel in front of a layer hold variances of positions only (`input`), and
-    may that behind it (`output`)? MAYBE: where all others are 0. a >> b is what b(a(x)) asks for, a & b what both ask for
+    """For requires(diagonal_spatial=...): may the kernel before a layer hold variances of positions only (`input`), and
+    may that after it (`output`)? MAYBE: where all others are 0. a >> b is what b(a(x)) asks for, a & b what both ask for
     beside each other."""
 
     input: Bool = Bool.YES
@@ -96,7 +96,7 @@ def layer(layer_fn: _Function) -> _Function:
 
     init_fn(key, input_shape)       (shape of outputs, parameters)
     apply_fn(params, x, **kwargs)   outputs of the layer of finite width
-    kernel_fn(kernel, **kwargs)     the Kernel behind the layer of the Kernel in front (see Kernel.replace()), a function of
+    kernel_fn(kernel, **kwargs)     the Kernel after the layer of the Kernel in front (see Kernel.replace()), a function of
                                     NumPy's arrays, or of JAX's where inputs are; computed in double precision
     Kernels of such networks are computed layer by layer with all their pairs in memory; they have neither masks nor
     derivatives (NotImplementedError). TypeError for what is no such triple."""
@@ -153,7 +153,7 @@ class Own(Module):
         raise NotImplementedError(f"{self.name}: a layer of functions of kernels has no derivatives, and no place in files")
 
     def behind(self, kernel, caller, options):
-        """The Kernel behind the layer."""
+        """The Kernel after the layer."""
         from ._kernel import Kernel
 
         with double_precision():
@@ -170,7 +170,7 @@ def has_own(module: Module) -> bool:
 
 
 def pieces(modules: Tuple[Module, ...]) -> Any:
-    """Modules one behind the other in as few pieces as go together: those in a row without functions of kernels, with all
+    """Modules one after the other in as few pieces as go together: those in a row without functions of kernels, with all
     that is between a FanOut and its fan-in."""
     run: list[Module] = []
     k = 0
@@ -189,7 +189,7 @@ def pieces(modules: Tuple[Module, ...]) -> Any:
 
 
 def _end_of_branches(modules, k):
-    """Behind a module, or, of a FanOut, behind its fan-in."""
+    """After a module, or, of a FanOut, after its fan-in."""
     if not modules[k].opens_branches:
         return k + 1
     end = k + 1
@@ -201,14 +201,14 @@ def _end_of_branches(modules, k):
 
 
 class OfKernels:
-    """A network with layers of functions of kernels, of a Kernel. step(module, kernel): the Kernel behind a module without
+    """A network with layers of functions of kernels, of a Kernel. step(module, kernel): the Kernel after a module without
     such layers."""
 
     def __init__(self, caller, options, step):
         self._caller, self._options, self._step = caller, options, step
 
     def behind(self, module, kernel):
-        """The Kernel behind a module, or those of its branches."""
+        """The Kernel after a module, or those of its branches."""
         if isinstance(module, Own):
             return module.behind(kernel, self._caller, self._options)
         if isinstance(kernel, list) != module.takes_branches:
@@ -236,7 +236,7 @@ def alike(name, kernels):
 
 
 class OwnFunctions:
-    """init_fn and apply_fn of a network with layers of functions of kernels: those of its pieces, one behind the other."""
+    """init_fn and apply_fn of a network with layers of functions of kernels: those of its pieces, one after the other."""
 
     def __init__(self, module):
         self.module = module

@@ -45,7 +45,7 @@ class _ImageResize(WithAxes):
         if all(size == -1 for size in wanted) and not value.is_reversed:
             return value
         shape = tuple(old if size == -1 else int(size) for size, old in zip(wanted, value.shape))
-        # neural-tangents takes the sizes in the order that its axes have behind an odd number of convolutions.
+        # neural-tangents takes the sizes in the order that its axes have after an odd number of convolutions.
         shape = shape[::-1] if value.is_reversed else shape
         layer = layers.from_fields("image_resize", size=list(shape), method=self.method, antialias=self.antialias)
         return value.then(layer, shape=shape)
@@ -169,7 +169,7 @@ class _DotGeneral(WithAxes):
         return value.then(layers.sum((factor, [])), is_reversed=False)
 
     def _map(self, value):
-        """The matrix over positions, the spatial sizes behind it, and where batch and channels are then."""
+        """The matrix over positions, the spatial sizes after it, and where batch and channels are then."""
         sizes = list(value.full_shape)
         count = int(np.prod(value.shape))
         sizes[value.batch_axis], sizes[value.channel_axis] = 1, count

@@ -25,7 +25,7 @@ class Request:
     diagonal_batch: bool
     diagonal_spatial: bool
     threads: int
-    first: Optional[Value] = None  # In front of the network.
+    first: Optional[Value] = None  # Before the network.
     store: Optional[str] = None  # The folder of a store for nngp and ntk.
 
     @cached_property
@@ -148,7 +148,7 @@ class Request:
 
 
 def facts_of(value, n1, n2, x1_is_x2, diagonal_batch, diagonal_spatial):
-    """What a Kernel of n1 and n2 inputs behind a network says about its arrays."""
+    """What a Kernel of n1 and n2 inputs after a network says about its arrays."""
     shape1, shape2 = (tuple(n if size == -1 else size for size in value.full_shape) for n in (n1, n2))
     return {"x1_is_x2": x1_is_x2, "is_gaussian": value.is_gaussian, "is_reversed": value.is_reversed, "is_input": False,
             "diagonal_batch": diagonal_batch, "diagonal_spatial": bool(value.shape) and diagonal_spatial,
@@ -156,7 +156,7 @@ def facts_of(value, n1, n2, x1_is_x2, diagonal_batch, diagonal_spatial):
 
 
 def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):
-    """Shapes of ARRAYS for inputs of full shapes at `first`, behind the network; None for cov2 without x2."""
+    """Shapes of ARRAYS for inputs of full shapes at `first`, after the network; None for cov2 without x2."""
     order = value.shape[::-1] if value.is_reversed else value.shape
     positions = tuple(size for size in order for _ in range(1 if is_diagonal else 2))
     n1, n2 = (None if shape is None else counted(shape[first.batch_axis], value.rows) for shape in (shape1, shape2))

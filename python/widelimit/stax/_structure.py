@@ -68,7 +68,7 @@ def unpacked(tree, vector, nothing):
 
 
 class Packer:
-    """The way back, to one vector."""
+    """The backward pass, to one vector."""
 
     def __init__(self, tree, count):
         self.tree, self.count = tree, count

@@ -74,7 +74,7 @@ def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_ax
 
 
 def positions_behind(size, window, stride, padding):
-    """Positions along an axis behind a window that moves over it."""
+    """Positions along an axis after a window that moves over it."""
     return (size - window) // stride + 1 if padding == "valid" else -(-size // stride)
 
 
@@ -115,7 +115,7 @@ class _Convolution(WithAxes):
     batch_axis: int
     channel_axis: int
     filter_axes: Tuple[int, ...]  # Of an array of weights [window..., in, out], in the order in which callers have them.
-    axes_behind: Tuple[int, int]  # Those of the batch and of the channels behind the layer.
+    axes_behind: Tuple[int, int]  # Those of the batch and of the channels after the layer.
 
     @property
     def diagonal(self):
@@ -179,7 +179,7 @@ def _layout(name, dimension_numbers, axes):
         left, right, out = (str(spec) for spec in dimension_numbers)
         spatial = [letter for letter in left if letter not in "NC"]
         order = [[letter for letter in right if letter not in "OI"].index(letter) for letter in spatial]
-        # Behind a layer that keeps the order of positions.
+        # After a layer that keeps the order of positions.
         layout = _Layout(left.index("N"), left.index("C"), tuple(order), tuple([*spatial, "I", "O"].index(c) for c in right),
                          (out.index("N"), out.index("C")))
         fits = sorted(left) == sorted(out)

@@ -1,6 +1,6 @@
 """Channels of finite networks, in the order in which the library asks for them.
 
-A network leaves channels open in every layer with weights. Those behind a sequence of layers are asked for once, by what
+A network leaves channels open in every layer with weights. Those after a sequence of layers are asked for once, by what
 stands around it, and the last open layer takes them; branches of a sum that cannot choose (a skip connection) decide for
 the others and are built first.
 """
@@ -8,12 +8,12 @@ the others and are built first.
 from dataclasses import dataclass
 from typing import Tuple
 
-FLATTENED = "flattened"  # Behind it channels are what they are.
+FLATTENED = "flattened"  # After it channels are what they are.
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A sum, product or concatenation: the places of its branches, and the channels behind it."""
+    """A sum, product or concatenation: the places of its branches, and the channels after it."""
 
     branches: Tuple[Tuple[object, ...], ...]
     width: int

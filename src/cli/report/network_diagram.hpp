@@ -19,7 +19,7 @@ struct LayerText {
 /// Layers of which runs that repeat are written once: {"repeat", "times", "layers"}, whatever wrote them.
 [[nodiscard]] std::vector<nlohmann::ordered_json> folded_layers(const nlohmann::ordered_json& layers);
 
-/// What diagrams of a page share: stands in front of them, once.
+/// What diagrams of a page share: stands before them, once.
 inline constexpr const char* diagram_definitions =
     "<svg width='0' height='0' style='position:absolute' aria-hidden='true'><defs><marker id='arrow' "
     "viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'><path d='M0,0 L8,4 "

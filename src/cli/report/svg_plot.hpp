@@ -41,7 +41,7 @@ class SvgPlot {
   /// Between two curves over the same places.
   void band(const std::vector<PlotPoint>& lower, const std::vector<PlotPoint>& upper,
             std::string_view colour);
-  /// Above the frame, one behind the other.
+  /// Above the frame, one after the other.
   void legend(std::string_view name, std::string_view colour);
 
   [[nodiscard]] std::string svg() const;

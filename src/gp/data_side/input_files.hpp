@@ -4,10 +4,10 @@
 #include "widelimit/kernel/inputs.hpp"
 
 /// Inputs among the arrays of a folder:
-///     x.npy               [n, spatial..., C]; of a ragged batch [numbers], one input behind the other
+///     x.npy               [n, spatial..., C]; of a ragged batch [numbers], one input after the other
 ///     shapes.npy          [n, axes] integers, of a ragged batch
 ///     mask.npy            [n, spatial...] integers: 1 where a position counts, else 0; with masks; of a ragged batch
-///                         [positions], one input behind the other
+///                         [positions], one input after the other
 ///     graph_edges.npy     [edges, 2] integers: source and target, positions of their input; with graphs, as the next
 ///     graph_weights.npy   [edges]
 ///     graph_sizes.npy     [n] integers: edges of each input, which stand together

@@ -33,7 +33,7 @@ void take_vector(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, N
     of_node.variances.push_back(static_cast<Scalar>(vector_variance(vector)));
   };
   if (is_taken_as_it_is(plan, x, i, node)) {
-    // Vectors of a batch lie one behind the other.
+    // Vectors of a batch lie one after the other.
     if (i == 0) of_node.first = x[i].data();
     return take(x[i]);
   }

@@ -44,7 +44,7 @@ struct BatchAdjoints {
   void add(const BatchAdjoints& others);
 };
 
-/// The derivative by the inputs, [n, longest spatial..., C]; 0 behind shorter inputs and at masked positions.
+/// The derivative by the inputs, [n, longest spatial..., C]; 0 after shorter inputs and at masked positions.
 template <typename Scalar>
 [[nodiscard]] xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scalar>& x,
                                                 BatchAdjoints<Scalar>& adjoints);

@@ -11,7 +11,7 @@
 namespace widelimit {
 
 /// Everything about the derivatives of a Gram matrix that depends neither on the values of the inputs nor on cotangents.
-/// Readouts are not pulled back, so that every layer is an operation with a way back.
+/// Readouts are not pulled back, so that every layer is an operation with a backward pass.
 struct DerivativePlan {
   Program program;
   InputMasks masks;
@@ -51,7 +51,7 @@ struct DerivativeInputs {
 [[nodiscard]] bool has_way_back(const Graph& graph);
 
 /// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for one
-/// without a way back.
+/// without a backward pass.
 [[nodiscard]] DerivativePlan make_derivative_plan(const Network& network, const DerivativeInputs& inputs,
                                                   bool with_ntk);
 

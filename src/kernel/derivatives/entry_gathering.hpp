@@ -9,12 +9,12 @@ namespace widelimit {
 
 class PlaneMapping;
 
-/// A node that adds up entries of the node in front of it, position by position of either side: a pooling, or a sparse map.
+/// A node that adds up entries of the node before it, position by position of either side: a pooling, or a sparse map.
 class EntryGathering {
  public:
-  /// `left`, `right`: sizes in front of a pooling.
+  /// `left`, `right`: sizes before a pooling.
   EntryGathering(const PoolNode& node, const Index3& left, const Index3& right);
-  /// Shapes in front of the map.
+  /// Shapes before the map.
   EntryGathering(const PlaneMapping& mapping, const Shape& left, const Shape& right);
 
   /// Calls body(entry of the plane in front, entry of the matrix behind, weight) for all that meet.
@@ -38,14 +38,14 @@ class EntryGathering {
   }
 
  private:
-  /// A position behind the node that reads one in front of it.
+  /// A position after the node that reads one before it.
   struct Reader {
     Index position;
     double weight;
   };
   using Readers = std::vector<std::vector<Reader>>;  ///< [position in front]
 
-  /// Along one axis: a position behind that reads one in front.
+  /// Along one axis: a position after that reads one in front.
   struct AxisReader {
     Index behind;
     Index in_front;

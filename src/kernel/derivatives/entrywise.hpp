@@ -18,7 +18,7 @@ void add_times(const Plane<Scalar>& source, double factor, std::size_t size, con
   if (target.ntk != nullptr) rows.add(source.ntk, static_cast<Scalar>(factor), target.ntk, size);
 }
 
-/// From the adjoint behind a product to that of its k-th factor, to which it adds. `source(i)`: the i-th of `count` factors.
+/// From the adjoint after a product to that of its k-th factor, to which it adds. `source(i)`: the i-th of `count` factors.
 template <typename Scalar, typename Source>
 void factor_back(const ProductNode& product, const Source& source, std::size_t count, std::size_t k,
                  const Plane<Scalar>& behind, std::size_t size, const Plane<Scalar>& adjoint) {
@@ -46,7 +46,7 @@ struct PackedArrays {
   const Scalar* left_variance;
   const Scalar* right_variance;
 
-  /// `from_left`, `from_right`: the auxiliary arrays one behind the other, the variances last, `size` numbers each.
+  /// `from_left`, `from_right`: the auxiliary arrays one after the other, the variances last, `size` numbers each.
   PackedArrays(const Scalar* from_left, const Scalar* from_right, std::size_t auxiliaries, std::size_t size)
       : left_variance{from_left + auxiliaries * size}, right_variance{from_right + auxiliaries * size} {
     for (std::size_t k = 0; k < auxiliaries; ++k) {

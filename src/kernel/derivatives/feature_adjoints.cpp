@@ -9,7 +9,7 @@
 namespace widelimit {
 namespace {
 
-/// One transform: from the adjoint behind it to that in front of it, given the features in front of it.
+/// One transform: from the adjoint after it to that before it, given the features before it.
 template <typename Scalar>
 class TransformAdjoint {
  public:

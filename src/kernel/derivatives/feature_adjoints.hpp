@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// The way back through transformed_features(): `adjoint` [C', d'] of what the transforms made, channel by channel, becomes
+/// The backward pass through transformed_features(): `adjoint` [C', d'] of what the transforms made, channel by channel, becomes
 /// that of the input, [spatial..., C], and is added to `target`.
 template <typename Scalar>
 void add_feature_adjoint(std::span<const Scalar> input, const Shape& shape, Index channels,

@@ -10,10 +10,10 @@ namespace widelimit {
 class InputGraph;
 
 /// Where the things recorded of one input lie: for an input node with positions the features, channel by channel; for a row stage the
-/// variances in front of it and its auxiliary arrays; for a pair stage the variances and its own state. Positions of an
-/// array lie one behind the other.
+/// variances before it and its auxiliary arrays; for a pair stage the variances and its own state. Positions of an
+/// array lie one after the other.
 struct RecordLayout {
-  std::vector<Index> positions;    ///< [node], in front of stages; of input nodes, behind their transforms.
+  std::vector<Index> positions;    ///< [node], before stages; of input nodes, after their transforms.
   std::vector<Index> channels;     ///< [node], of input nodes.
   std::vector<Index> auxiliaries;  ///< [node], of row stages.
   std::vector<Index> states;       ///< [node], numbers of a pair stage's own state.
@@ -24,7 +24,7 @@ struct RecordLayout {
   Index adjoint_count = 0;
 };
 
-/// For inputs of a shape; `shapes`: behind all nodes.
+/// For inputs of a shape; `shapes`: after all nodes.
 [[nodiscard]] RecordLayout make_record_layout(const Program& program, const std::vector<Shape>& shapes,
                                               const Shape& input, Index channels);
 
@@ -55,7 +55,7 @@ StageInput<Scalar> stage_input(NodeId stage, InputRecord<Scalar>& input, const S
   return {input.variances(stage), input.state(stage), shape, input.graph};
 }
 
-/// Fills the auxiliary arrays of a row stage from the variances in front of it, which stand in the record. Throws
+/// Fills the auxiliary arrays of a row stage from the variances before it, which stand in the record. Throws
 /// NumericalError, naming the layer, for variances that leave the range.
 template <typename Scalar>
 void prepare_row_stage(InputRecord<Scalar>& record, NodeId id, const Node& node);

@@ -7,7 +7,7 @@
 namespace widelimit {
 
 /// Calls body(entry of the plane, entry of the kept matrix) for all that a circular convolution sums; the plane is of one
-/// piece. `left`, `right`: sizes in front of the convolution.
+/// piece. `left`, `right`: sizes before the convolution.
 template <typename Body>
 void for_each_wrapped(const Affine& affine, const PlacedPlane& plane, const Index3& left, const Index3& right,
                       const Body& body) {

@@ -23,8 +23,8 @@ struct PairBlock {
   std::vector<BlockInput<Scalar>> right;
   /// Best in the order of for_each_pair(). One input with itself: at offset 0 covariances are variances.
   std::vector<TilePair> pairs;
-  /// One pair, of an input with itself: variances and states are recorded on the way forth, and their adjoints join in on
-  /// the way back.
+  /// One pair, of an input with itself: variances and states are recorded in the forward pass, and their adjoints join in on
+  /// the backward pass.
   bool recording = false;
   /// The adjoints of features and variances of a side are summed up.
   bool left_wanted = true;

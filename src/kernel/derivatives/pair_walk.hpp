@@ -69,7 +69,7 @@ class PairWalk {
                     std::size_t pair) const;
   [[nodiscard]] PairView<Scalar> view(NodeId id, const PairBlock<Scalar>& block, std::size_t number,
                                       const StopRequest& stop);
-  /// body(the input that is recorded with itself, in front of a stage)
+  /// body(the input that is recorded with itself, before a stage)
   template <typename Body>
   void with_self_view(NodeId id, const PairBlock<Scalar>& block, const StopRequest& stop, const Body& body);
 

@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// Planes of `count` pairs, one behind the other, in front of a convolution and behind it.
+/// Planes of `count` pairs, one after the other, before a convolution and after it.
 struct ConvolvedPlanes {
   const Affine& affine;
   const PlacedPlane& from;
@@ -28,7 +28,7 @@ class PlaneConvolution {
              const Scratch& scratch);
 
   /// K-bar = scale W^T (K'-bar + T'-bar), T-bar = scale W^T T'-bar; without weights T'-bar goes to T-bar only. `from` is not
-  /// empty. May change the adjoints in guards behind the convolution.
+  /// empty. May change the adjoints in guards after the convolution.
   void back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind, const Plane<Scalar>& in_front,
             const Scratch& scratch);
 

@@ -10,7 +10,7 @@
 
 namespace widelimit {
 
-/// What comes behind the positions, on rows of pairs: one left input with all right inputs of a tile.
+/// What comes after the positions, on rows of pairs: one left input with all right inputs of a tile.
 template <typename Scalar>
 class PointWalk {
  public:
@@ -22,7 +22,7 @@ class PointWalk {
   [[nodiscard]] NodeId node_of(std::size_t instruction) const {
     return program_.points.instructions[instruction].node;
   }
-  /// True if the way back reads none of the values.
+  /// True if the backward pass reads none of the values.
   [[nodiscard]] bool is_linear() const { return is_linear_; }
 
   /// The right inputs of the rows to come. Their adjoints are written by end_tile().

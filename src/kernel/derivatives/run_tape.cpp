@@ -20,7 +20,7 @@ bool is_row_stage(const WalkedRun& run, std::size_t i) {
   return !run.run.instructions[i].loads && std::holds_alternative<RowNode>(run.node(i).operation);
 }
 
-/// True if the way back through the instruction depends on what is in front of it.
+/// True if the backward pass through the instruction depends on what is before it.
 bool reads_values_back(const WalkedRun& run, std::size_t i) {
   const Operation& operation = run.node(i).operation;
   return is_row_stage(run, i) || std::holds_alternative<ProductNode>(operation) ||
@@ -41,7 +41,7 @@ RunTape<Scalar>::RunTape(const WalkedRun& run)
     : run_{run}, sizes_{plane_sizes(run.program, run.geometry)}, entries_(run.run.instructions.size()) {
   const std::vector<std::size_t> values = value_slots(), adjoints = adjoint_slots();
   const auto rows = static_cast<Index>((run.with_ntk ? 2 : 1) * (slots_ + scratch_slots));
-  // Behind the last slot windows read what stands in front of a next one.
+  // After the last slot windows read what stands before a next one.
   buffer_.grow(rows * sizes_.slot() + sizes_.front);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     entries_[i].value = slot(values[i]);
@@ -56,7 +56,7 @@ Plane<Scalar> RunTape<Scalar>::slot(std::size_t number) {
   return {nngp, run_.with_ntk ? nngp + sizes_.slot() : nullptr};
 }
 
-/// Values that no way back reads have the slots that the schedule gave them.
+/// Values that no backward pass reads have the slots that the schedule gave them.
 template <typename Scalar>
 std::vector<std::size_t> RunTape<Scalar>::value_slots() {
   slots_ = run_.run.slot_count;

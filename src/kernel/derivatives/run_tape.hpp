@@ -10,7 +10,7 @@
 
 namespace widelimit {
 
-/// Where an instruction's planes and their adjoints lie, of all pairs of a stack, one behind the other.
+/// Where an instruction's planes and their adjoints lie, of all pairs of a stack, one after the other.
 template <typename Scalar>
 struct TapePlanes {
   PlacedPlane plane;
@@ -23,7 +23,7 @@ struct TapePlanes {
   }
 };
 
-/// The planes of a run's instructions. Those that the way back reads stay until it has read them; others, and adjoints,
+/// The planes of a run's instructions. Those that the backward pass reads stay until it has read them; others, and adjoints,
 /// have slots that are used again, so that the first-level cache holds most of what is worked on.
 template <typename Scalar>
 class RunTape {

@@ -18,7 +18,7 @@ template <typename Scalar>
 using KeptNodes = std::vector<std::vector<KeptNode<Scalar>>>;
 
 /// The instructions of a plane step, one offset after the other and stack by stack, forth and back. What they were on the
-/// way forth stays until the next stack, so that the way back finds it in the cache.
+/// forward pass stays until the next stack, so that the backward pass finds it in the cache.
 template <typename Scalar>
 class RunWalk {
  public:
@@ -117,7 +117,7 @@ class RunWalk {
   void add_variances(std::size_t i, const Scalar* adjoints);
   void sum_around(std::size_t i);
   void sum_around_back(std::size_t i);
-  /// In front of a local layer's stage.
+  /// Before a local layer's stage.
   void sum_locally(std::size_t i, const LocalAffineNode& local);
   void sum_locally_back(std::size_t i);
   /// The plane of a local convolution's kept input that becomes its diagonal, of pair n.

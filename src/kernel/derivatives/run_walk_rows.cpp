@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// The variances in front of a row stage and its auxiliary arrays, of all positions: offset 0.
+/// The variances before a row stage and its auxiliary arrays, of all positions: offset 0.
 template <typename Scalar>
 void RunWalk<Scalar>::record(std::size_t i) {
   const NodeId id = of_.id(i);
@@ -50,7 +50,7 @@ void RunWalk<Scalar>::add_variances(std::size_t i, const Scalar* adjoints) {
   }
 }
 
-/// The way back through the stage alone: the adjoints behind it become those in front of it.
+/// The backward pass through the stage alone: the adjoints after it become those before it.
 template <typename Scalar>
 void RunWalk<Scalar>::stage_back(std::size_t i, const RowStage& stage) {
   const Planes &to = tape_[i], &from = input(i, 0);

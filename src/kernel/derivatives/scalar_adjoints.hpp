@@ -15,7 +15,7 @@ namespace widelimit {
 /// Whether an operation has no numbers but these, which is all that graph_scalars() can tell of it.
 [[nodiscard]] bool has_scalars_only(const Operation& operation);
 
-/// Derivatives of L by graph_scalars(), summed up on the way back: an operation's entries and their adjoints are in the
+/// Derivatives of L by graph_scalars(), summed up in the backward pass: an operation's entries and their adjoints are in the
 /// cache then. The weight variance of an AffineNode is found by division: where it is 0 the derivative is NaN.
 class ScalarAdjoints {
  public:

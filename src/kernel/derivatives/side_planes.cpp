@@ -39,7 +39,7 @@ void SidePlanes<Scalar>::begin_plane(const RunTape<Scalar>& tape, const AxisOffs
   places_ = std::max(places, inputs());
 }
 
-/// Array k of an input; auxiliary arrays come before the variances here, and behind them in the record.
+/// Array k of an input; auxiliary arrays come before the variances here, and after them in the record.
 template <typename Scalar>
 Scalar* SidePlanes<Scalar>::recorded(std::size_t instruction, Index k, InputRecord<Scalar>& record) const {
   const NodeId node = run_.id(instruction);

@@ -162,7 +162,7 @@ void TileWalk<Scalar>::for_each_block(const TilePlaces& places, const Body& body
   }
 }
 
-/// Of all pairs that count; behind the positions something may read them.
+/// Of all pairs that count; after the positions something may read them.
 template <typename Scalar>
 void TileWalk<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
   for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
@@ -175,7 +175,7 @@ void TileWalk<Scalar>::read_readouts(const TilePlaces& places, const StopRequest
   });
 }
 
-/// A row of pairs, from the sources of what is behind the positions and back to them.
+/// A row of pairs, from the sources of what is after the positions and back to them.
 template <typename Scalar>
 void TileWalk<Scalar>::points_back(const TilePlaces& places, const TileCotangents<Scalar>& cotangents,
                                    Index row, const StopRequest& stop) {

@@ -34,7 +34,7 @@ struct InputRange {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
-/// Everything that one thread needs: records of inputs, tiles of pairs and the inputs' own way back.
+/// Everything that one thread needs: records of inputs, tiles of pairs and the inputs' own backward pass.
 template <typename Scalar>
 class TileWalk {
  public:

@@ -24,7 +24,7 @@ struct RecordedBatch {
       : x{inputs}, name{called}, records(plan, inputs, stop) {}
 };
 
-/// The way back of Gram matrices: tiles of pairs on threads. Tiles that run at the same time share no input of a side, so
+/// The backward pass of Gram matrices: tiles of pairs on threads. Tiles that run at the same time share no input of a side, so
 /// that sums over pairs have one order, whatever the threads.
 template <typename Scalar>
 class VjpComputation {
@@ -32,7 +32,7 @@ class VjpComputation {
   /// Everything must outlive the computation. `scalars`: where derivatives by graph_scalars() are added; may be null.
   VjpComputation(const DerivativePlan& plan, const RunControl& run, ScalarAdjoints* scalars = nullptr);
 
-  /// On the way forth, before anything else.
+  /// In the forward pass, before anything else.
   void record(RecordedBatch<Scalar>& batch);
 
   /// All pairs of two batches, those of one batch, or of each input with itself: adds to the adjoints of both sides, which
@@ -44,7 +44,7 @@ class VjpComputation {
   void diagonal(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                 const KernelCotangents<Scalar>& cotangents);
 
-  /// Behind the pairs: from the adjoints of what was recorded to those of features.
+  /// After the pairs: from the adjoints of what was recorded to those of features.
   void self_back(const TileBatch<Scalar>& batch);
 
  private:

@@ -5,7 +5,7 @@
 namespace widelimit {
 namespace {
 
-/// The entries a behind the convolution whose window has its tap on an entry in front of it.
+/// The entries a after the convolution whose window has its tap on an entry before it.
 struct TapRange {
   Index begin;
   Index end;

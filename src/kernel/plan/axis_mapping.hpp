@@ -6,7 +6,7 @@
 
 namespace widelimit {
 
-/// Entry (position, position + the plane's offset) times `weight` is added to entry (row, row + offset) behind the map.
+/// Entry (position, position + the plane's offset) times `weight` is added to entry (row, row + offset) after the map.
 struct AxisTerm {
   Index offset;
   Index row;
@@ -19,10 +19,10 @@ class AxisMapping {
  public:
   AxisMapping(const SparseAxis& left, const SparseAxis& right);
 
-  /// Offsets in front of the map that the wanted ones behind it need, in order.
+  /// Offsets before the map that the wanted ones after it need, in order.
   [[nodiscard]] std::vector<Index> offsets_in_front(const std::vector<Index>& wanted) const;
 
-  /// What the plane of an offset in front of the map adds to: by offset, row and position.
+  /// What the plane of an offset before the map adds to: by offset, row and position.
   [[nodiscard]] std::vector<AxisTerm> terms(Index offset) const;
 
  private:

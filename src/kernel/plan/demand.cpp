@@ -77,7 +77,7 @@ Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& 
   return result;
 }
 
-/// Those in front of a map of positions.
+/// Those before a map of positions.
 Offsets mapped_offsets(const PlaneMapping& mapping, const Offsets& wanted, const Shape& left,
                        const Shape& right) {
   const auto left_axes = mapping.sparse_axes(left), right_axes = mapping.sparse_axes(right);

@@ -31,10 +31,10 @@ struct Window3 {
   Index3 stride{1, 1, 1};
   Padding padding = Padding::same;
   Index3 begin{0, 0, 0};   ///< The first position of each axis that is seen.
-  Index3 end{-1, -1, -1};  ///< The first one behind those that are seen; -1: all are.
+  Index3 end{-1, -1, -1};  ///< The first one after those that are seen; -1: all are.
 
   explicit Window3(const Window& window);
-  [[nodiscard]] Index3 front(const Index3& input) const;  ///< Padding in front of each axis.
+  [[nodiscard]] Index3 front(const Index3& input) const;  ///< Padding before each axis.
   [[nodiscard]] Index3 output(const Index3& input) const;
   [[nodiscard]] bool is_single_position() const;
 };

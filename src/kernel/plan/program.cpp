@@ -265,7 +265,7 @@ class Scheduler {
     return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
   }
 
-  /// A slot is free again behind the last instruction that reads it. An output never shares a slot with an
+  /// A slot is free again after the last instruction that reads it. An output never shares a slot with an
   /// input that another instruction still needs; stages that work in place get their input's slot when it
   /// dies there.
   void assign_slots(Run& run) const {

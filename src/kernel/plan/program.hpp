@@ -37,7 +37,7 @@ struct Run {
 };
 
 /// Evaluates a run for every demanded offset of its root and puts each plane into `target`: the root itself,
-/// if it is kept, or the pooling or readout behind it.
+/// if it is kept, or the pooling or readout after it.
 struct PlaneStep {
   Run run;
   NodeId target;
@@ -58,7 +58,7 @@ using Step = std::variant<PlaneStep, InputStep, PairStep>;
 struct Program {
   Graph graph;
   std::vector<Step> steps;  ///< What happens to nodes with positions, pair by pair.
-  Run points;               ///< What happens behind them, on rows of pairs; loads readouts.
+  Run points;               ///< What happens after them, on rows of pairs; loads readouts.
   std::vector<bool> has_positions;
   std::vector<bool> kept;  ///< Nodes with positions that are kept whole for a pair.
   std::vector<bool>

@@ -8,7 +8,7 @@
 namespace widelimit {
 namespace {
 
-/// The positions begin, begin + stride, ..., in front of `end`, which is -1 where there are no others behind.
+/// The positions begin, begin + stride, ..., before `end`, which is -1 where there are no others behind.
 struct Steps {
   Index begin;
   Index stride;
@@ -28,7 +28,7 @@ std::optional<Steps> steps_of(const SparseAxis& axis) {
   return Steps{first, stride, behind < axis.columns ? behind : -1};
 }
 
-/// For all inputs of these shapes in front of the map.
+/// For all inputs of these shapes before the map.
 std::optional<Window> selection_of(const PlaneMapping& mapping, const std::vector<Shape>& inputs) {
   Window window{
       .sizes = std::vector<Index>(inputs.front().size(), 1), .strides = {}, .padding = Padding::valid};

@@ -17,10 +17,10 @@ struct Affine {
   AffineKind kind;
   bool trained;  ///< It has weights, whose gradients enter the NTK.
 
-  /// `left`, `right`: sizes in front of the layer.
+  /// `left`, `right`: sizes before the layer.
   Affine(const AffineNode& node, const Index3& left, const Index3& right);
 
-  /// The offset in front of the layer that becomes offset 0.
+  /// The offset before the layer that becomes offset 0.
   [[nodiscard]] Index3 offset_of_diagonal() const;
 };
 

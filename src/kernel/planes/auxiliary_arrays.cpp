@@ -46,7 +46,7 @@ void SideArrays<Scalar>::pack(const PlacedPlane& plane, bool from_strips, Index 
     for (auto place = static_cast<Index>(states_.inputs.size()); place < places;
          ++place, target += layout.length)
       std::copy_n(target - static_cast<Index>(states_.inputs.size()) * layout.length, layout.length, target);
-    // Rows are read by whole vectors: behind the last plane they see variances of 0, not what stood there.
+    // Rows are read by whole vectors: after the last plane they see variances of 0, not what stood there.
     const Index size = target - packs_[k];
     std::fill_n(target, padded(size) - size, Scalar{0});
   }

@@ -108,7 +108,7 @@ class AuxiliaryArrays {
   void find_rows(Side side, Index input, const Scalar** rows) const {
     (side == Side::left ? left_ : right_).find_rows(input, input, rows);
   }
-  /// True if the arrays are zero wherever the plane has guards. Others go on with other numbers behind the
+  /// True if the arrays are zero wherever the plane has guards. Others go on with other numbers after the
   /// last row of a (single slab of a) plane.
   [[nodiscard]] bool are_guarded() const {
     return source_ == ArraySource::packs || source_ == ArraySource::whole_states;

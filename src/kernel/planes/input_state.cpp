@@ -47,10 +47,10 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
       extra = static_cast<Index>(
           features->stage->state_size(transformed_shape(input_shape, features->transforms),
                                       transformed_channels(input_shape, channels, features->transforms)));
-    // A vector's channels are one array, ready for products of whole batches; behind it, its variance.
+    // A vector's channels are one array, ready for products of whole batches; after it, its variance.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
     if (vector_features) extra = 1;
-    // Behind the positions an array is one number: those of all layers lie in a cache line or two.
+    // After the positions an array is one number: those of all layers lie in a cache line or two.
     const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
     if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
     layout.offset.push_back(layout.size);

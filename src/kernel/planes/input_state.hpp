@@ -59,7 +59,7 @@ class InputState {
   const InputGraph* graph_ = nullptr;
 };
 
-/// The states of inputs `begin`, `begin + 1`, ... one behind the other: the features of vectors are the rows
+/// The states of inputs `begin`, `begin + 1`, ... one after the other: the features of vectors are the rows
 /// of a matrix with leading dimension layout().size.
 template <typename Scalar>
 class StateBlock {

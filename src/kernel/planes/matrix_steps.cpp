@@ -58,7 +58,7 @@ class PairStageRun {
   }
 
  private:
-  /// Of the input whose state is recorded, in front of the stage.
+  /// Of the input whose state is recorded, before the stage.
   [[nodiscard]] std::optional<PositionMask> recorded_mask() const {
     const MaskRulePointer& rule = std::get<PairNode>(run_.pair.node(node_).operation).mask;
     if (!rule) return std::nullopt;

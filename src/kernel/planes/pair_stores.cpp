@@ -22,7 +22,7 @@ void copy_rows(const StoreLayout::PlanePlace& place, const Box& box, const Plane
 }
 
 /// Copies rows of a plane that was kept as such, which lie in one piece or in two, to a slot, with zeros
-/// behind each. Whole vectors are written, so that what follows must be copied later.
+/// after each. Whole vectors are written, so that what follows must be copied later.
 template <typename Scalar>
 void copy_plane_rows(const std::array<AxisPieces, 3>& axis, std::size_t y,
                      const std::array<StoreLayout::PlanePlace, 2>& places, const PlaneLayout& layout,
@@ -180,13 +180,13 @@ void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index firs
     if (plane.ntk != nullptr) copy(kept.ntk, plane.ntk);
   }
   clear_guards(placed.layout, count, written);
-  // Row stages take whole vectors: what they see behind the last plane must be numbers, whatever stood there.
+  // Row stages take whole vectors: what they see after the last plane must be numbers, whatever stood there.
   const Index size = count * length, rest = padded(size) - size;
   fill_plane(written + size, static_cast<std::size_t>(rest), Scalar{0}, Scalar{0});
   if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, size + rest, Scalar{0});
 }
 
-/// With zeros behind it, as far as a vector reaches.
+/// With zeros after it, as far as a vector reaches.
 template <typename Scalar>
 void PairStores<Scalar>::copy_matrix(NodeId node, Index pair, const Plane<Scalar>& target) const {
   const Plane<Scalar> kept = at(node, pair);

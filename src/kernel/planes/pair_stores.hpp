@@ -6,7 +6,7 @@
 
 namespace widelimit {
 
-/// The covariances of a pair as matrices, and free space behind them.
+/// The covariances of a pair as matrices, and free space after them.
 template <typename Scalar>
 struct PairMatrices {
   Scalar* nngp;

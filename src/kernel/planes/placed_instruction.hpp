@@ -32,7 +32,7 @@ struct PlacedInstruction {
   [[nodiscard]] std::size_t array_row_size(Index stacked) const {
     return arrays->are_guarded() ? row_size(stacked) : static_cast<std::size_t>(padded(at().end_of_rows()));
   }
-  /// Puts zeros behind the rows of a result where the arrays went on with other numbers.
+  /// Puts zeros after the rows of a result where the arrays went on with other numbers.
   void clear_behind_rows(const Plane<Scalar>& target) const {
     if (arrays->are_guarded()) return;
     const Index end = at().end_of_rows();

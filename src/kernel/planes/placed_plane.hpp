@@ -50,7 +50,7 @@ struct PlacedPlane {
       if (axis[k].count > 1 || axis[k].offset[0] != offset[k]) return false;
     return true;
   }
-  /// Of a plane of one slab: behind its last row.
+  /// Of a plane of one slab: after its last row.
   [[nodiscard]] Index end_of_rows() const {
     return (layout.extent[1] - 1) * layout.stride[1] + layout.extent[2];
   }

@@ -21,7 +21,7 @@ class PlaneExecutor {
   /// The program must outlive the executor. Tiles have at most `most_pairs` pairs. Once `stop` asks for it, Cancelled is thrown between any two instructions, pairs of a stage, and within stages.
   PlaneExecutor(const Program& program, const PairDemand& demand, Index most_pairs, StopRequest stop = {});
 
-  /// Executes all steps; readout() then gives the values behind the readouts. The inputs of one side have one
+  /// Executes all steps; readout() then gives the values after the readouts. The inputs of one side have one
   /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
   void run(const Tile<Scalar>& tile);
 

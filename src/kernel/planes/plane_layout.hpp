@@ -8,7 +8,7 @@
 /// How a plane lies in memory (docs/engine.md).
 namespace widelimit {
 
-/// The positions of a plane along an axis, in one piece; or in two, one behind the other, of complementary
+/// The positions of a plane along an axis, in one piece; or in two, one after the other, of complementary
 /// offsets.
 struct AxisPieces {
   std::array<Index, 2> offset{};
@@ -28,7 +28,7 @@ struct AxisPieces {
       start[j] = j == 0 ? 0 : extent[0] + gap;
     }
   }
-  /// The first position of the left axis behind which guards may stand: where the first piece ends, or, of a
+  /// The first position of the left axis after which guards may stand: where the first piece ends, or, of a
   /// plane without it, where the second one begins.
   [[nodiscard]] Index first_gap() const { return offset[0] < 0 ? origin[0] : extent[0]; }
   /// That of the plane.
@@ -46,9 +46,9 @@ inline Box piece_box(const std::array<AxisPieces, 3>& axis, const std::array<std
   return box;
 }
 
-/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row, guard
+/// How a plane lies in memory: rows one after the other with guard entries at the end of each row, guard
 /// rows at the end of each slab and guard slabs at the end, so that a stride-1 convolution is a sum of
-/// shifted copies. What guards a plane also guards the one behind it; a margin as long as the farthest shift
+/// shifted copies. What guards a plane also guards the one after it; a margin as long as the farthest shift
 /// stands before the first.
 ///
 /// A plane of complementary offsets has guards between its pieces too.

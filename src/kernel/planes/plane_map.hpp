@@ -16,7 +16,7 @@ namespace widelimit {
 /// Numbers that the mapped rows of a position map need, for a tile of so many pairs.
 [[nodiscard]] Index mapped_row_sums(const PairLayout& pair, NodeId node, Index pairs);
 
-/// Adds the planes in front of a map of positions (PlaneMapping) to the planes behind it, of the pairs of a tile.
+/// Adds the planes before a map of positions (PlaneMapping) to the planes after it, of the pairs of a tile.
 ///
 /// The planes come in groups that agree in their offset along the last axis, so that all their rows are of one length.
 /// Their rows are mapped first, whole vectors at a time; when the group ends, what came of them is mapped along the last
@@ -35,7 +35,7 @@ class PlaneMap {
   /// the first.
   void place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout);
 
-  /// Adds the placed planes of `count` pairs from `first_pair` on, one behind the other. Their guards are zero.
+  /// Adds the placed planes of `count` pairs from `first_pair` on, one after the other. Their guards are zero.
   void add(Index first_pair, Index count, const Plane<Scalar>& planes);
 
   void end_group();
@@ -79,7 +79,7 @@ class PlaneMap {
   void map_rows(Index first_row, Index rows);
 
   std::array<AxisMapping, 3> axes_;
-  Index3 left_, right_;  ///< Sizes behind the map.
+  Index3 left_, right_;  ///< Sizes after the map.
   const StoreLayout& layout_;
   Plane<Scalar> mapped_;
   Index next_mapped_;

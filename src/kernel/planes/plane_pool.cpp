@@ -19,7 +19,7 @@ Index kernel_row_sums(const PairLayout& pair, NodeId pool) {
 }  // namespace
 
 Index pool_row_sums(const PairLayout& pair, NodeId pool, Index pairs) {
-  // Less than a vector in front of and behind rows is read.
+  // Less than a vector before and behind rows is read.
   return pairs * (pair.with_ntk() ? 2 : 1) * kernel_row_sums(pair, pool) + 2 * row_padding;
 }
 

@@ -40,12 +40,12 @@ class PoolGeometry {
  private:
   Window3 window_;
   PoolKind kind_;
-  Index3 left_, right_;  ///< Sizes behind the pooling.
+  Index3 left_, right_;  ///< Sizes after the pooling.
   Index3 left_front_, right_front_;
   const StoreLayout* layout_;
 };
 
-/// Adds the planes in front of a pooling to the pooled planes of the pairs of a tile.
+/// Adds the planes before a pooling to the pooled planes of the pairs of a tile.
 ///
 /// The planes come in groups that agree in their offset along the last axis, so that all their rows are of
 /// one length. Rows that meet in a window are added up first, whole vectors at a time. When the group ends,
@@ -64,7 +64,7 @@ class PlanePool {
   /// begins with the first.
   void place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout);
 
-  /// Adds the placed planes of `count` pairs from `first_pair` on, one behind the other.
+  /// Adds the placed planes of `count` pairs from `first_pair` on, one after the other.
   void add(Index first_pair, Index count, const Plane<Scalar>& planes);
 
   /// Ends a group. `scratch`: room for `scratch_size` numbers, no less than a row, and a vector more.

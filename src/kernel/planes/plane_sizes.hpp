@@ -5,13 +5,13 @@
 
 namespace widelimit {
 
-/// Small planes of several pairs are stacked one behind the other, up to this many numbers: the calls cost
+/// Small planes of several pairs are stacked one after the other, up to this many numbers: the calls cost
 /// less an entry, and all planes of a run still fit into the first-level cache.
 inline constexpr Index stacked_numbers = 1024;
 
 /// Room for the planes of any run of a program between two inputs, in numbers.
 struct PlaneSizes {
-  Index front = 0;     ///< Margin in front of the planes in a slot.
+  Index front = 0;     ///< Margin before the planes in a slot.
   Index capacity = 0;  ///< The largest plane, or stack of planes, with guards.
   Index strip = 0;     ///< The largest strip (planes/strips.hpp), for one input.
   Index row = 0;       ///< The longest row of a plane without gaps, padded.

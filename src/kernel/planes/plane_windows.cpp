@@ -90,7 +90,7 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 template <typename Scalar>
 void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
                       const Plane<Scalar>& source, const Plane<Scalar>& target) {
-  // Gaps behind the last row see what follows it.
+  // Gaps after the last row see what follows it.
   fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
              Scalar{0});
   if (source.ntk != nullptr)

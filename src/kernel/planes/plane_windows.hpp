@@ -9,7 +9,7 @@
 /// Window sums on planes.
 namespace widelimit {
 
-/// Sets guard entries, rows and slabs of `count` planes, one behind the other, to zero. The margin in front
+/// Sets guard entries, rows and slabs of `count` planes, one after the other, to zero. The margin in front
 /// of the first is zero always.
 template <typename Scalar>
 void clear_guards(const PlaneLayout& layout, Index count, const Plane<Scalar>& planes);
@@ -26,7 +26,7 @@ template <typename Scalar>
 void pack_strip(const Scalar* source, Index slab_rows, const PlaneLayout& layout, Scalar* plane);
 
 /// K' = scale sum over the window + bias, T' = K' + scale sum (0 if the source has no ntk), for a same-padded
-/// stride-1 window: shifted sums along one axis after the other, of `count` planes one behind the other,
+/// stride-1 window: shifted sums along one axis after the other, of `count` planes one after the other,
 /// whose guards are zero. The scratch rows have a zero margin in front.
 template <typename Scalar>
 void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
@@ -34,8 +34,8 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
                       const std::array<Scalar*, 2>& scratch);
 
 /// The same by window sums, for any stride and padding but circular; scale and bias are the windows'. Reads
-/// less than row_padding numbers in front of a source row, and overwrites as many behind the last plane of
-/// the source, and less than that behind a target row.
+/// less than row_padding numbers before a source row, and overwrites as many after the last plane of
+/// the source, and less than that after a target row.
 /// The same without weights: each kernel by itself.
 template <typename Scalar>
 void select_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,

@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// Pairs along a diagonal of a tile, whose planes lie one behind the other: the left inputs from `left` on
+/// Pairs along a diagonal of a tile, whose planes lie one after the other: the left inputs from `left` on
 /// with the right ones from `right` on, which are packed from `right_place` on. Inputs with themselves form
 /// stacks of their own.
 struct Stack {
@@ -38,7 +38,7 @@ class PairStacks {
   [[nodiscard]] auto end() const { return stacks_.end(); }
   /// True if some stack has more than one pair.
   [[nodiscard]] bool has_many() const { return has_many_; }
-  /// Right inputs that stacks want packed one behind the other. Diagonals run on behind the last right input,
+  /// Right inputs that stacks want packed one after the other. Diagonals run on after the last right input,
   /// where the first ones follow again.
   [[nodiscard]] Index right_places() const { return right_places_; }
 

@@ -8,7 +8,7 @@
 
 namespace widelimit {
 
-/// How the demanded entries of a kept node lie in memory: a d x d' matrix; or one plane behind the other, the
+/// How the demanded entries of a kept node lie in memory: a d x d' matrix; or one plane after the other, the
 /// offset along the last axis outermost, so that the rows of all planes that agree in it form one block.
 class StoreLayout {
  public:

@@ -58,7 +58,7 @@ class Strips {
   [[nodiscard]] Index first_row(const PlacedPlane& plane) const {
     return states_.strip.row(first_position(plane, states_.side));
   }
-  /// The strips of every array, one input behind the other.
+  /// The strips of every array, one input after the other.
   [[nodiscard]] const std::vector<Scalar*>& arrays() const { return arrays_; }
 
  private:

@@ -27,7 +27,7 @@ enum class WorkspacePart {
   row_sums,  ///< Of poolings.
 };
 
-/// The numbers of every part, which lie one behind the other, each on pages of its own.
+/// The numbers of every part, which lie one after the other, each on pages of its own.
 struct WorkspaceLayout {
   static constexpr std::size_t part_count = 7;
 
@@ -60,7 +60,7 @@ inline constexpr bool poisons_workspace = false;
 template <typename Scalar>
 class Workspace {
  public:
-  /// Makes room; what parts hold is lost. Slots and products are zero then, so that the margins in front of
+  /// Makes room; what parts hold is lost. Slots and products are zero then, so that the margins before
   /// their planes are.
   void carve(const WorkspaceLayout& layout, const PlaneSizes& planes, bool with_ntk) {
     layout_ = layout;
@@ -74,7 +74,7 @@ class Workspace {
   }
 
   [[nodiscard]] Scalar* part(WorkspacePart part) { return buffer_.data() + layout_.begin(part); }
-  /// Where the planes of a slot begin, behind the margin.
+  /// Where the planes of a slot begin, after the margin.
   [[nodiscard]] Plane<Scalar> slot(std::size_t number) {
     Scalar* nngp = part(WorkspacePart::slots) +
                    static_cast<Index>(number) * (with_ntk_ ? 2 : 1) * planes_.slot() + planes_.front;

@@ -24,7 +24,7 @@ struct PointRun {
   [[nodiscard]] NodeId node(std::size_t i) const { return instruction(i).node; }
 };
 
-/// Evaluates the instructions behind the positions on rows of pairs (see interpret()).
+/// Evaluates the instructions after the positions on rows of pairs (see interpret()).
 template <typename Scalar>
 class PointEvaluator {
  public:

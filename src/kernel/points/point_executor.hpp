@@ -11,13 +11,13 @@
 
 namespace widelimit {
 
-/// Executes what comes behind the positions, or a network that never had any: one number a pair. A vector is
-/// some rows of the tile, one behind the other: left inputs, each with all right inputs.
+/// Executes what comes after the positions, or a network that never had any: one number a pair. A vector is
+/// some rows of the tile, one after the other: left inputs, each with all right inputs.
 template <typename Scalar>
 class PointExecutor {
  public:
   /// The program must outlive the executor. Tiles have at most `rows` left and `columns` right inputs.
-  /// `state` is the layout of any input: behind the positions all are alike.
+  /// `state` is the layout of any input: after the positions all are alike.
   PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index rows, Index columns,
                 StopRequest stop = {});
 

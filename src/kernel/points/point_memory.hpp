@@ -21,7 +21,7 @@ struct PointArrays {
     for (std::size_t k = 0; k < right.size(); ++k) {
       for (std::size_t j = 0; j < rows.right.size(); ++j)
         right[k][j] = rows.right[j]->array(node, static_cast<Index>(k))[0];
-      // Stages take whole vectors: behind the last input they see variances of 0, not those of a wider tile.
+      // Stages take whole vectors: after the last input they see variances of 0, not those of a wider tile.
       std::fill(right[k] + rows.right.size(), right[k] + rows.step(), Scalar{0});
       for (Index row = 1; row < count; ++row)
         std::copy_n(right[k], rows.step(), right[k] + row * rows.step());

@@ -16,7 +16,7 @@ struct PointRow {
   std::vector<Index> multiples;  ///< Indices of right inputs that are multiples of it, not itself.
 };
 
-/// Some rows of a tile: left inputs, each with all right inputs, one row behind the other.
+/// Some rows of a tile: left inputs, each with all right inputs, one row after the other.
 template <typename Scalar>
 struct PointRows {
   std::span<const PointRow<Scalar>> rows;

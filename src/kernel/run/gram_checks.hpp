@@ -105,7 +105,7 @@ std::map<Shape, Index> first_of_shapes(const Inputs<Scalar>& x) {
   return first;
 }
 
-/// An input of some shape, with the shapes behind all nodes.
+/// An input of some shape, with the shapes after all nodes.
 struct ShapedInput {
   Shape shape;
   std::string name;

@@ -40,7 +40,7 @@ struct GramPlan {
     const Kernel of_states = states_read_ntk ? Kernel::with_ntk : Kernel::nngp_only;
     return {purpose, purpose == Purpose::state ? of_states : kernel, demand_everything};
   }
-  /// Behind the positions the states of all inputs are alike.
+  /// After the positions the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };
 
@@ -62,7 +62,7 @@ struct GramSize {
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 
-/// Inputs whose products are one matrix product a pair, for these shapes behind all nodes: with many channels most
+/// Inputs whose products are one matrix product a pair, for these shapes after all nodes: with many channels most
 /// offsets of which are demanded, and those that attention wants whole.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels);
 

@@ -50,7 +50,7 @@ bool flattens(const Operation& operation) {
 }
 
 /// What a flattening node flattens, for inputs of a shape: the inputs themselves, of which only the number of
-/// positions counts, or positions behind layers.
+/// positions counts, or positions after layers.
 Shape flattened_shape(const Graph& graph, NodeId id, const Shape& input) {
   const Node& node = graph.nodes[id];
   if (const auto* transforms = input_transforms(node.operation))

@@ -52,7 +52,7 @@ class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMa
   mutable ReplicateMean<double> ntk_;
 };
 
-/// Whether there are positions behind the last layer.
+/// Whether there are positions after the last layer.
 bool leaves_positions(const Network& network, const Shape& input) {
   Shape shape = input;
   for (const TraceLine& line : Lowering::trace(network, input))

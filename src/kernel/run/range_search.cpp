@@ -34,7 +34,7 @@ std::optional<std::string> layer_out_of_range(const Network& network, const Inpu
       return false;
     }
   };
-  // Behind `finite` layers all is well, behind `broken` it is not.
+  // After `finite` layers all is well, after `broken` it is not.
   std::size_t finite = 0, broken = layers.size();
   if (!is_finite_behind(finite) || is_finite_behind(broken)) return std::nullopt;
   while (finite + 1 < broken) {

@@ -8,7 +8,7 @@
 
 namespace widelimit {
 
-/// The layer of a network, "layers[3] (erf)", behind which a kernel of a pair is not finite although it is in front of
+/// The layer of a network, "layers[3] (erf)", after which a kernel of a pair is not finite although it is before
 /// it: for errors. Each input is a batch of one; `same_input`: `right` is `left`. Nothing if there is no such layer,
 /// and for inputs of so many positions that looking for it would take long.
 template <typename Scalar>

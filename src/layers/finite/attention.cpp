@@ -35,7 +35,7 @@ double logit_scale(const AttentionOptions& options, Index key_width) {
          (options.scaling == AttentionScaling::inverse_width ? width : std::sqrt(width));
 }
 
-/// The affine maps inside attention; parameters behind those of the encodings.
+/// The affine maps inside attention; parameters after those of the encodings.
 template <typename Scalar>
 struct AttentionMaps {
   AffineMap<Scalar> query;

@@ -44,7 +44,7 @@ class Norm final : public FiniteLayer<Scalar> {
     return direction.with(in_places(std::move(grouped)));
   }
 
-  /// Positions that are normalised together one behind the other, input by input.
+  /// Positions that are normalised together one after the other, input by input.
   Matrix<Scalar> in_groups(Matrix<Scalar> values) const {
     if (order_.empty()) return values;
     Matrix<Scalar> grouped(values.rows(), values.cols());

@@ -13,7 +13,7 @@ const Form& form_with_positions(const Site& site) {
   return site.input;
 }
 
-/// Windows that leave positions behind them. No tape: the layer is linear.
+/// Windows that leave positions after them. No tape: the layer is linear.
 template <typename Scalar>
 class Pooling : public FiniteLayer<Scalar> {
  public:

@@ -12,7 +12,7 @@ enum class OneAxisLeaves { positions, vectors };
 CounterpartPointer position_map_counterpart(layers::PositionMapPointer map,
                                             OneAxisLeaves one_axis = OneAxisLeaves::positions);
 
-/// The map, and behind it a convolution of its own: `convolution` makes that for the positions that the map leaves.
+/// The map, and after it a convolution of its own: `convolution` makes that for the positions that the map leaves.
 CounterpartPointer mapped_convolution_counterpart(layers::PositionMapPointer map,
                                                   CounterpartPointer convolution);
 

@@ -21,7 +21,7 @@ template <typename Scalar>
 struct HomogeneousRows {
   void (*prepare)(const Scalar* variance, Scalar* const* auxiliary, std::size_t size);
   void (*apply)(const HomogeneousDual& dual, const DualRow<Scalar>& row);
-  /// The way back, with the slopes of theory/derivatives.md, section 2. Entries within 32 rounding errors of correlation
+  /// The backward pass, with the slopes of theory/derivatives.md, section 2. Entries within 32 rounding errors of correlation
   /// 1 or -1, and those without a variance, have no slope of the derivative.
   void (*apply_adjoint)(const HomogeneousDual& dual, const AdjointRow<Scalar>& row);
 };

@@ -31,7 +31,7 @@ struct LinearRowLoops {
     });
   }
 
-  /// Copies a row and puts zeros behind it, as far as `end`. Whole vectors are written.
+  /// Copies a row and puts zeros after it, as far as `end`. Whole vectors are written.
   static HWY_INLINE void pack_row(const Scalar* source, std::size_t size, Scalar* target, std::size_t end) {
     const D d;
     const std::size_t lanes = hn::Lanes(d);

@@ -68,11 +68,11 @@ struct LinearRows {
                    Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size);
 
   /// Copies `rows` rows of `row_size` numbers, source_step apart, to places target_step >= row_size apart;
-  /// the numbers between them become zero. Reads and writes less than row_padding numbers more behind a row.
+  /// the numbers between them become zero. Reads and writes less than row_padding numbers more after a row.
   void (*pack)(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
                Scalar* target, std::size_t target_step);
 
-  /// The same for rows in two pieces, of which the second begins `second_start` behind the first.
+  /// The same for rows in two pieces, of which the second begins `second_start` after the first.
   void (*pack_pieces)(const RowBlock<Scalar>& first, const RowBlock<Scalar>& second, std::size_t second_start,
                       std::size_t rows, Scalar* target, std::size_t target_step);
 

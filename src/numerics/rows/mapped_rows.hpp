@@ -20,7 +20,7 @@ struct RowTerms {
   std::size_t rows;
 };
 
-/// Neighbouring columns behind a map, at most `column_chunk` of them, and the part of the map that they read: a dense
+/// Neighbouring columns after a map, at most `column_chunk` of them, and the part of the map that they read: a dense
 /// matrix of rows of column_chunk numbers, one for each of the source's columns from `first` to `end` - 1.
 inline constexpr std::size_t column_chunk = 16;
 template <typename Scalar>
@@ -36,7 +36,7 @@ struct ColumnMap {
 template <typename Scalar>
 struct MappedRows {
   /// Rows of `size` numbers, `target_step` (whole vectors) apart in the target. Whole vectors are moved: less than one
-  /// behind a source row is read.
+  /// after a source row is read.
   void (*combine)(const RowTerms<Scalar>& terms, const Scalar* source, std::ptrdiff_t slab_step,
                   std::ptrdiff_t row_step, std::size_t size, Scalar* target, std::ptrdiff_t target_step);
 

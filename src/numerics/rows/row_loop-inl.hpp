@@ -29,7 +29,7 @@ struct WholeBlock {
   }
 };
 
-/// The entries behind the last whole vector. Nothing beyond the row is touched, and every entry still sees
+/// The entries after the last whole vector. Nothing beyond the row is touched, and every entry still sees
 /// the vector instructions: with masks where they do not fault, else through a buffer.
 struct TailBlock {
   std::size_t begin;

@@ -10,7 +10,7 @@ namespace widelimit::numerics {
 /// The series may stop after any of these numbers of stored terms that leaves a small enough rest.
 constexpr std::array<std::size_t, 8> series_truncations = {6, 10, 14, 18, 24, 32, 44, 64};
 
-/// Auxiliary arrays of a Hermite series, by position. Behind these stand the coefficients of the derivative, one a term,
+/// Auxiliary arrays of a Hermite series, by position. After these stand the coefficients of the derivative, one a term,
 /// and then, where SeriesDual says that the value `rises` otherwise, those of the value.
 struct SeriesArrays {
   static constexpr std::size_t variance = 0;

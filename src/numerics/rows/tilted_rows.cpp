@@ -107,7 +107,7 @@ struct TiltedRowLoops {
     });
   }
 
-  /// What the way back reads of a dual whose slope in c is its derivative.
+  /// What the backward pass reads of a dual whose slope in c is its derivative.
   struct Slopes {
     V derivative;
     V derivative_in_c;

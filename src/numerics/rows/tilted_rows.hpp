@@ -25,7 +25,7 @@ struct TiltedRows {
   void (*gelu)(const DualRow<Scalar>& row);
   void (*gaussian)(const TiltedDual& dual, const DualRow<Scalar>& row);
 
-  /// The way back through each, for rows that cover() allows.
+  /// The backward pass through each, for rows that cover() allows.
   void (*erf_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
   void (*gelu_adjoint)(const AdjointRow<Scalar>& row);
   void (*gaussian_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);

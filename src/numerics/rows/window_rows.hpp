@@ -17,7 +17,7 @@ struct PlaneWindows {
   std::array<std::ptrdiff_t, 3> target_extent;
   std::array<std::ptrdiff_t, 2> source_step;  ///< From slab to slab and from row to row.
   std::array<std::ptrdiff_t, 2> target_step;
-  /// So many numbers in front of and behind every source row are read as they are: zeros, or what only
+  /// So many numbers before and after every source row are read as they are: zeros, or what only
   /// entries see that do not matter.
   std::ptrdiff_t source_guard = 0;
   double scale = 1;
@@ -38,8 +38,8 @@ struct PlaneSteps {
 /// target[i] = start[i] + scale times the sum over the window, for all output entries i; without `start`
 /// (null) it is the bias. `start` lies like the target and may be it, if the target's rows are whole vectors.
 ///
-/// Whole vectors are moved: less than one vector in front of and behind a source row is read, and less than
-/// one behind a target row written before the next row is, so that rows must follow each other in memory.
+/// Whole vectors are moved: less than one vector before and after a source row is read, and less than
+/// one after a target row written before the next row is, so that rows must follow each other in memory.
 /// (Writing a part of a vector would make the next row wait for it.)
 template <typename Scalar>
 void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const Scalar* source,

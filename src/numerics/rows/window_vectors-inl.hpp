@@ -151,7 +151,7 @@ struct WindowVectors {
 
 #if WIDELIMIT_MOVES_LANES
   /// Three taps of stride 2: the third ones are the first ones of the next entries, so that every source row
-  /// is read once. `vectors` of the three that this takes are not wholly behind the source.
+  /// is read once. `vectors` of the three that this takes are not wholly after the source.
   template <class Known, int vectors>
   static HWY_INLINE void sum_vectors_of_three(const PlaneWindows& windows, const Rows& rows, Index k,
                                               Index place) {

@@ -21,7 +21,7 @@ struct Axis {
   Index stride;
   std::string padding;
 
-  /// What stands in front of the input; by the usual definition of "same".
+  /// What stands before the input; by the usual definition of "same".
   [[nodiscard]] Index front(Index input) const {
     if (padding == "valid") return 0;
     const Index missing = (outputs(input) - 1) * stride + size - input;

@@ -73,7 +73,7 @@ TEST_CASE("runs have every demanded offset once, complementary ones side by side
   }
 }
 
-TEST_CASE("complementary offsets are joined on images of one size, behind strides of 2 at most") {
+TEST_CASE("complementary offsets are joined on images of one size, after strides of 2 at most") {
   const std::string same = layers_text(R"("filter": [3, 3])");
   CHECK(joins(same, {6, 7}, {6, 7}));
   CHECK(!joins(same, {6, 7}, {6, 5}));
@@ -100,7 +100,7 @@ TEST_CASE("the gaps of joined planes are the guards, times the stride; others ha
   CHECK(alone.pair.geometry.runs.back().gap(0, 2) == 0);
 }
 
-// The first window of a sequence of 9 and stride 2 begins one position in front of it, as that of 7; that of
+// The first window of a sequence of 9 and stride 2 begins one position before it, as that of 7; that of
 // 8 begins with it.
 TEST_CASE("offsets of instructions follow from the root's through strides and places of windows") {
   const std::string network = R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},

@@ -33,7 +33,7 @@ void check_no_overlap(const StateLayout& layout) {
       CHECK(layout.offset[node] % row_padding == 0);
     }
     CHECK(layout.extra[node] == layout.offset[node] + layout.arrays[node] * layout.positions[node]);
-    end = layout.extra[node];  // and own numbers behind it
+    end = layout.extra[node];  // and own numbers after it
   }
   CHECK(layout.size >= end);
   CHECK(layout.size % row_padding == 0);
@@ -79,7 +79,7 @@ TEST_CASE("state of a sequence before attention: variances and what the stage ke
   CHECK(padded(own) == padded(static_cast<Index>(stage.state_size({9}))));
 }
 
-TEST_CASE("state of a vector: its channels in one array, and its variance behind them") {
+TEST_CASE("state of a vector: its channels in one array, and its variance after them") {
   const EngineProgram engine(R"([{"layer": "dense"}, {"layer": "relu"}, {"layer": "dense"}])", {}, 20);
   const StateLayout& layout = engine.state;
   check_no_overlap(layout);

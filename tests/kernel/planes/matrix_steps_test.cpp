@@ -17,7 +17,7 @@ using namespace widelimit::testing;
 
 namespace {
 
-/// An input and a pair stage behind it, which is read by a readout: its covariances are matrices.
+/// An input and a pair stage after it, which is read by a readout: its covariances are matrices.
 Graph stage_graph(const std::string& path = "layer") {
   Graph graph;
   graph.nodes = {{InputNode{}, {}, "input"},

@@ -140,7 +140,7 @@ class StoreCheck {
   PairStores<double> stores_;
 };
 
-/// A node that two runs read, behind a convolution.
+/// A node that two runs read, after a convolution.
 std::string branches(const std::string& convolution, const std::string& window, const std::string& readout) {
   return R"([{"layer": "conv", )" + convolution + R"(}, {"layer": "relu"}, {"layer": "sum", "branches": [
              {"layers": []}, {"layers": [{"layer": "average_pool", "window": )" +

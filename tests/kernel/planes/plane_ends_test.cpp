@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index left_inputs = 2, right_inputs = 3, end_pairs = left_inputs * right_inputs;
 
-/// The end of a network's only run of planes, and covariances of a tile's pairs in front of it.
+/// The end of a network's only run of planes, and covariances of a tile's pairs before it.
 class EndCheck {
  public:
   explicit EndCheck(const EngineProgram& engine, std::size_t step = 0)

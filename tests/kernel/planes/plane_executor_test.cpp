@@ -78,7 +78,7 @@ std::string layers_of(const std::string& body) {
          body + R"({"layer": "global_average_pool"}])";
 }
 
-/// The values behind the readout of all pairs of sequences of length 9 and 5, tile after tile.
+/// The values after the readout of all pairs of sequences of length 9 and 5, tile after tile.
 void check_tiles(const std::string& layers) {
   CAPTURE(layers);
   const EngineProgram engine(layers, {9}, {5}, sequence_channels);

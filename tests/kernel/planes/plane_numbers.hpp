@@ -41,7 +41,7 @@ void for_each_entry(const PlacedPlane& plane, const Body& body) {
   });
 }
 
-/// The planes of `count` pairs one behind the other, with zero guards, and a margin on both sides.
+/// The planes of `count` pairs one after the other, with zero guards, and a margin on both sides.
 class StackOfPlanes {
  public:
   StackOfPlanes(const PlacedPlane& plane, Index count)
@@ -67,7 +67,7 @@ class StackOfPlanes {
   std::vector<double> numbers_;
 };
 
-/// Calls body(plane) for the planes of a step's root that have entries, and end_group() behind those that
+/// Calls body(plane) for the planes of a step's root that have entries, and end_group() after those that
 /// agree in their offset along the last axis.
 template <typename Body, typename EndGroup>
 void for_each_root_plane(const EngineProgram& engine, std::size_t step, const Body& body,

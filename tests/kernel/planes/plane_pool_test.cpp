@@ -13,7 +13,7 @@ using namespace widelimit::testing;
 
 namespace {
 
-/// The pooling of a network, and covariances of some pairs in front of it.
+/// The pooling of a network, and covariances of some pairs before it.
 class PoolCheck {
  public:
   PoolCheck(const EngineProgram& engine, Index pairs)

@@ -107,7 +107,7 @@ class BlockCheck {
     const Index end = input.arrays->are_guarded() ? input.at().layout.length : input.at().end_of_rows();
     for (Index place = 0; place < input.at().layout.length; ++place) {
       const double value = expected[static_cast<std::size_t>(place)];
-      // Arrays that lie in strips or states go on behind a row: what is there belongs to nobody.
+      // Arrays that lie in strips or states go on after a row: what is there belongs to nobody.
       const bool is_gap = !input.arrays->are_guarded() && value == 0 && place < end;
       if (!is_gap && std::abs(product[place] - value) > 1e-12) ++wrong;
     }

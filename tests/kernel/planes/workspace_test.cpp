@@ -67,7 +67,7 @@ TEST_CASE("slots are apart, and zero whenever the workspace is carved") {
       const double* begin = workspace.part(part);
       CHECK(std::all_of(begin, begin + layout.of(part), [](double number) { return number == 0; }));
     }
-    // Margin, plane, margin, plane: the ntk behind the nngp, the scratch behind the slots.
+    // Margin, plane, margin, plane: the ntk after the nngp, the scratch after the slots.
     double* next = workspace.part(WorkspacePart::slots);
     for (std::size_t number = 0; number < layout.slot_count + 2; ++number) {
       const Plane<double> slot =

@@ -26,7 +26,7 @@ class OperationCheck {
     }
   }
 
-  /// The output is expected(input, dense, row, column): the input's values and those behind the dense layer.
+  /// The output is expected(input, dense, row, column): the input's values and those after the dense layer.
   template <typename Expected>
   void check(const Expected& expected) {
     PointEvaluator<double> evaluator(run_, rows_, nullptr);

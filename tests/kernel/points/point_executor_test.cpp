@@ -1,4 +1,4 @@
-// What comes behind the positions, against the operations carried out pair by pair.
+// What comes after the positions, against the operations carried out pair by pair.
 #include "kernel/points/point_executor.hpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ PointValue behind_dense(const PointValue& value, double weight, double bias) {
   return {nngp, nngp + weight * value.ntk};
 }
 
-/// Variances of an input in front of the row stage and of the pair stage.
+/// Variances of an input before the row stage and of the pair stage.
 struct Variances {
   double row = 0, pair = 0;
 };
@@ -77,7 +77,7 @@ void check_rows(double bias, std::size_t inputs) {
   for (std::size_t begin = 0; begin < inputs; begin += static_cast<std::size_t>(executor.rows_at_once())) {
     const std::size_t end = std::min(inputs, begin + static_cast<std::size_t>(executor.rows_at_once()));
     std::vector<PointRow<double>> rows;
-    // The next input is a multiple of each, and stands in front of none.
+    // The next input is a multiple of each, and stands before none.
     for (std::size_t i = begin; i < end; ++i) {
       const auto next = static_cast<Index>((i + 1) % inputs);
       rows.push_back({&states[i], static_cast<Index>(i), {next}});

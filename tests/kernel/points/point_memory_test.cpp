@@ -1,4 +1,4 @@
-// The memory behind the positions: every array is where no other is, and is filled from the inputs' states.
+// The memory after the positions: every array is where no other is, and is filled from the inputs' states.
 #include "kernel/points/point_memory.hpp"
 
 #include <doctest/doctest.h>

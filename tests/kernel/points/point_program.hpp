@@ -11,7 +11,7 @@
 /// Programs without positions, and inputs for them: vectors of one channel.
 namespace widelimit::testing {
 
-/// A program of some operations on vectors, each behind the earlier nodes that it names; the last is the output.
+/// A program of some operations on vectors, each after the earlier nodes that it names; the last is the output.
 struct PointProgram {
   Program program;
   StateLayout state;

@@ -57,7 +57,7 @@ class StageCheck {
 
 }  // namespace
 
-TEST_CASE("row stage behind positions: inputs with themselves, multiples and the rest") {
+TEST_CASE("row stage after positions: inputs with themselves, multiples and the rest") {
   for (const bool with_ntk : {false, true})
     for (const bool keeps_multiples : {false, true}) StageCheck(with_ntk).check(keeps_multiples);
 }
