@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/gnuplot.hpp"
-#include "cli/output_folder.hpp"
-#include "cli/run_context.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/plots/gnuplot.hpp"
+#include "cli/program/run_context.hpp"
 
 namespace examples {
 

@@ -8,10 +8,10 @@
 #include <regex>
 #include <set>
 
-#include "cli/config_fields.hpp"
-#include "cli/heads_experiment.hpp"
+#include "cli/heads/heads_experiment.hpp"
+#include "cli/options/config_fields.hpp"
 #include "cli/program.hpp"
-#include "cli/sde_fields.hpp"
+#include "cli/sde/sde_fields.hpp"
 #include "widelimit/error.hpp"
 
 /// Every field of every configuration, with values that it may not hold: what the documented words say is what is

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "cli/self_checks.hpp"
+#include "cli/program/self_checks.hpp"
 #include "widelimit/version.hpp"
 
 using widelimit::cli::SelfCheck;

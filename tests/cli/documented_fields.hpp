@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/config_fields.hpp"
+#include "cli/options/config_fields.hpp"
 #include "cli/program.hpp"
 
 namespace widelimit::testing {

@@ -1,4 +1,4 @@
-#include "cli/grid_edge.hpp"
+#include "cli/gp/grid_edge.hpp"
 
 #include <doctest/doctest.h>
 

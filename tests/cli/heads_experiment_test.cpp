@@ -1,11 +1,11 @@
-#include "cli/heads_experiment.hpp"
+#include "cli/heads/heads_experiment.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/heads_config.hpp"
+#include "cli/heads/heads_config.hpp"
 #include "specialization/support.hpp"
 #include "support/seconds_to_stop.hpp"
 #include "widelimit/error.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "cli/heads_experiment.hpp"
-#include "cli/heads_pictures.hpp"
-#include "cli/heads_times.hpp"
+#include "cli/heads/heads_experiment.hpp"
+#include "cli/heads/heads_pictures.hpp"
+#include "cli/heads/heads_times.hpp"
 #include "cli/program.hpp"
 #include "support/seconds_to_stop.hpp"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/documented_fields.hpp"
-#include "cli/heads_experiment.hpp"
+#include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "widelimit/version.hpp"
 

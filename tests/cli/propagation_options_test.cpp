@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/similar_name.hpp"
 #include "cli/program.hpp"
-#include "cli/similar_name.hpp"
 
 using nlohmann::json;
 using widelimit::cli::similar_name;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/program.hpp"
-#include "cli/run_context.hpp"
+#include "cli/program/run_context.hpp"
 
 using nlohmann::json;
 using widelimit::testing::file_text;

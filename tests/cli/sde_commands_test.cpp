@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cli/documented_fields.hpp"
-#include "cli/sde_fields.hpp"
+#include "cli/sde/sde_fields.hpp"
 #include "cli/sde_program.hpp"
 
 using nlohmann::json;

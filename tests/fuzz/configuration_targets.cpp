@@ -2,9 +2,9 @@
 #include <set>
 
 #include "bounded_json.hpp"
-#include "cli/heads_experiment.hpp"
-#include "cli/sde_config.hpp"
-#include "cli/sde_fields.hpp"
+#include "cli/heads/heads_experiment.hpp"
+#include "cli/sde/sde_config.hpp"
+#include "cli/sde/sde_fields.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/json/read_json.hpp"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <thread>
 
-#include "cli/rank_solver.hpp"
-#include "cli/tile_dealer.hpp"
+#include "cli/ranks/rank_solver.hpp"
+#include "cli/ranks/tile_dealer.hpp"
 
 namespace widelimit::cli {
 

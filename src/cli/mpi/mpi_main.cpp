@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "cli/commands.hpp"
 #include "cli/mpi/mpi_dealer.hpp"
-#include "cli/program_main.hpp"
+#include "cli/program/commands.hpp"
+#include "cli/program/program_main.hpp"
 
 namespace {
 

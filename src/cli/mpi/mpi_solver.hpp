@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/rank_solver.hpp"
+#include "cli/ranks/rank_solver.hpp"
 #include "distributed/process_grid.hpp"
 
 namespace widelimit::cli {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-#include "cli/inference_options.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/mistakes.hpp"
 #include "cli/report/network_diagram.hpp"

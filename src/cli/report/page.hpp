@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/gp_files.hpp"
-#include "cli/gp_prior.hpp"
+#include "cli/gp/gp_files.hpp"
+#include "cli/gp/gp_prior.hpp"
 #include "cli/report/pictures.hpp"
 
 namespace widelimit::cli {

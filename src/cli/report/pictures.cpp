@@ -7,7 +7,7 @@
 #include <iterator>
 #include <numbers>
 
-#include "cli/inference_options.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/svg_plot.hpp"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/gp_prior.hpp"
+#include "cli/gp/gp_prior.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
 

@@ -1,0 +1,402 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "cli/gp/gp_arguments.hpp"
+#include "cli/gp/gp_files.hpp"
+#include "cli/gp/gp_prior.hpp"
+#include "cli/gp/gp_report.hpp"
+#include "cli/gp/gp_run.hpp"
+#include "cli/grams/store_options.hpp"
+#include "cli/options/inference_options.hpp"
+#include "cli/options/network_argument.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/standard_output.hpp"
+#include "cli/program/commands.hpp"
+#include "cli/program/given_arguments.hpp"
+#include "cli/ranks/rank_solver.hpp"
+#include "cli/report/page.hpp"
+#include "cli/tasks/data_arguments.hpp"
+#include "numerics/blas_threads.hpp"
+#include "numerics/memory.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// What is missing, and how to refer to it.
+struct MissingFiles {
+  const char* name;
+  const char* pronoun;
+};
+
+MissingFiles validation_files(const std::string& data) {
+  if (data == "graphs") return {"folder validation", "it"};
+  if (data == "csv") return {"validation rows (validation.csv)", "them"};
+  return {"x_validation.npy and y_validation.npy", "them"};
+}
+
+template <typename Scalar>
+GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
+  const MissingFiles missing = validation_files(arguments.data.kind);
+  if (!task.validation && arguments.inference.takes_validation())
+    throw DataError(
+        fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
+                    arguments.data.path.string(), missing.name, missing.pronoun));
+  return task;
+}
+
+/// Where the files of each network go in the output folder: a folder for each if there are several.
+std::vector<std::string> places_of(const std::vector<Network>& networks) {
+  if (networks.size() == 1) return {""};
+  std::vector<std::string> places;
+  std::set<std::string> taken;
+  for (const Network& network : networks) {
+    std::string name = network.name().empty() ? "network" : network.name();
+    for (char& c : name)
+      if (c == '/') c = '_';
+    // No folder of its own: it would be the output folder, or lie outside.
+    if (name == "." || name == "..") name = "network";
+    std::string unique = name;
+    for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}-{}", name, i);
+    places.push_back(unique + "/");
+  }
+  return places;
+}
+
+std::string amplitude_text(const GpOptions& options) {
+  if (options.amplitude) return fmt::format("amplitude of the kernels: {}", *options.amplitude);
+  return "amplitude of the kernels: fitted to the training targets (--amplitude 1: kernels as they are)";
+}
+
+template <typename Scalar>
+void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  if (!arguments.inference.amplitude)
+    gp::require_varying_targets(*task.train.targets, task.kind, arguments.inference.targets_as_they_are,
+                                "give --amplitude");
+}
+
+std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
+  std::vector<NamedFile> files{{"--path", arguments.data.path}, {"--vectors", arguments.data.vectors}};
+  for (const std::string& network : arguments.networks) files.push_back({"--network", network});
+  return files;
+}
+
+/// Where the results of all networks go: opened before the work begins, to be filled network by network.
+class GpOutput {
+ public:
+  GpOutput(const OutputArguments& arguments, const std::vector<NamedFile>& read, const GpOptions& options,
+           const std::vector<Network>& networks, const RunContext& context, nlohmann::ordered_json shapes)
+      : places_{places_of(networks)},
+        folder_{arguments.folder, names(places_, options, arguments), arguments.other_files},
+        record_{context.command_line, {}, std::move(shapes)},
+        gnuplot_{context.interrupt.token()},
+        draws_{!arguments.no_pictures} {
+    folder_.check_inputs(read);
+  }
+
+  /// Of network number i. The numbers are in place before pictures are drawn.
+  void write(std::size_t i, const GpRunInfo& info, const GpResult& result,
+             const std::optional<Matrix<double>>& test_targets) {
+    const auto network = nlohmann::ordered_json::parse(to_json(info.network));
+    if (places_[i].empty())
+      record_.network = network;
+    else
+      record_.network.push_back(network);
+    write_gp_files(folder_, places_[i], info, result, test_targets);
+    commit(places_[i], network);
+    if (!draws_) return;
+    draw_gp_pictures(folder_, places_[i], gnuplot_, info, result, test_targets);
+    commit(places_[i], network);
+  }
+
+  /// Of all networks so far.
+  void write_report(const ReportPage& page) {
+    folder_.write(report_name, page.html());
+    folder_.commit(record_);
+  }
+
+  [[nodiscard]] const RunRecord& record() const { return record_; }
+
+ private:
+  static constexpr const char* report_name = "report.html";
+
+  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options,
+                                        const OutputArguments& arguments) {
+    std::vector<std::string> names;
+    if (!arguments.no_report) names.emplace_back(report_name);
+    for (const std::string& place : places) {
+      for (const std::string& name : gp_file_names(options)) names.push_back(place + name);
+      if (!place.empty()) names.push_back(place + record_name);
+    }
+    return names;
+  }
+
+  void commit(const std::string& place, const nlohmann::ordered_json& network) {
+    if (!place.empty()) folder_.write_inner_record(place, {record_.command, network, record_.shapes});
+    folder_.commit(record_);
+  }
+
+  std::vector<std::string> places_;
+  OutputFolder folder_;
+  RunRecord record_;
+  Gnuplot gnuplot_;
+  bool draws_;
+};
+
+/// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
+/// long computation.
+std::vector<Network> networks_for(const GpArguments& arguments, const Shape& shape) {
+  std::vector<Network> networks;
+  for (const std::string& argument : arguments.networks) {
+    networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
+    static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
+  }
+  return networks;
+}
+
+GpOptions options_of(const GpArguments& arguments) {
+  const InferenceArguments& inference = arguments.inference;
+  return {.kernels = arguments.kernel.kernels,
+          .regulariser = inference.regulariser,
+          .criterion = inference.criterion,
+          .candidates = inference.candidates.empty() ? gp::regulariser_grid() : inference.candidates,
+          .amplitude = inference.amplitude,
+          .times = inference.times,
+          .flip = inference.flip,
+          .gram_folder = inference.gram,
+          .threads = arguments.kernel.threads,
+          .targets_as_they_are = inference.targets_as_they_are,
+          .residual = inference.residual};
+}
+
+/// A task, ready for kernels.
+template <typename Scalar>
+GpTask<Scalar> prepared_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
+  require_amplitude(task, arguments);
+  if (arguments.inference.criterion && !arguments.inference.regulariser)
+    gp::require_criterion(*arguments.inference.criterion, task.kind);
+  if (arguments.inference.flip) require_images_for_flips(task);
+  PreprocessingChoice choice = arguments.data.preprocessing;
+  choice.mirror_images = arguments.inference.flip;
+  preprocess(task, choice);
+  warn_of_ranges(task);
+  if (arguments.inference.flip) task.description += ", kernels averaged over flips";
+  task.description += ", " + to_string(arguments.kernel.precision);
+  return task;
+}
+
+/// Computes, prints and writes one network after the other.
+template <typename Scalar>
+class GpRun {
+ public:
+  GpRun(const GpArguments& arguments, const RunContext& context)
+      : arguments_{arguments},
+        context_{context},
+        task_{prepared_task<Scalar>(arguments)},
+        networks_{networks_for(arguments, shape_of(task_.train))},
+        options_{options_of(arguments)},
+        places_{places_of(networks_)} {
+    solver_text_ = choose_gp_solver(arguments);
+    if (arguments.output.folder.empty() || !is_first()) return;
+    output_.emplace(arguments.output, files_read_by(arguments), options_, networks_, context,
+                    shapes_of(task_));
+    if (arguments.output.no_report) return;
+    ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
+                    amplitude_text(options_)};
+    report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
+  }
+  GpRun(const GpRun&) = delete;
+  GpRun& operator=(const GpRun&) = delete;
+
+  void run() {
+    fmt::print("{}\n", task_.description);
+    for (const std::string& note : task_.notes) fmt::print("{}\n", note);
+    fmt::print("{}\n", amplitude_text(options_));
+    if (!options_.regulariser)
+      fmt::print("regularisers chosen by {}\n", criterion_title(criterion_of(options_)));
+    fmt::print("{}\n", solver_text_);
+    for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+  }
+
+ private:
+  [[nodiscard]] bool is_first() const { return context_.dealer == nullptr || context_.dealer->is_first(); }
+
+  /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
+  std::string choose_gp_solver(const GpArguments& arguments) {
+    const gp::SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
+                                .entry_bytes = sizeof(Scalar),
+                                .kernels = options_.kernels,
+                                .finite_times = !options_.times.empty(),
+                                .in_store = !arguments.store.folder.empty(),
+                                .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
+                                .against_distributed = against_distributed()};
+    const gp::SolverChoice choice =
+        gp::choose_solver(arguments.inference.solver, needs,
+                          numerics::room_for_matrices(numerics::resolve_threads(options_.threads, "gp")));
+    options_.solver = choice.solver;
+    if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
+    require_validation(choice);
+    if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
+      throw ArgumentError("--solver distributed: " + needs.against_distributed);
+    if (context_.dealer != nullptr && arguments.store.part.parts > 1)
+      throw ArgumentError(
+          "--part is for processes that know nothing of each other; these deal out the tiles");
+    if (context_.dealer != nullptr && arguments.store.folder.empty() &&
+        choice.solver != gp::Solver::distributed)
+      throw ArgumentError(fmt::format(
+          "gp with several processes needs --store, in which they meet, or --solver distributed{}",
+          needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
+    return choice.text + amplitude_cost(choice.solver);
+  }
+
+  /// Where conjugate gradients solve for every training input.
+  [[nodiscard]] std::string amplitude_cost(gp::Solver solver) const {
+    constexpr std::size_t together = 256;
+    if (solver != gp::Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
+      return "";
+    const std::size_t all = task_.train.size(),
+                      seen = gp::representative_inputs(static_cast<Index>(all)).size();
+    return fmt::format("; the NTK's amplitude solves for {} inputs, {} at a time: --amplitude A spares that",
+                       seen == all ? fmt::format("all {}", all) : fmt::format("{} of {}", seen, all),
+                       together);
+  }
+
+  [[nodiscard]] bool has_rank_solver() const {
+    return context_.dealer != nullptr && context_.dealer->solver() != nullptr;
+  }
+
+  /// Why ranks cannot solve this together; empty where they can.
+  [[nodiscard]] std::string against_distributed() const {
+    if (context_.dealer == nullptr)
+      return "the ranks of widelimit-mpi factorize together: mpirun -n N widelimit-mpi gp ...";
+    if (!has_rank_solver())
+      return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
+    if (!options_.times.empty()) return "it knows networks after training only, no --time";
+    if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
+    if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
+        !reason.empty())
+      return reason;
+    const auto by = options_.criterion;
+    if (by && (*by == gp::Criterion::negative_log_predictive_density || *by == gp::Criterion::leave_one_out))
+      return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",
+                         criterion_title(*by));
+    return "";
+  }
+
+  /// Known only now that the solver is: without a factorization regularisers are chosen on validation data.
+  void require_validation(const gp::SolverChoice& choice) const {
+    if (options_.regulariser || task_.validation || !gp::needs_validation(criterion_of(options_))) return;
+    throw ArgumentError(
+        fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
+                    "N or files of "
+                    "them, --regulariser, or --solver cholesky",
+                    choice.text, criterion_title(criterion_of(options_))));
+  }
+
+  void require_iterative(const gp::SolverChoice& choice) const {
+    if (!options_.times.empty())
+      throw ArgumentError(fmt::format(
+          "{}; cg knows networks after training only, no --time: leave it out, or give --solver cholesky "
+          "all the same",
+          choice.text));
+    const auto by = options_.criterion;
+    if (!options_.regulariser && by && *by != gp::Criterion::accuracy &&
+        *by != gp::Criterion::mean_squared_error)
+      throw ArgumentError(fmt::format(
+          "{}; cg chooses regularisers by accuracy or mean squared error on validation data, not by {}: "
+          "take one of them, give --regulariser, or --solver cholesky",
+          choice.text, criterion_title(*by)));
+  }
+
+  void run_network(std::size_t i) {
+    fmt::print("\n{}\n", arguments_.networks[i]);
+    flush_standard_output();
+    GpOptions options = options_;
+    if (!arguments_.store.folder.empty()) options.store = arguments_.store.folder / places_[i];
+    options.tiles = arguments_.store;
+    options.command = command_of_all_parts(context_.command_line);
+    options.dealer = context_.dealer;
+    const GpResult result = run_gp(networks_[i], task_, options, context_.interrupt);
+    if (!is_first()) return;
+    if (result.predictions.empty()) {
+      fmt::print(
+          "part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "
+          "others are\n",
+          arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
+      return;
+    }
+    const GpRunInfo info{.network = networks_[i],
+                         .data = task_.description,
+                         .kind = task_.kind,
+                         .precision = arguments_.kernel.precision,
+                         .names = task_.test.names,
+                         .class_names = task_.class_names,
+                         .preprocessing = task_.preprocessing,
+                         .missing = task_.missing};
+    if (output_) output_->write(i, info, result, task_.test.targets);
+    if (report_) {
+      report_->add(arguments_.networks[i], info, result,
+                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude(0),
+                                context_.interrupt));
+      output_->write_report(*report_);
+    }
+    fmt::print("{}{}", gp_table(result), edge_notes(result));
+    flush_standard_output();
+  }
+
+  const GpArguments& arguments_;
+  const RunContext& context_;
+  GpTask<Scalar> task_;
+  std::vector<Network> networks_;
+  GpOptions options_;
+  std::vector<std::string> places_;
+  std::string solver_text_;
+  std::optional<GpOutput> output_;
+  std::optional<ReportPage> report_;
+};
+
+}  // namespace
+
+void add_gp_command(CLI::App& program, const RunContext& context) {
+  auto arguments = std::make_shared<GpArguments>();
+  CLI::App* command =
+      program.add_subcommand("gp",
+                             "Predicts with the kernels of a network: GP regression (NNGP) and "
+                             "infinitely wide networks after training (NTK)");
+  add_config_option(*command);
+  add_gp_options(*command, *arguments);
+  command->footer(
+      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
+      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"
+      "together). Variances are those of kernels times the amplitude.\n\n"
+      "Examples:\n"
+      "  widelimit gp --network struct --network conv-gap --data sample\n"
+      "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "
+      "--size 8\n"
+      "  widelimit gp --network imdb-struct --data imdb --path aclImdb --vectors vectors.txt --train 3200 "
+      "--validation 1600 --test 1600\n"
+      "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
+      "results");
+  command->callback([arguments, command, &context] {
+    check_gp_usage(*command, *arguments);
+    arguments->data.split = split_choice(*command, arguments->data);
+    arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    if (arguments->kernel.precision == Precision::float32)
+      GpRun<float>(*arguments, context).run();
+    else
+      GpRun<double>(*arguments, context).run();
+  });
+}
+
+}  // namespace widelimit::cli

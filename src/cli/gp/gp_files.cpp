@@ -1,0 +1,154 @@
+#include "cli/gp/gp_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/gp/gp_predictions_csv.hpp"
+#include "cli/gp/grid_edge.hpp"
+#include "cli/options/inference_options.hpp"
+#include "cli/plots/confusion_picture.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/version.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// JSON has no NaN.
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+/// The number that all outputs share, or a list of one for each.
+Json shared_or_each(const Vector<double>& numbers) {
+  if ((numbers.array() == numbers(0)).all()) return numbers(0);
+  return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
+}
+
+Json candidates_json(const gp::Selection& selection, bool trained) {
+  Json json = Json::array();
+  for (const gp::RegulariserScore& candidate : selection.scores)
+    json.push_back(
+        {{"regulariser", candidate.relative_regulariser},
+         {"accuracy", finite_or_null(candidate.accuracy)},
+         {"mean_squared_error", finite_or_null(candidate.mean_squared_error)},
+         {"negative_log_predictive_density", finite_or_null(candidate.negative_log_predictive_density)},
+         {"log_marginal_likelihood",
+          trained ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
+         {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
+  for (std::size_t i = 0; i < selection.scores.size(); ++i)
+    if (!selection.scores[i].unsolved.empty()) json[i]["unsolved"] = selection.scores[i].unsolved;
+  return json;
+}
+
+/// What was chosen for all outputs, or for each.
+void add_selections(Json& json, const GpPrediction& prediction) {
+  json["criterion"] = criterion_name(prediction.criterion);
+  if (prediction.selections.size() == 1) {
+    const gp::Selection& selection = prediction.selections.front();
+    if (const GridEdge edge = edge_of(selection.best.value(), selection.scores); edge != GridEdge::none)
+      json["regulariser_at_edge"] = edge_name(edge);
+    json["candidates"] = candidates_json(selection, prediction.time.has_value());
+    return;
+  }
+  for (const gp::Selection& selection : prediction.selections) {
+    json["regulariser_at_edge"].push_back(edge_name(edge_of(selection.best.value(), selection.scores)));
+    json["candidates"].push_back(candidates_json(selection, prediction.time.has_value()));
+  }
+}
+
+Json prediction_json(const GpPrediction& prediction) {
+  Json json;
+  json["kernel"] = prediction.time ? "ntk" : "nngp";
+  json["files"] = prediction.name;
+  // JSON has no infinity.
+  if (prediction.time)
+    json["time"] = std::isinf(*prediction.time) ? Json("infinity") : Json(*prediction.time);
+  // A model that was kept does not know it.
+  if (prediction.regulariser.allFinite()) json["regulariser"] = shared_or_each(prediction.regulariser);
+  json["amplitude"] = shared_or_each(prediction.amplitude);
+  if (prediction.probabilities.size() > 0) json["probability_scale"] = prediction.probability_scale;
+  json["noise_variance"] = shared_or_each(prediction.noise_variance);
+  if (prediction.log_marginal_likelihood)
+    json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
+  if (const auto& scores = prediction.scores) {
+    json["accuracy"] = or_null(scores->accuracy);
+    json["mean_squared_error"] = scores->mean_squared_error;
+    json["negative_log_predictive_density"] = scores->negative_log_predictive_density;
+    json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
+  }
+  json["solve_seconds"] = prediction.solve_seconds;
+  if (const auto& iterations = prediction.iterations) {
+    json["passes"] = iterations->passes;
+    json["relative_residual"] = iterations->relative_residual;
+  }
+  if (prediction.noise_floor > 0 || !prediction.selections.empty())
+    json["smallest_reliable_regulariser"] = prediction.noise_floor;
+  if (prediction.condition_number > 0) json["condition_number"] = prediction.condition_number;
+  if (!prediction.selections.empty()) add_selections(json, prediction);
+  return json;
+}
+
+}  // namespace
+
+std::string results_json(const GpRunInfo& info, const GpResult& result) {
+  Json json;
+  json["widelimit"] = version;
+  json["data"] = info.data;
+  if (!info.class_names.empty()) json["classes"] = info.class_names;
+  json["targets"] = info.kind == TargetKind::classes ? "classes" : "numbers";
+  json["precision"] = to_string(info.precision);
+  json["preprocessing"] = gp::to_string(info.preprocessing.kind());
+  if (!info.missing.is_null()) json["missing"] = info.missing;
+  json["gram_seconds"] = result.gram_seconds;
+  for (const GpPrediction& prediction : result.predictions) {
+    if (prediction.log_marginal_likelihood)
+      json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
+    json["results"].push_back(prediction_json(prediction));
+  }
+  json["network"] = Json::parse(to_json(info.network));
+  return json.dump(1) + "\n";
+}
+
+std::vector<std::string> gp_file_names(const GpOptions& options) {
+  std::vector<std::string> names{"predictions.csv", "results.json"};
+  for (const std::string& prediction : prediction_names(options)) {
+    names.push_back("mean_" + prediction + ".npy");
+    names.push_back("variance_" + prediction + ".npy");
+    names.push_back("confusion_" + prediction + ".png");
+  }
+  return names;
+}
+
+void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunInfo& info,
+                    const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
+  for (const GpPrediction& prediction : result.predictions) {
+    folder.write(place + "mean_" + prediction.name + ".npy", prediction.mean);
+    folder.write(place + "variance_" + prediction.name + ".npy", prediction.variance);
+  }
+  folder.write(place + "predictions.csv", predictions_csv(info, result, test_targets));
+  folder.write(place + "results.json", results_json(info, result));
+}
+
+void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& gnuplot, const GpRunInfo& info,
+                      const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
+  if (info.kind != TargetKind::classes || !test_targets) return;
+  const int classes = std::max(2, static_cast<int>(test_targets->cols()));
+  for (const GpPrediction& prediction : result.predictions)
+    folder.draw(place + "confusion_" + prediction.name + ".png",
+                confusion_script(gp::confusion_matrix(gp::classes_of(*test_targets),
+                                                      gp::classes_of(prediction.mean), classes),
+                                 fmt::format("{}, {}: {:.2f} % right", info.network.name(), prediction.name,
+                                             100 * *prediction.scores->accuracy),
+                                 info.class_names),
+                gnuplot);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "cli/gp/gp_arguments.hpp"
+#include "cli/grams/store_options.hpp"
+#include "cli/options/inference_options.hpp"
+#include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/output/output_options.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+void add_inference_options(CLI::App& command, InferenceArguments& inference) {
+  command
+      .add_option(
+          "--regulariser", inference.regulariser,
+          "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out")
+      ->check(positive_number())
+      ->type_name("R");
+  add_criterion_option(command, inference.criterion, "loo; with --solver cg or distributed, mse");
+  command
+      .add_option("--candidates", inference.candidates,
+                  "Regularisers to choose from [19 from 1e-7 to 100, two a decade]")
+      ->delimiter(',')
+      ->check(positive_number())
+      ->type_name("R1,R2,...");
+  command
+      .add_option("--amplitude", inference.amplitude,
+                  "Factor on the kernels of standardised targets, 1 for networks as they are; it scales "
+                  "variances, not means "
+                  "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
+      ->check(positive_number())
+      ->type_name("A");
+  command
+      .add_option(
+          "--time", inference.times,
+          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
+      ->delimiter(',')
+      ->check(number_not_negative())
+      ->type_name("T1,T2,...");
+  command
+      .add_option(
+          "--solver", inference.solver,
+          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
+          "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
+          "by all ranks of widelimit-mpi together "
+          "(distributed) [by size and memory: docs/solvers.md]")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, gp::Solver>{{"cholesky", gp::Solver::cholesky},
+                                                                    {"cg", gp::Solver::conjugate_gradients},
+                                                                    {"distributed", gp::Solver::distributed}})
+              .description(""))
+      ->type_name("cholesky|cg|distributed");
+  command
+      .add_option("--residual", inference.residual,
+                  "Relative residual at which conjugate gradients stop [1e-10]")
+      ->check(number_between_0_and_1())
+      ->type_name("E");
+  add_targets_option(command, inference.targets_as_they_are);
+  add_flip_option(command, inference.flip);
+  add_gram_option(command, inference.gram);
+}
+
+void add_output_options(CLI::App& command, OutputArguments& output) {
+  command
+      .add_option("--out", output.folder,
+                  "Folder for report.html, predictions.csv, results.json, confusion_*.png, mean_*.npy "
+                  "[n_test, M] and variance_*.npy [n_test] (one folder in it for each of several networks)")
+      ->type_name("DIR");
+  add_force_option(command, output.other_files);
+  command.add_flag("--no-pictures", output.no_pictures,
+                   "Draw no confusion matrices as PNG files (drawing them takes gnuplot)");
+  command.add_flag("--no-report", output.no_report, "Write no report.html");
+}
+
+void check_criterion(const GpArguments& arguments) {
+  const auto& criterion = arguments.inference.criterion;
+  if (arguments.inference.regulariser && !arguments.inference.candidates.empty())
+    throw CLI::ValidationError("--candidates", "there is nothing to choose with --regulariser");
+  if (!criterion) return;
+  if (arguments.inference.regulariser)
+    throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
+  if (*criterion == gp::Criterion::evidence && arguments.kernel.kernels != Kernels::nngp)
+    throw CLI::ValidationError("--criterion",
+                               "trained networks have no evidence: --kernel nngp, or another criterion");
+}
+
+}  // namespace
+
+void add_gp_options(CLI::App& command, GpArguments& arguments) {
+  command
+      .add_option("--network", arguments.networks, std::string(network_argument_help) + "; may be repeated")
+      ->required()
+      ->type_name("NETWORK");
+  command.add_option("--depth", arguments.depth, "Option depth of the named networks")
+      ->check(whole_number<Index>(0))
+      ->type_name("D");
+  add_data_options(command, arguments.data);
+  add_kernel_options(command, arguments.kernel);
+  add_inference_options(command, arguments.inference);
+  CLI::Option* store =
+      command
+          .add_option(
+              "--store", arguments.store.folder,
+              "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
+              "a run that ended early goes on, and another one reads them (docs/scale.md)")
+          ->type_name("DIR");
+  add_tile_options(command, *store, arguments.store);
+  add_output_options(command, arguments.output);
+}
+
+void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
+  check_data_usage(command, arguments.data);
+  const std::string& kind = arguments.data.kind;
+  const bool as_they_are = kind == "npy" || kind == "csv" || kind == "graphs";
+  if (!as_they_are && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
+    throw CLI::ValidationError("--validation",
+                               "without validation data give --criterion loo or evidence, or --regulariser");
+  check_criterion(arguments);
+  const bool no_images = kind == "imdb" || kind == "reviews" || kind == "graphs";
+  if (no_images && command.count("--flip") > 0)
+    throw CLI::ValidationError("--flip", "for images, arrays and tables only");
+  if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
+    throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
+  if (!arguments.store.folder.empty() && arguments.inference.flip)
+    throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
+  if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
+    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
+  if (arguments.inference.solver == gp::Solver::conjugate_gradients && !arguments.inference.times.empty())
+    throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
+}
+
+}  // namespace widelimit::cli

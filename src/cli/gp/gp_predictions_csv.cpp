@@ -1,0 +1,117 @@
+#include "cli/gp/gp_predictions_csv.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+#include "widelimit/gp/metrics.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+class PredictionTable {
+ public:
+  PredictionTable(const GpRunInfo& info, const GpResult& result, const std::optional<Matrix<double>>& targets)
+      : info_{info}, result_{result}, targets_{targets}, classes_{info.kind == TargetKind::classes} {
+    if (classes_ && targets_) target_classes_ = gp::classes_of(*targets_);
+    if (classes_)
+      for (const GpPrediction& prediction : result_.predictions)
+        predicted_classes_.push_back(gp::classes_of(prediction.mean));
+  }
+
+  [[nodiscard]] std::string csv() const {
+    std::string text = heading();
+    for (Index i = 0; i < result_.predictions.front().mean.rows(); ++i) add_row(text, i);
+    return text;
+  }
+
+ private:
+  /// What stands for output k of several in a heading: the class that it scores, or its number.
+  [[nodiscard]] std::string output_name(Index k, Index outputs) const {
+    if (!classes_) return std::to_string(k);
+    return class_name(outputs == 1 ? 1 : k);
+  }
+
+  /// Classes share one deviation.
+  [[nodiscard]] Index deviations_of(const GpPrediction& prediction) const {
+    return classes_ ? 1 : prediction.mean.cols();
+  }
+
+  [[nodiscard]] const std::string& class_name(Index c) const {
+    return info_.class_names[static_cast<std::size_t>(c)];
+  }
+
+  [[nodiscard]] std::string heading() const {
+    std::string text = "index,id";
+    if (targets_ && classes_) text += ",class";
+    if (targets_ && !classes_)
+      for (Index k = 0; k < targets_->cols(); ++k) text += fmt::format(",target_{}", k);
+    for (const GpPrediction& prediction : result_.predictions) add_headings(text, prediction);
+    return text + "\n";
+  }
+
+  void add_headings(std::string& text, const GpPrediction& prediction) const {
+    const auto add = [&](const std::string& column) {
+      text += "," + csv_field(prediction.name + "_" + column);
+    };
+    if (classes_) add("class");
+    if (classes_) add("probability");
+    for (const char* deviation : {"standard_deviation", "observation_deviation"})
+      for (Index k = 0; k < deviations_of(prediction); ++k)
+        add(deviations_of(prediction) == 1 ? deviation : fmt::format("{}_{}", deviation, k));
+    for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
+    for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
+  }
+
+  void add_row(std::string& text, Index i) const {
+    const auto row = static_cast<std::size_t>(i);
+    fmt::format_to(std::back_inserter(text), "{},{}", i, csv_field(info_.names[row]));
+    if (targets_ && classes_) text += "," + csv_field(class_name(target_classes_[row]));
+    if (targets_ && !classes_)
+      for (Index k = 0; k < targets_->cols(); ++k) add_number(text, (*targets_)(i, k));
+    for (std::size_t p = 0; p < result_.predictions.size(); ++p) {
+      const GpPrediction& prediction = result_.predictions[p];
+      if (classes_) {
+        const int predicted = predicted_classes_[p][row];
+        text += "," + csv_field(class_name(predicted));
+        add_number(text, prediction.probabilities(i, predicted));
+      }
+      for (Index k = 0; k < deviations_of(prediction); ++k)
+        add_number(text, std::sqrt(prediction.variance(i, k)));
+      for (Index k = 0; k < deviations_of(prediction); ++k)
+        add_number(text, std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
+      for (Index c = 0; c < prediction.probabilities.cols(); ++c)
+        add_number(text, prediction.probabilities(i, c));
+      for (Index k = 0; k < prediction.mean.cols(); ++k) add_number(text, prediction.mean(i, k));
+    }
+    text += '\n';
+  }
+
+  static void add_number(std::string& text, double value) {
+    fmt::format_to(std::back_inserter(text), ",{}", value);
+  }
+
+  const GpRunInfo& info_;
+  const GpResult& result_;
+  const std::optional<Matrix<double>>& targets_;
+  bool classes_;
+  std::vector<int> target_classes_;
+  std::vector<std::vector<int>> predicted_classes_;
+};
+
+}  // namespace
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string predictions_csv(const GpRunInfo& info, const GpResult& result,
+                            const std::optional<Matrix<double>>& targets) {
+  return PredictionTable(info, result, targets).csv();
+}
+
+}  // namespace widelimit::cli

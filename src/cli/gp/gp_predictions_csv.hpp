@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "cli/gp/gp_files.hpp"
+
+namespace widelimit::cli {
+
+/// The text as a field of a CSV file: quoted where it holds a comma, a quote or a line break (RFC 4180).
+[[nodiscard]] std::string csv_field(const std::string& text);
+
+/// predictions.csv: a row for each test input. Its number and its name, the target; then for each prediction the class
+/// and its probability, the standard deviations of the function and of an observation, which has noise, the probabilities
+/// of all classes and the means of all outputs. Numbers have targets, deviations and means only, of each output.
+[[nodiscard]] std::string predictions_csv(const GpRunInfo& info, const GpResult& result,
+                                          const std::optional<Matrix<double>>& targets);
+
+}  // namespace widelimit::cli

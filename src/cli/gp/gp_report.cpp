@@ -1,0 +1,95 @@
+#include "cli/gp/gp_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "cli/gp/grid_edge.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
+
+std::string time_text(const std::optional<double>& time) {
+  if (!time) return "";
+  return std::isinf(*time) ? "inf" : fmt::format("{:.4g}", *time);
+}
+
+/// The number that all outputs share, or the smallest and the largest.
+std::string range_text(const Vector<double>& numbers) {
+  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
+  return least == most ? fmt::format("{:.2e}", least) : fmt::format("{:.0e}-{:.0e}", least, most);
+}
+
+/// Candidates that could not be solved for, by conjugate gradients or by a factorization.
+std::string unsolved_text(const std::string& name, const std::vector<gp::RegulariserScore>& scores,
+                          bool by_iterations) {
+  std::string values;
+  for (const gp::RegulariserScore& score : scores)
+    if (!score.unsolved.empty())
+      values += fmt::format("{}{:.3g}", values.empty() ? "" : ", ", score.relative_regulariser);
+  if (values.empty()) return "";
+  if (!by_iterations)
+    return fmt::format(
+        "{}: the candidates {} are left out: with them the kernel is not positive definite in double "
+        "precision "
+        "(give --candidates without them)\n",
+        name, values);
+  return fmt::format(
+      "{}: the candidates {} are left out: their relative residuals stall above the one asked for (give "
+      "--candidates without them, or a larger --residual)\n",
+      name, values);
+}
+
+/// Where the rounding errors of double, times the condition number, reach what people look at.
+std::string lost_digits_text(const GpPrediction& prediction) {
+  constexpr double digits_of_double = 15.95, few = 4;
+  const double left = std::max(0.0, digits_of_double - std::log10(prediction.condition_number));
+  if (prediction.condition_number == 0 || left >= few) return "";
+  return fmt::format(
+      "{}: with the regulariser {:.3g} the kernel has a condition number of about {:.0e}, which leaves "
+      "{:.0f} of the 16 "
+      "digits of double to the predictions: take a larger --regulariser, or inputs without duplicates\n",
+      prediction.name, prediction.regulariser.minCoeff(), prediction.condition_number, left);
+}
+
+}  // namespace
+
+std::string gp_table(const GpResult& result) {
+  std::string text = fmt::format(fmt::runtime(columns), "kernel", "time", "regulariser", "amplitude",
+                                 "accuracy", "MSE", "NLPD", "Gram s", "solve s");
+  for (const GpPrediction& prediction : result.predictions) {
+    const auto& scores = prediction.scores;
+    text += fmt::format(fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
+                        range_text(prediction.regulariser), range_text(prediction.amplitude),
+                        scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
+                        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
+                        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
+                        fmt::format("{:.2f}", result.gram_seconds),
+                        fmt::format("{:.2f}", prediction.solve_seconds));
+  }
+  return text;
+}
+
+std::string edge_notes(const GpResult& result) {
+  std::string text;
+  for (const GpPrediction& prediction : result.predictions) {
+    text += lost_digits_text(prediction);
+    if (prediction.selections.empty())
+      text += below_floor_text(prediction.name, prediction.regulariser(0), prediction.noise_floor);
+    for (std::size_t c = 0; c < prediction.selections.size(); ++c) {
+      const gp::Selection& selection = prediction.selections[c];
+      const std::string name = prediction.selections.size() == 1
+                                   ? prediction.name
+                                   : fmt::format("{}, output {}", prediction.name, c);
+      text += unsolved_text(name, selection.scores, prediction.iterations.has_value());
+      text += edge_text(name, selection.best.value(), selection.scores, "--candidates");
+    }
+  }
+  return text;
+}
+
+}  // namespace widelimit::cli

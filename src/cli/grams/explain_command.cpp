@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/kernel_options.hpp"
+#include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/program/commands.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/explain.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct ExplainArguments {
+  std::string network;
+  std::vector<Index> input;
+  KernelOptions kernel;
+  Index inputs = 0;
+  double measure_seconds = 0.5;
+  bool profile = false;
+};
+
+void run(const ExplainArguments& arguments, const RunContext& context) {
+  const Shape shape(arguments.input.begin(), arguments.input.end() - 1);
+  const Index channels = arguments.input.back();
+  const Network network = network_from_argument(arguments.network, shape.size());
+  GramOptions options;
+  options.kernels = arguments.kernel.kernels;
+  options.threads = arguments.kernel.threads;
+  options.stop = context.interrupt.token();
+  const bool single = arguments.kernel.precision == Precision::float32;
+  const auto run_explain = single ? explain<float> : explain<double>;
+  const Plan plan = naming_errors(arguments.network, [&] {
+    return run_explain(network, shape, channels, options, arguments.measure_seconds,
+                       arguments.profile ? StepTimes::measured : StepTimes::none);
+  });
+  fmt::print("{}, {} positions of {} channels, {}\n{}", network.name(), position_count(shape), channels,
+             to_string(arguments.kernel.precision), to_string(plan));
+  if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
+    fmt::print("estimated  {:.3g} s for {} inputs\n", plan.seconds(arguments.inputs), arguments.inputs);
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& program, const RunContext& context) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  CLI::App* command = program.add_subcommand(
+      "explain", "Prints how a network's Gram matrix will be computed, and what that costs");
+  command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK")->required();
+  command
+      ->add_option("--input", arguments->input,
+                   "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3")
+      ->delimiter(',')
+      ->check(whole_number<Index>(1))
+      ->type_name("S,...,C")
+      ->required();
+  add_kernel_options(*command, arguments->kernel);
+  command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
+      ->check(whole_number<Index>(1))
+      ->type_name("N");
+  command
+      ->add_option("--measure", arguments->measure_seconds,
+                   "Seconds to run random inputs for the estimate of time; 0: no estimate [0.5]")
+      ->check(number_not_negative())
+      ->type_name("SECONDS");
+  command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
+  command->footer(
+      "Examples:\n"
+      "  widelimit explain struct:depth=4 --input 8,8,3\n"
+      "  widelimit explain imdb-gap-fcn --input 200,50 --inputs 6400");
+  command->callback([arguments, &context] { run(*arguments, context); });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/grams/gram_pairs.hpp"
+#include "cli/grams/store_options.hpp"
+#include "cli/options/kernel_options.hpp"
+#include "cli/options/network_argument.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/program/commands.hpp"
+#include "cli/program/given_arguments.hpp"
+#include "cli/tasks/file_inputs.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct GramArguments {
+  std::string network;
+  InputFiles rows;
+  InputFiles columns;  ///< If they are others than the rows.
+  std::vector<std::string> pairs;
+  bool variances = false;
+  std::filesystem::path out;
+  StoreArguments store;
+  OtherFiles other_files = OtherFiles::refused;
+  KernelOptions kernel;
+};
+
+/// What is computed, and where it goes.
+template <typename Scalar>
+struct GramRun {
+  const GramArguments& arguments;
+  const RunContext& context;
+  const Network& network;
+  const Inputs<Scalar>& left;
+  const Inputs<Scalar>* right;  ///< Null without inputs of the columns.
+  OutputFolder& folder;
+
+  [[nodiscard]] GramOptions options() const {
+    GramOptions options;
+    options.kernels = arguments.kernel.kernels;
+    options.threads = arguments.kernel.threads;
+    options.stop = context.interrupt.token();
+    return options;
+  }
+};
+
+template <typename Scalar>
+void write_pairs(const GramRun<Scalar>& run) {
+  const auto pairs = covariances_of<Scalar>(read_pairs(run.arguments.pairs), [&](Index i, Index j) {
+    try {
+      return run.right != nullptr
+                 ? position_covariances(run.network, run.left, i, *run.right, j, run.options())
+                 : position_covariances(run.network, run.left, i, j, run.options());
+    } catch (const NetworkError&) {
+      rethrow_named(run.arguments.network);
+    }
+  });
+  const auto write = [&](Kernels other, const char* name, const xt::xarray<Scalar>& numbers) {
+    if (run.arguments.kernel.kernels != other && numbers.size() > 0) run.folder.write(name, numbers);
+  };
+  write(Kernels::ntk, "nngp.npy", pairs.nngp);
+  write(Kernels::nngp, "ntk.npy", pairs.ntk);
+  write(Kernels::ntk, "nngp_error.npy", pairs.nngp_error);
+  write(Kernels::nngp, "ntk_error.npy", pairs.ntk_error);
+}
+
+template <typename Scalar>
+GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variances) {
+  ProgressBar bar("gram");
+  GramOptions options = run.options();
+  if (run.arguments.variances) options.variances = &variances;
+  options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
+  try {
+    return run.right != nullptr ? gram(run.network, run.left, *run.right, options)
+                                : gram(run.network, run.left, options);
+  } catch (const NetworkError&) {
+    rethrow_named(run.arguments.network);
+  }
+}
+
+template <typename Scalar>
+void write_gram(const GramRun<Scalar>& run) {
+  InputVariances variances;
+  const GramResult<Scalar> result = computed(run, variances);
+  const auto write = [&](const char* name, const auto& numbers) {
+    if (numbers.size() > 0) run.folder.write(name, numbers);
+  };
+  write("nngp.npy", result.nngp);
+  write("ntk.npy", result.ntk);
+  write("nngp_error.npy", result.nngp_error);
+  write("ntk_error.npy", result.ntk_error);
+  write("variances.npy", Vector<Scalar>(variances.first.template cast<Scalar>()));
+  write("variances2.npy", Vector<Scalar>(variances.second.template cast<Scalar>()));
+}
+
+template <typename Scalar>
+void compute_into_store(const GramArguments& arguments, const StoreTask<Scalar>& task,
+                        const RunContext& context) {
+  const auto report =
+      naming_errors(arguments.network, [&] { return run_store(arguments.store, task, context); });
+  fmt::print("{}: {}\n", arguments.store.folder.string(), to_string(report));
+}
+
+template <typename Scalar>
+void run(const GramArguments& arguments, const RunContext& context) {
+  const FileInputs<Scalar> x(arguments.rows);
+  std::optional<FileInputs<Scalar>> x2;
+  if (arguments.columns.given()) x2.emplace(arguments.columns);
+  const Network network = network_from_argument(arguments.network, x.inputs().axes());
+  if (context.dealer != nullptr && arguments.store.folder.empty())
+    throw ArgumentError("gram with several processes needs --store: they meet in a store");
+  if (context.dealer != nullptr && arguments.store.part.parts > 1)
+    throw ArgumentError("--part is for processes that know nothing of each other; these deal out the tiles");
+  if (!arguments.store.folder.empty())
+    return compute_into_store<Scalar>(
+        arguments, {network, x.inputs(), x2 ? &x2->inputs() : nullptr, arguments.kernel}, context);
+  OutputFolder folder(
+      arguments.out,
+      {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy", "variances.npy", "variances2.npy"},
+      arguments.other_files);
+  folder.check_inputs({{"the network", arguments.network}});
+  folder.check_inputs(arguments.rows.named());
+  folder.check_inputs(arguments.columns.named("2"));
+  const GramRun<Scalar> gram_run{arguments, context, network, x.inputs(), x2 ? &x2->inputs() : nullptr,
+                                 folder};
+  if (arguments.pairs.empty())
+    write_gram(gram_run);
+  else
+    write_pairs(gram_run);
+  RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(network)), {}};
+  record.shapes["x"] = x.shape();
+  if (x2) record.shapes["x2"] = x2->shape();
+  folder.commit(record);
+}
+
+void add_result_options(CLI::App& command, GramArguments& arguments) {
+  command
+      .add_option(
+          "--pairs", arguments.pairs,
+          "Covariances between the positions of chosen pairs I,J of inputs, [pairs, d, d'], in place of a "
+          "Gram matrix; the network need not end in a readout")
+      ->type_name("I,J");
+  command.add_flag(
+      "--variances", arguments.variances,
+      "Also the NNGP of every input with itself: variances.npy [n], variances2.npy [n'] with --x2");
+}
+
+void check_arguments(const GramArguments& arguments) {
+  if (!arguments.rows.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
+  if (arguments.variances && !arguments.pairs.empty())
+    throw CLI::ValidationError("--variances", "goes with Gram matrices, not with --pairs");
+  if (arguments.out.empty() == arguments.store.folder.empty())
+    throw CLI::ValidationError("--out, --store", "one of them says where the kernels go");
+  if (!arguments.store.folder.empty() && (arguments.variances || !arguments.pairs.empty()))
+    throw CLI::ValidationError("--store", "holds Gram matrices; --pairs and --variances go to --out");
+}
+
+}  // namespace
+
+void add_gram_command(CLI::App& program, const RunContext& context) {
+  auto arguments = std::make_shared<GramArguments>();
+  CLI::App* command =
+      program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
+  add_config_option(*command);
+  command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
+  add_gram_inputs(*command, arguments->rows, arguments->columns);
+  add_result_options(*command, *arguments);
+  add_kernel_options(*command, arguments->kernel);
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
+                   "nngp_error.npy, ntk_error.npy")
+      ->type_name("DIR");
+  add_store_options(*command, arguments->store);
+  add_force_option(*command, arguments->other_files);
+  command->footer(
+      "Examples:\n"
+      "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
+      "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels\n"
+      "  widelimit gram gntk:blocks=3 --graphs molecules --out kernels\n"
+      "  widelimit gram conv-gap:depth=8 --x train.npy --store train-store");
+  command->callback([arguments, &context] {
+    check_arguments(*arguments);
+    if (arguments->kernel.precision == Precision::float32)
+      run<float>(*arguments, context);
+    else
+      run<double>(*arguments, context);
+  });
+}
+
+}  // namespace widelimit::cli

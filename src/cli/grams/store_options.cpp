@@ -1,0 +1,136 @@
+#include "cli/grams/store_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "cli/options/ranges.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/output/text_parts.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+store::StorePart read_part(const std::string& text) {
+  const auto part = two_integers(text, '/');
+  if (!part || part->first < 1 || part->first > part->second)
+    throw ArgumentError(fmt::format("--part: expected K/N with K from 1 to N, got {}", text));
+  return {part->first, part->second};
+}
+
+CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
+  CLI::Option* folder = command
+                            .add_option("--store", arguments.folder,
+                                        "Folder of a store: tiles are kept as they are computed, a later "
+                                        "run goes on with what is missing (docs/scale.md)")
+                            ->type_name("DIR");
+  add_tile_options(command, *folder, arguments);
+  command
+      .add_flag("--grow", arguments.grow,
+                "Let inputs after the rows of the store join it; the others are not computed again")
+      ->needs(folder);
+  return folder;
+}
+
+void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments) {
+  command
+      .add_option("--tile", arguments.tile_side,
+                  "Inputs a side of a tile of a new store; vectors: a multiple of 512 [chosen]")
+      ->check(whole_number<Index>(1))
+      ->type_name("N")
+      ->needs(&folder);
+  command
+      .add_option_function<std::string>(
+          "--part", [&arguments](const std::string& text) { arguments.part = read_part(text); },
+          "Compute part K of N of the store's tiles: parts cost the same, and need no word of each other "
+          "[1/1]")
+      ->type_name("K/N")
+      ->needs(&folder);
+  command
+      .add_flag(
+          "--other-arithmetic", arguments.other_arithmetic,
+          "Go on with a store that another kind of processor began; last bits then differ between tiles")
+      ->needs(&folder);
+}
+
+store::StoreOptions store_options_of(const StoreArguments& arguments, const KernelOptions& kernel,
+                                     const RunContext& context) {
+  store::StoreOptions options;
+  options.gram.kernels = kernel.kernels;
+  options.gram.threads =
+      kernel.threads == 0 && context.dealer != nullptr ? context.dealer->threads() : kernel.threads;
+  options.gram.stop = context.interrupt.token();
+  options.tile_side = arguments.tile_side;
+  options.part = arguments.part;
+  options.grow = arguments.grow;
+  options.other_arithmetic = arguments.other_arithmetic;
+  return options;
+}
+
+std::string command_of_all_parts(const std::string& command_line) {
+  std::string command = command_line;
+  const auto remove = [&command](const std::string& option, bool has_value) {
+    for (auto place = command.find(" " + option); place != command.npos; place = command.find(" " + option)) {
+      auto end = place + 1 + option.size();
+      if (has_value && end < command.size() && command[end] == ' ') ++end;
+      end = std::min(command.find(' ', end), command.size());
+      command.erase(place, end - place);
+    }
+  };
+  remove("--part", true);
+  remove("--grow", false);
+  return command;
+}
+
+template <typename Scalar>
+store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
+                                const RunContext& context) {
+  ProgressBar bar("store", InLogs::line_a_minute);
+  store::StoreOptions options = store_options_of(arguments, task.kernel, context);
+  options.command = command_of_all_parts(context.command_line);
+  // Of the ranks of one run, one tells.
+  if (context.dealer == nullptr || context.dealer->is_first())
+    options.progress = [&bar](const store::StoreProgress& progress) { bar.show(state_of(progress)); };
+  options.report = [](const std::string& message) { fmt::print(stderr, "widelimit: {}\n", message); };
+  auto gram_store =
+      task.x2 == nullptr
+          ? store::GramStore<Scalar>(arguments.folder, task.network, task.x1, options)
+          : store::GramStore<Scalar>(arguments.folder, task.network, task.x1, *task.x2, options);
+  return compute_dealt(gram_store, context.dealer);
+}
+
+ProgressBar::State state_of(const store::StoreProgress& progress) {
+  return {.done = progress.pairs_done + progress.pairs_computed,
+          .total = progress.pairs,
+          .rate = progress.pairs_per_second,
+          .seconds_left = progress.seconds_left,
+          .parts = fmt::format("{} of {} tiles", progress.tiles_done, progress.tiles)};
+}
+
+template <typename Scalar>
+store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDealer* dealer) {
+  if (dealer == nullptr) return gram_store.compute();
+  store::StoreRunReport report = gram_store.compute(dealer->deal());
+  dealer->wait_for_all();
+  report.computed = dealer->sum(report.computed);
+  report.found = dealer->sum(report.found);
+  return report;
+}
+
+std::string to_string(const store::StoreRunReport& report) {
+  return fmt::format(
+      "{} tiles: {} computed, {} found{}, {:.1f} s", report.computed + report.found, report.computed,
+      report.found,
+      report.damaged.empty() ? "" : fmt::format(", {} damaged files mended", report.damaged.size()),
+      report.seconds);
+}
+
+template store::StoreRunReport compute_dealt(store::GramStore<float>&, TileDealer*);
+template store::StoreRunReport compute_dealt(store::GramStore<double>&, TileDealer*);
+template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<float>&, const RunContext&);
+template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<double>&, const RunContext&);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,151 @@
+#include "cli/heads/heads_command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/heads/heads_experiment.hpp"
+#include "cli/heads/heads_pictures.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/output/origin.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/plots/gnuplot.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using nlohmann::json;
+
+struct HeadsArguments {
+  std::filesystem::path config;
+  std::filesystem::path out;
+  std::filesystem::path plot;
+  int threads = 0;
+  InLogs progress = InLogs::nothing;
+};
+
+struct HeadsExperiment {
+  const char* name;
+  const char* description;
+};
+
+constexpr HeadsExperiment heads_experiments[] = {
+    {"flow", "Gradient flow of the population loss in order parameters"},
+    {"sgd", "Online SGD at finite dimension"},
+    {"compare", "Online SGD beside the flow from the same start"},
+    {"bayes", "Bayes risk of a prior"},
+    {"hessian", "Hessian constants at the origin and escape rates"},
+    {"prune", "Greedy removal of trained heads"},
+    {"attention", "Where trained heads attend: maps of single sequences, and mean weights"},
+    {"phase-transition", "Specialisation times over the size of the start"},
+    {"feature-times", "Specialisation times of each feature over the size of the start"},
+    {"digits", "SGD on digits: loss against the Bayes risk, and keys of the heads beside the classes"},
+    {"digit-times", "Specialisation times of SGD on digits, for each of them, over the size of the start"},
+    {"resampling", "A flow on samples that are kept beside one on fresh samples at every step"}};
+
+std::string csv_text(const ExperimentTable& table, const Origin& origin) {
+  std::string text = origin_comment(origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows)
+    fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
+  return text;
+}
+
+/// NaN, a value that does not exist, becomes null.
+std::string json_text(const ExperimentTable& table, const Origin& origin) {
+  json rows = json::array();
+  for (const std::vector<double>& row : table.rows) {
+    json line = json::array();
+    for (const double value : row) line.push_back(std::isnan(value) ? json(nullptr) : json(value));
+    rows.push_back(std::move(line));
+  }
+  return json{{"origin", origin_json(origin)},
+              {"columns", table.columns},
+              {"rows", rows},
+              {"summary", table.summary}}
+             .dump(1) +
+         "\n";
+}
+
+void write_table(const ExperimentTable& table, const Origin& origin, const std::filesystem::path& path) {
+  files::replace_file(path, path.extension() == ".json" ? json_text(table, origin) : csv_text(table, origin));
+}
+
+/// Complains before the work rather than after it.
+void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
+  if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
+    throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+  check_output_files({.read = {{"the configuration", arguments.config}},
+                      .written = {{"--out", arguments.out}, {"--plot", arguments.plot}}});
+}
+
+void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
+  check_outputs(experiment, arguments);
+  Origin origin{fmt::format("heads {}", experiment.name), {}};
+  const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
+    const json config = read_json(arguments.config);
+    origin.configuration = config;
+    ProgressBar bar(experiment.name, arguments.progress, Counted::steps);
+    return run_experiment(
+        experiment.name, config,
+        {.threads = arguments.threads,
+         .stop = context.interrupt.token(),
+         .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
+  });
+  origin.seed = table.seed;
+  if (arguments.out.empty()) {
+    std::fputs(csv_text(table, origin).c_str(), stdout);
+    fmt::print(stderr, "{}\n", table.summary.dump());
+  } else {
+    write_table(table, origin, arguments.out);
+    fmt::print("{}\n", table.summary.dump());
+  }
+  if (!arguments.plot.empty())
+    draw_output_file(arguments.plot, heads_script(experiment.name, table), context.interrupt.token());
+}
+
+}  // namespace
+
+void add_heads_command(CLI::App& app, const RunContext& context) {
+  CLI::App* heads =
+      app.add_subcommand("heads", "Specialisation of attention heads in the single-location model");
+  heads->require_subcommand(1);
+  for (const HeadsExperiment& experiment : heads_experiments) {
+    auto arguments = std::make_shared<HeadsArguments>();
+    CLI::App* command = heads->add_subcommand(experiment.name, experiment.description);
+    command->add_option("config", arguments->config, "JSON file of the experiment")
+        ->required()
+        ->type_name("FILE");
+    command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
+        ->type_name("FILE");
+    add_picture_option(*command, "--plot", arguments->plot, "Picture");
+    command
+        ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
+        ->check(thread_count())
+        ->type_name("N");
+    command->add_flag_callback(
+        "--progress", [arguments] { arguments->progress = InLogs::line_a_minute; },
+        "A line a minute on standard error where it is no terminal (there a bar is shown anyway)");
+    command->footer(config_fields_help(experiment_fields(experiment.name)));
+    command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
+  }
+  heads->footer(
+      "Example:\n"
+      "  echo '{\"activation\": \"bayes\", \"prior\": {\"kind\": \"flip2\", \"nu1\": 2, \"nu2\": 2}, "
+      "\"tokens\": 5,\n"
+      "         \"heads\": 2, \"tau\": 40}' > flow.json\n"
+      "  widelimit heads flow flow.json --out flow.csv --plot flow.png");
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/heads/heads_experiment.hpp"
+#include "json/json_matrix.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/field_reader.hpp"
+#include "widelimit/specialization/hessian.hpp"
+#include "widelimit/specialization/samples.hpp"
+#include "widelimit/specialization/trained_starts.hpp"
+
+/// What the experiments share: reading of their common fields and naming of columns.
+namespace widelimit::cli {
+
+using namespace specialization;
+
+inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
+
+/// The value of a field, to be read as a matrix or a vector.
+[[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
+
+/// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
+Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features);
+
+/// A field that holds one of some words; the first is its default.
+template <typename Value>
+Value choice(FieldReader& in, std::string_view field,
+             std::initializer_list<std::pair<std::string_view, Value>> known) {
+  const std::string word = in.text(field, std::string(known.begin()->first));
+  std::vector<std::string_view> words;
+  for (const auto& [name, value] : known) {
+    if (word == name) return value;
+    words.push_back(name);
+  }
+  in.fail(field, fmt::format("expected one of {}, got \"{}\"", fmt::join(words, ", "), word));
+}
+
+HeadActivation activation_of(FieldReader& in);
+Prior prior_of(FieldReader& in);
+std::uint64_t seed_of(FieldReader& in);
+SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
+
+/// NetworkError unless this entry of "dimension" or "dimensions" is at least that.
+void require_dimension(FieldReader& in, Index dimension, Index least);
+
+Index starts_of(FieldReader& in, Index otherwise);
+/// Puts a first column "start" before the others where there are several starts; rows are appended with the number of
+/// theirs.
+void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise = 1);
+void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row);
+nlohmann::json spread_json(const Spread& spread);
+
+/// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
+/// `otherwise`.
+Index steps_in(FieldReader& in, std::string_view field, double step,
+               std::optional<double> otherwise = std::nullopt);
+/// Steps to record, about "records" of them.
+std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise);
+
+/// Appends the names of a matrix' entries: m00, m01, ...
+void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols);
+/// tau, loss, entries of m and S, b, v: a trajectory's columns, and a row of them.
+std::vector<std::string> trajectory_columns(Index heads, Index features, Index scales);
+std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>& m, const Matrix<double>& S,
+                                   const Vector<double>& b, const Vector<double>& v);
+
+template <typename Derived>
+void append(std::vector<double>& row, const Eigen::MatrixBase<Derived>& matrix) {
+  for (Index i = 0; i < matrix.rows(); ++i)
+    for (Index j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
+}
+
+nlohmann::json to_json(const Matrix<double>& matrix);
+nlohmann::json to_json(const Vector<double>& vector);
+nlohmann::json time_or_null(const std::optional<double>& time);
+
+/// {field: median, least and greatest, "values": how many have one}; null, a time that was not reached, is later than all.
+[[nodiscard]] nlohmann::json starts_spread(const std::vector<nlohmann::json>& results, const char* field);
+
+/// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the
+/// summary holds the fields of the first start itself, the spread of `spread` and, under "starts", all.
+template <typename AppendStart>
+ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const AppendStart& append_start,
+                            const char* spread) {
+  const Index starts = starts_of(in, 1);
+  std::vector<nlohmann::json> results;
+  for (Index k = 0; k < starts; ++k)
+    results.push_back(
+        append_start(static_cast<std::size_t>(k), seed_of(in) + static_cast<std::uint64_t>(k), table));
+  table.summary = results.front();
+  table.summary["starts"] = results;
+  table.summary["spread"] = starts_spread(results, spread);
+  return table;
+}
+
+/// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
+std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
+                                     const RunControl& run);
+
+/// Experiments on the flow, in heads_flow.cpp.
+ExperimentTable flow_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable attention_experiment(FieldReader& in, const RunControl& run);
+
+/// Experiments on SGD, in heads_sgd.cpp.
+ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
+
+/// A flow on kept samples beside one on fresh samples, in heads_resampling.cpp.
+ExperimentTable resampling_experiment(FieldReader& in, const RunControl& run);
+
+/// SGD on pictures, and its times over the size of its starts, in heads_digits.cpp.
+ExperimentTable digits_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& run);
+
+/// Times of flows over the size of their starts, in heads_flow_times.cpp.
+ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable feature_times_experiment(FieldReader& in, const RunControl& run);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cli/heads/heads_times.hpp"
+#include "specialization/run_pieces.hpp"
+#include "specialization/seeds.hpp"
+#include "widelimit/data/mnist.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/specialization/image_task.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
+
+namespace widelimit::cli {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr Index picture_side = 28, picture_classes = 10;
+// SGD is looked at in pieces of this many steps, so that it can end once all times are known, and so that the heads of
+// few steps are kept.
+constexpr Index steps_a_batch_piece = 50;
+
+struct LabelledPixels {
+  Matrix<double> pixels;  ///< N x D, 0 to 255.
+  std::vector<int> labels;
+  json input;  ///< What they are.
+};
+
+LabelledPixels mnist_pixels(const std::string& folder, Index count) {
+  const data::LabelledImages set = data::read_mnist(data::mnist_test_files(folder));
+  const auto available = static_cast<Index>(set.size());
+  if (count > available)
+    throw ArgumentError(fmt::format("{}: expected at least {} images, got {}", folder, count, available));
+  const Index size = static_cast<Index>(set.images.size()) / available;
+  LabelledPixels result{Matrix<double>(count, size), {set.labels.begin(), set.labels.begin() + count}, {}};
+  // The reader's pixels lie in [0, 1]; rounding undoes its single precision.
+  for (Index i = 0; i < result.pixels.size(); ++i)
+    result.pixels.data()[i] = std::round(255 * static_cast<double>(set.images.data()[i]));
+  result.input = {{"kind", "MNIST, test images"}, {"folder", folder}};
+  return result;
+}
+
+/// Ten classes of noisy horizontal bars, in place of digits.
+LabelledPixels drawn_bars(Index count) {
+  constexpr Index pixels = picture_side * picture_side;
+  numerics::RandomStream random(1);
+  LabelledPixels result{Matrix<double>(count, pixels),
+                        {},
+                        {{"kind", "generated: horizontal bars in noise, a height each class"}}};
+  for (Index i = 0; i < count; ++i) {
+    const Index label = i % picture_classes;
+    result.labels.push_back(static_cast<int>(label));
+    for (Index d = 0; d < pixels; ++d)
+      result.pixels(i, d) = (d / picture_side / 3 == label ? 200 : 0) + 55 * random.uniform();
+  }
+  return result;
+}
+
+LabelledPixels pixels_of(FieldReader& in) {
+  const Index count = in.integer("images", 10'000);
+  LabelledPixels result =
+      in.has("mnist")
+          ? naming_errors(in.path() + ".mnist", [&] { return mnist_pixels(in.text("mnist"), count); })
+          : drawn_bars(count);
+  result.input["images"] = count;
+  result.input["pixels"] = result.pixels.cols();
+  return result;
+}
+
+SgdOptions picture_options(FieldReader& in, const ImageTask& task) {
+  SgdOptions options;
+  options.tokens = in.integer("tokens", 5);
+  options.batch = in.integer("batch", task.dimension());
+  options.gamma = in.number("gamma", 0.25);
+  return options;
+}
+
+ImageTask task_of(FieldReader& in, LabelledPixels& input) {
+  return naming_errors(in.path() + ".images", [&] {
+    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude", 0.3));
+  });
+}
+
+/// SGD on pictures until every class has specialised.
+FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
+                         const RunControl& control) {
+  SgdOptions options = picture_options(in, task);
+  const double delta = in.number("delta", 1);
+  const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
+  const HeadActivation activation = activation_of(in);
+  HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + start_seed).heads;
+  FirstTimes found(static_cast<std::size_t>(task.class_means().rows()));
+  for (Index done = 0;; done += options.steps) {
+    options.steps = std::min(steps_a_batch_piece, steps - done);
+    options.record = record_every(1, options.steps);
+    options.run = piece_of(control, done, steps);
+    // Batches of their own for every piece and every start.
+    options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / steps_a_batch_piece);
+    const auto points = image_sgd(activation, task, state, options);
+    for (const ImageSgdPoint& point : points)
+      found.see(static_cast<double>(done) * options.gamma + point.tau,
+                feature_splits(point.heads.k * task.class_means().transpose()), delta);
+    if (found.all()) found.end = RunEnd::specialised;
+    if (found.all() || done + options.steps >= steps) return found;
+    state = points.back().heads;
+  }
+}
+
+/// head, bias, the class whose mean its key is most alike and their cosine, and the key.
+std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix<double>& cosines) {
+  std::vector<std::vector<double>> rows;
+  for (Index h = 0; h < heads.k.rows(); ++h) {
+    Index nearest = 0;
+    const double cosine = cosines.row(h).maxCoeff(&nearest);
+    std::vector<double> row{static_cast<double>(h), heads.b[h], static_cast<double>(nearest), cosine};
+    append(row, heads.k.row(h));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
+  constexpr std::uint64_t judge_seed = 2'000'000'011, risk_seed = 2'000'000'033;
+  LabelledPixels input = pixels_of(in);
+  const ImageTask task = task_of(in, input);
+  SgdOptions options = picture_options(in, task);
+  options.steps = steps_in(in, "gamma", options.gamma);
+  options.seed = seed_of(in);
+  options.run = control;
+  const HeadActivation activation = activation_of(in);
+  const HeadVectors start = random_start(activation, in.integer("heads", 10), 1, task.dimension(),
+                                         in.number("eta", 1), options.seed + start_seed)
+                                .heads;
+  const HeadVectors heads = image_sgd(activation, task, start, options).back().heads;
+  const BayesRisk loss = image_loss(activation, task, heads, options.tokens,
+                                    in.integer("fresh_samples", 20'000), options.seed + judge_seed, control);
+  const BayesRisk risk =
+      task.bayes_risk(options.tokens, in.integer("risk_samples", 1'000), options.seed + risk_seed, control);
+  const Matrix<double> cosines = task.class_cosines(heads.k);
+  ExperimentTable table;
+  table.columns = {"head", "b", "class", "cosine"};
+  for (Index d = 0; d < task.dimension(); ++d) table.columns.push_back(fmt::format("k{}", d));
+  table.rows = key_rows(heads, cosines);
+  table.summary = {{"loss", loss.risk},           {"loss_standard_error", loss.standard_error},
+                   {"bayes_risk", risk.risk},     {"bayes_risk_standard_error", risk.standard_error},
+                   {"cosines", to_json(cosines)}, {"b", to_json(heads.b)},
+                   {"v", to_json(heads.v)},       {"input", std::move(input.input)}};
+  return table;
+}
+
+ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& control) {
+  LabelledPixels input = pixels_of(in);
+  const ImageTask task = task_of(in, input);
+  std::vector<std::string> names;
+  for (Index c = 0; c < task.class_means().rows(); ++c) names.push_back(fmt::format("{}", c));
+  TimesTable times("digit_time", names);
+  times.fill(in, task.dimension(), [&](double eta, std::uint64_t seed) {
+    return std::vector<FirstTimes>{picture_times(in, task, eta, seed, control)};
+  });
+  for (std::size_t c = 0; c < names.size(); ++c) times.table.summary["digits"].push_back(times.summary_of(c));
+  times.table.summary["ends"] = times.ends();
+  times.table.summary["input"] = std::move(input.input);
+  return std::move(times.table);
+}
+
+}  // namespace widelimit::cli

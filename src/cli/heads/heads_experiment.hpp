@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/config_fields.hpp"
+#include "widelimit/run_control.hpp"
+
+namespace widelimit::cli {
+
+/// The outcome of an experiment: a table of numbers and named results.
+struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> rows;   ///< NaN where a value does not exist.
+  nlohmann::json summary;                  ///< E.g. the loss of the trained heads on fresh samples.
+  std::optional<std::uint64_t> seed = {};  ///< Given or not; none where nothing is drawn.
+};
+
+/// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times",
+/// "digit-times", "resampling".
+[[nodiscard]] const std::vector<std::string>& experiment_names();
+
+/// All fields of an experiment. ArgumentError for an unknown one.
+[[nodiscard]] const ConfigFields& experiment_fields(std::string_view experiment);
+
+/// Runs an experiment described in JSON by its experiment_fields().
+///
+///   flow              gradient flows until they come to rest. The summary holds the start with the median
+///                     loss, whether all starts came to rest ("converged"), the spread of the losses
+///                     ("losses") and every start ("starts")
+///   prune             the same, then greedy removal of heads; "pruned": the spread after each removal
+///   sgd               online SGD at finite dimension
+///   compare           SGD beside the flow from its own start, spikes whitened, batch noise included
+///   bayes             Bayes risk
+///   hessian           constants and rates at the origin; the prior gives the eigenvalues
+///   phase-transition  specialisation times of flows from random starts of D dimensions
+///   feature-times     the same for each feature
+///   digit-times       the same for SGD on pictures and each of their classes
+///   resampling        a flow on samples that are kept beside one on fresh samples at every step
+///
+/// Progress is that of each part of an experiment.
+///
+/// Errors  ArgumentError for an unknown experiment, naming missing, unknown and unfit fields; and those of
+///         the functions that do the work.
+[[nodiscard]] ExperimentTable run_experiment(std::string_view name, const nlohmann::json& config,
+                                             const RunControl& run = {});
+
+}  // namespace widelimit::cli

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <utility>
+
+#include "cli/heads/heads_config.hpp"
+#include "specialization/checks.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
+#include "widelimit/specialization/order_parameters.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
+#include "widelimit/specialization/trained_starts.hpp"
+
+namespace widelimit::cli {
+
+using nlohmann::json;
+
+namespace {
+
+// Far beyond the plateaus of the paper's figures; flows come to rest before, or say that they did not.
+constexpr double longest_flow = 20'000;
+constexpr double resting_gradient = 1e-4;
+
+void require_entries(const FieldReader& start, const char* field, const Matrix<double>& matrix, Index rows,
+                     Index columns) {
+  if (matrix.rows() != rows || matrix.cols() != columns)
+    start.fail(field, fmt::format("expected {} x {} numbers, got {} x {}", rows, columns, matrix.rows(),
+                                  matrix.cols()));
+}
+
+Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
+  try {
+    return numerics::symmetric_root(S, overlap_rounding);
+  } catch (const NumericalError& error) {
+    start.fail("S", error.what());
+  }
+}
+
+/// Not all activations have biases and scales.
+void check_offsets(const FieldReader& start, HeadActivation activation) {
+  const auto refuse = [&](const char* field, bool known) {
+    if (start.has(field) && !known)
+      start.fail(field, fmt::format("has no effect with the activation {}: leave it out",
+                                    head_activation_name(activation)));
+  };
+  refuse("b", has_bias(activation));
+  refuse("v", has_scale(activation));
+}
+
+/// start: {"m", "r" or "S", optional "b", "v"}.
+HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
+  if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
+  FieldReader start(in.value("start"), in.path() + ".start");
+  if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
+  const char* root = start.has("S") ? "S" : "r";
+  const Matrix<double> m = field_value(start, "m"), given = field_value(start, root);
+  require_entries(start, "m", m, setup.heads, setup.prior.features());
+  require_entries(start, root, given, setup.heads, setup.heads);
+  HeadParameters parameters =
+      with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
+  check_offsets(start, setup.activation);
+  if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
+  if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
+  naming_errors("config.start",
+                [&] { require_offsets("start", setup.activation, setup.heads, parameters.b, parameters.v); });
+  start.finish();
+  return parameters;
+}
+
+FlowOptions flow_options(FieldReader& in) {
+  FlowOptions options;
+  options.step = in.number("step", 0.1);
+  options.steps = steps_in(in, "step", options.step, longest_flow);
+  const Index records = in.integer("records", 200);
+  // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
+  options.record =
+      in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
+  options.variant = choice<FlowVariant>(
+      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}});
+  options.stepper = choice<FlowStepper>(in, "stepper",
+                                        {{"euler", FlowStepper::euler},
+                                         {"runge_kutta4", FlowStepper::runge_kutta4},
+                                         {"dormand_prince", FlowStepper::dormand_prince}});
+  options.batch_noise = in.number("batch_noise", 0);
+  if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
+    in.fail("batch_noise", "expected 0 with a stepper other than euler");
+  options.stop_gradient = in.number("stop_gradient", resting_gradient);
+  return options;
+}
+
+struct FlowRun {
+  TrainingSetup setup;
+  std::vector<TrainedStart> starts;
+};
+
+FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
+  TrainingSetup setup;
+  setup.activation = activation_of(in);
+  setup.prior = prior_of(in);
+  setup.tokens = in.integer("tokens");
+  setup.heads = in.integer("heads");
+  setup.flow = flow_options(in);
+  setup.flow.run = control;
+  setup.samples = samples_of(in, "samples", 100'000, setup.prior.features());
+  setup.fresh_samples = samples_of(in, "fresh_samples", 200'000, setup.prior.features());
+  setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
+  setup.eta = in.number("eta", 1);
+  setup.leave_saddles = in.boolean("leave_saddles", true);
+  setup.starts = starts_of(in, starts);
+  setup.seed = seed_of(in);
+  auto trained =
+      in.has("start") ? train_from_starts(setup, given_start(in, setup)) : train_from_starts(setup);
+  return {std::move(setup), std::move(trained)};
+}
+
+json start_summary(const TrainedStart& start) {
+  const FlowPoint& end = start.end();
+  std::vector<double> tau;
+  std::vector<Matrix<double>> m;
+  for (const FlowPoint& point : start.points) {
+    tau.push_back(point.tau);
+    m.push_back(point.parameters.m);
+  }
+  json left = json::array();
+  for (const LeftSaddle& saddle : start.left_saddles)
+    left.push_back({{"tau", saddle.tau}, {"loss", saddle.loss}, {"split_rate", saddle.rate}});
+  return {{"seed", start.seed},
+          {"loss", start.loss},
+          {"loss_standard_error", start.standard_error},
+          {"converged", start.converged},
+          {"saddle", start.curvature ? json(start.at_saddle()) : json()},
+          {"split_rate", start.at_saddle() ? json(-*start.curvature) : json()},
+          {"left_saddles", left},
+          {"tau", end.tau},
+          {"largest_gradient", end.gradient},
+          {"specialisation_time", time_or_null(specialisation_time(tau, m))},
+          {"m", to_json(end.parameters.m)},
+          {"S", to_json(end.S)},
+          {"b", to_json(end.parameters.b)},
+          {"v", to_json(end.parameters.v)}};
+}
+
+/// The start with the median loss in full, the spread of the losses, and every start.
+json flow_summary(const std::vector<TrainedStart>& starts) {
+  json summary = start_summary(starts[median_start(starts)]);
+  summary["converged"] =
+      std::all_of(starts.begin(), starts.end(), [](const TrainedStart& start) { return start.converged; });
+  summary["losses"] = spread_json(loss_spread(starts));
+  for (const TrainedStart& start : starts) summary["starts"].push_back(start_summary(start));
+  return summary;
+}
+
+}  // namespace
+
+ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
+  const FlowRun run = run_flow(in, 1, control);
+  ExperimentTable table;
+  table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
+                                     scale_count(run.setup.activation, run.setup.heads));
+  name_start_column(in, table);
+  for (std::size_t k = 0; k < run.starts.size(); ++k)
+    for (const FlowPoint& point : run.starts[k].points)
+      append_row(table, k,
+                 trajectory_row(point.tau, point.loss, point.parameters.m, point.S, point.parameters.b,
+                                point.parameters.v));
+  table.summary = flow_summary(run.starts);
+  return table;
+}
+
+namespace {
+
+/// The attention of the heads after training to the first sequences of a set, a row a sequence, head and token.
+std::vector<std::vector<double>> attention_rows(HeadActivation activation, const HeadParameters& heads,
+                                                const SampleSet<float>& samples, Index sequences) {
+  const Index tokens = samples.tokens(), features = samples.features();
+  std::vector<std::vector<double>> rows;
+  for (Index sequence = 0; sequence < sequences; ++sequence) {
+    const auto value = [&](Index row) {
+      return [&samples, sequence, row](Index token, Index column) {
+        return static_cast<double>(samples.value(sequence, token, row + column));
+      };
+    };
+    const Matrix<double> chi_star = Matrix<double>::NullaryExpr(tokens, features, value(0));
+    const Matrix<double> xi = Matrix<double>::NullaryExpr(tokens, samples.noises(), value(features));
+    const Matrix<double> map = attention_map(activation, heads, chi_star, xi);
+    for (Index h = 0; h < map.rows(); ++h)
+      for (Index l = 0; l < tokens; ++l)
+        rows.push_back(
+            {static_cast<double>(sequence), static_cast<double>(h), static_cast<double>(l), map(h, l)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+ExperimentTable attention_experiment(FieldReader& in, const RunControl& control) {
+  const Index sequences = in.integer("sequences", 6);
+  const FlowRun run = run_flow(in, 5, control);
+  const HeadActivation activation = run.setup.activation;
+  const SampleSet<float> fresh = fresh_samples(run.setup);
+  if (sequences > fresh.count())
+    in.fail("sequences", fmt::format("expected at most {}, fresh_samples, got {}", fresh.count(), sequences));
+  ExperimentTable table;
+  table.columns = {"sequence", "head", "token", "weight"};
+  table.rows =
+      attention_rows(activation, run.starts[median_start(run.starts)].end().parameters, fresh, sequences);
+  table.summary = flow_summary(run.starts);
+  const auto add_mass = [&](const TrainedStart& start, json& summary) {
+    const AttentionMass mass = attention_mass(activation, start.end().parameters, fresh, control);
+    summary["relevant_mass"] = mass.relevant;
+    summary["other_mass"] = mass.other;
+  };
+  for (std::size_t k = 0; k < run.starts.size(); ++k) add_mass(run.starts[k], table.summary["starts"][k]);
+  const json& median = table.summary["starts"][median_start(run.starts)];
+  for (const char* mass : {"relevant_mass", "other_mass"}) table.summary[mass] = median[mass];
+  return table;
+}
+
+ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
+  const auto normaliser = choice<PruneNormaliser>(
+      in, "normaliser",
+      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}});
+  const FlowRun run = run_flow(in, 5, control);
+  const SampleSet<float> fresh = fresh_samples(run.setup);
+  ExperimentTable table;
+  table.columns = {"removed", "loss", "head"};
+  name_start_column(in, table, 5);
+  std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));
+  for (std::size_t k = 0; k < run.starts.size(); ++k) {
+    const PruneResult result =
+        greedy_prune(run.setup.activation, run.starts[k].end().parameters, fresh, normaliser, control);
+    for (std::size_t i = 0; i < result.losses.size(); ++i) {
+      losses[i].push_back(result.losses[i]);
+      append_row(table, k,
+                 {static_cast<double>(i), result.losses[i],
+                  i == 0 ? missing_value : static_cast<double>(result.removed[i - 1])});
+    }
+  }
+  table.summary = flow_summary(run.starts);
+  for (const std::vector<double>& values : losses)
+    table.summary["pruned"].push_back(spread_json(spread_of(values)));
+  return table;
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,374 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "cli/gp/grid_edge.hpp"
+#include "cli/models/fit_search.hpp"
+#include "cli/models/model_scores.hpp"
+#include "cli/options/inference_options.hpp"
+#include "cli/options/kernel_options.hpp"
+#include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/output/standard_output.hpp"
+#include "cli/plots/reliability_picture.hpp"
+#include "cli/program/commands.hpp"
+#include "cli/program/given_arguments.hpp"
+#include "cli/tasks/data_arguments.hpp"
+#include "store/input_facts.hpp"
+#include "store/sha256.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct FitArguments {
+  std::string network;
+  std::optional<Index> depth;
+  DataArguments data;
+  KernelOptions kernel{.kernels = Kernels::nngp};
+  std::optional<double> time;
+  std::optional<double> regulariser;
+  std::optional<double> amplitude;
+  std::optional<gp::Criterion> criterion;
+  bool flip = false;
+  bool refit = false;
+  bool targets_as_they_are = false;
+  SearchChoice search;
+  std::filesystem::path gram;
+  std::filesystem::path reliability;
+  std::filesystem::path model;
+
+  /// Whether anything but the scores of the last table reads validation data.
+  [[nodiscard]] bool reads_validation() const {
+    const bool chooses = !regulariser || !search.specs.empty();
+    return refit || (chooses && criterion && gp::needs_validation(*criterion));
+  }
+};
+
+void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
+  check_data_usage(command, arguments.data);
+  if (arguments.kernel.kernels == Kernels::both)
+    throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
+  if (arguments.time && arguments.kernel.kernels == Kernels::nngp)
+    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk");
+  const bool searches = !arguments.search.specs.empty();
+  if (arguments.regulariser && arguments.criterion && !searches)
+    throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
+  for (const char* option : {"--trials", "--table", "--plot"})
+    if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
+}
+
+template <typename Scalar>
+void require_validation(const GpTask<Scalar>& task, const FitArguments& arguments) {
+  if (task.validation) return;
+  const bool needed = arguments.criterion && gp::needs_validation(*arguments.criterion);
+  if (needed || arguments.refit)
+    throw DataError(fmt::format(
+        "{} takes validation data, there are none",
+        needed ? fmt::format("--criterion {}", criterion_name(*arguments.criterion)) : "--refit"));
+}
+
+/// What means nothing for this kind of targets is refused before anything is computed.
+template <typename Scalar>
+void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
+  const bool chooses = !arguments.regulariser || !arguments.search.specs.empty();
+  if (arguments.criterion && chooses) gp::require_criterion(*arguments.criterion, task.kind);
+  if (arguments.reliability.empty()) return;
+  const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
+  if (task.kind == TargetKind::classes && seen) return;
+  throw DataError(
+      fmt::format("--reliability takes classes, and validation or test data with targets; {}",
+                  task.kind == TargetKind::numbers ? "the targets are numbers" : "there are none"));
+}
+
+/// What is done with every row of the data.
+template <typename Scalar>
+std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments) {
+  std::string text = fmt::format("fitted to {} training inputs", task.train.size());
+  if (task.validation && arguments.refit)
+    text += fmt::format(", then with {} validation inputs as well", task.validation->size());
+  else if (task.validation)
+    text += arguments.reads_validation()
+                ? fmt::format("; {} validation inputs are chosen on and scored", task.validation->size())
+                : fmt::format("; {} validation inputs are scored only", task.validation->size());
+  if (task.test.size() > 0) text += fmt::format("; {} test inputs are scored only", task.test.size());
+  return text;
+}
+
+template <typename Scalar>
+gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task) {
+  gp::ModelOptions options;
+  options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
+  options.time = arguments.time.value_or(gp::infinite_time);
+  options.flip = arguments.flip;
+  if (arguments.regulariser) options.noise = gp::RelativeRegulariser(*arguments.regulariser);
+  options.criterion = arguments.criterion.value_or(options.criterion);
+  options.amplitude = arguments.amplitude;
+  options.refit = arguments.refit;
+  options.class_names = task.class_names;
+  options.targets_as_they_are = arguments.targets_as_they_are;
+  options.preprocessing = task.preprocessing;
+  options.preparation = task.preparation;
+  if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
+  options.gram.threads = arguments.kernel.threads;
+  return options;
+}
+
+gp::Criterion criterion_of(const FitArguments& arguments) {
+  return arguments.criterion.value_or(gp::ModelOptions().criterion);
+}
+
+template <typename Scalar>
+nlohmann::ordered_json described(const gp::LabelledInputs<Scalar>& data) {
+  const auto bytes = static_cast<std::size_t>(data.y.size()) * sizeof(double);
+  return {{"x", store::batch_facts(data.x)}, {"y_sha256", store::sha256_of(data.y.data(), bytes)}};
+}
+
+/// What a table of trials belongs to: all that their scores depend on.
+template <typename Scalar>
+Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train,
+                 const std::optional<gp::LabelledInputs<Scalar>>& validation, const FitArguments& arguments) {
+  nlohmann::ordered_json configuration{{"network", nlohmann::ordered_json::parse(to_json(network))},
+                                       {"train", described(train)},
+                                       {"precision", to_string(arguments.kernel.precision)},
+                                       {"kernel", arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk"},
+                                       {"criterion", criterion_name(criterion_of(arguments))},
+                                       {"search", arguments.search.specs}};
+  if (validation) configuration["validation"] = described(*validation);
+  if (arguments.regulariser) configuration["regulariser"] = *arguments.regulariser;
+  if (arguments.flip) configuration["flip"] = true;
+  return {.command = "fit --search", .configuration = std::move(configuration)};
+}
+
+template <typename Scalar>
+gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
+                       const Interrupt& interrupt) {
+  gp::ModelOptions options = options_of(arguments, task);
+  options.gram.stop = interrupt.token();
+  const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
+  std::optional<gp::LabelledInputs<Scalar>> validation;
+  if (task.validation)
+    validation = gp::LabelledInputs<Scalar>{task.validation->inputs(), *task.validation->targets};
+  Network network = given;
+  if (!arguments.search.specs.empty()) {
+    gp::ModelOptions of_trials = options;
+    of_trials.noise.reset();
+    if (arguments.regulariser) of_trials.grid = {*arguments.regulariser};
+    network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
+                               validation, of_trials, criterion_of(arguments),
+                               origin_of(given, train, validation, arguments), interrupt);
+  }
+  ProgressBar bar(network.name());
+  options.gram.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
+  return validation ? gp::Model::fit(network, train, *validation, options)
+                    : gp::Model::fit(network, train.x, train.y, options);
+}
+
+/// Predictions for a set with known targets, with the amplitude of the model and with 1.
+struct Checked {
+  std::string name;
+  const Matrix<double>& targets;
+  gp::ModelPrediction fitted;
+  gp::ModelPrediction unscaled;
+};
+
+template <typename Scalar>
+std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Scalar>& task,
+                                         const FitArguments& arguments, const Interrupt& interrupt) {
+  GramOptions run;
+  run.threads = arguments.kernel.threads;
+  run.stop = interrupt.token();
+  std::vector<Checked> checked;
+  const auto add = [&](const char* name, const GpSet<Scalar>& set) {
+    if (set.size() == 0 || !set.targets) return;
+    gp::ModelPrediction fitted = model.predict(set.inputs(), run);
+    gp::ModelPrediction unscaled = with_amplitude_one(model, fitted);
+    checked.push_back({name, *set.targets, std::move(fitted), std::move(unscaled)});
+  };
+  if (task.validation && !arguments.refit) add("validation", *task.validation);
+  add("test", task.test);
+  return checked;
+}
+
+/// A line for each set, and one for what its variances would be without the amplitude.
+template <typename Scalar>
+std::vector<ModelScores> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
+                                    const std::vector<Checked>& checked, const FitArguments& arguments) {
+  std::vector<ModelScores> scores;
+  if (!arguments.refit)
+    if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
+  for (const Checked& set : checked) {
+    scores.push_back(scores_of(set.name, set.fitted, set.targets));
+    if ((model.amplitude().array() != 1).any())
+      scores.push_back(scores_of(set.name + ", amplitude 1", set.unscaled, set.targets));
+  }
+  return scores;
+}
+
+/// Of the last set: test data where there are some.
+void draw_reliability(const std::vector<Checked>& checked, const FitArguments& arguments,
+                      const Interrupt& interrupt) {
+  if (arguments.reliability.empty()) return;
+  const Checked& set = checked.back();
+  const std::vector<int> classes = gp::classes_of(set.targets);
+  const std::vector<ReliabilityCurve> curves{
+      {"amplitude 1", gp::calibration(set.unscaled.class_probabilities, classes)},
+      {"amplitude fitted", gp::calibration(set.fitted.class_probabilities, classes)}};
+  draw_output_file(arguments.reliability,
+                   reliability_script(curves, fmt::format("{}: {} inputs", set.name, set.targets.rows())),
+                   interrupt.token());
+}
+
+std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
+  const std::string kernel = arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk";
+  const auto& selections = model.selections();
+  std::string text;
+  for (std::size_t c = 0; c < selections.size(); ++c) {
+    const gp::Selection& selection = selections[c];
+    const std::string of = selections.size() == 1 ? "" : fmt::format("output {}: ", c);
+    text += fmt::format("{}regulariser {:.6g}, chosen by {} among {}{}\n", of, selection.best.value(),
+                        criterion_name(criterion_of(arguments)), selection.scores.size(),
+                        arguments.refit ? "; fitted again with the validation data" : "");
+    text += edge_text(of + kernel, selection.best.value(), selection.scores, "give --regulariser");
+  }
+  return text;
+}
+
+template <typename Scalar>
+void run_fit(const FitArguments& arguments, const RunContext& context) {
+  gp::Model::check_folder(arguments.model);
+  check_output_files({.read = {{"--network", arguments.network},
+                               {"--path", arguments.data.path},
+                               {"--vectors", arguments.data.vectors},
+                               {"--gram", arguments.gram}},
+                      .written = {{"--table", arguments.search.table},
+                                  {"--plot", arguments.search.plot},
+                                  {"--reliability", arguments.reliability}}});
+  check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
+                         .written = {{"--model", arguments.model}}});
+  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
+  require_validation(task, arguments);
+  if (arguments.flip) require_images_for_flips(task);
+  require_meaning(task, arguments);
+  PreprocessingChoice choice = arguments.data.preprocessing;
+  choice.mirror_images = arguments.flip;
+  preprocess(task, choice);
+  warn_of_ranges(task);
+  if (arguments.flip) task.description += ", kernels averaged over flips";
+  const Shape shape = shape_of(task.train);
+  const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
+  static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
+  fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
+  for (const std::string& note : task.notes) fmt::print("{}\n", note);
+  fmt::print("{}\n", rows_text(task, arguments));
+  flush_standard_output();
+  const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
+  context.interrupt.check();
+  model.save(arguments.model);
+  fmt::print("{}{}", model_text(model), choice_text(model, arguments));
+  const auto checked = checked_predictions(model, task, arguments, context.interrupt);
+  fmt::print("{}", scores_table(all_scores(model, task, checked, arguments)));
+  flush_standard_output();
+  draw_reliability(checked, arguments, context.interrupt);
+}
+
+void add_search_options(CLI::App& command, SearchChoice& search) {
+  command
+      .add_option(
+          "--search", search.specs,
+          "Number of the network file to choose by --criterion, PATH=LOW:HIGH[:linear|log|integer], e.g. "
+          "layers[0].weight_variance=0.5:4:log; may be repeated")
+      ->type_name("SPEC");
+  command
+      .add_option(
+          "--trials", search.trials,
+          fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials))
+      ->check(CLI::Range(1, 100'000).description(""))
+      ->type_name("N");
+  command
+      .add_option("--table", search.table,
+                  "CSV file of the trials, replaced after each; a search that was ended goes on from it")
+      ->type_name("FILE");
+  add_picture_option(command, "--plot", search.plot, "Picture of the trials");
+}
+
+void add_fit_options(CLI::App& command, FitArguments& arguments) {
+  command.add_option("--network", arguments.network, network_argument_help)->required()->type_name("NETWORK");
+  command.add_option("--depth", arguments.depth, "Option depth of the named networks")
+      ->check(whole_number<Index>(0))
+      ->type_name("D");
+  add_data_options(command, arguments.data);
+  add_kernel_options(command, arguments.kernel);
+  command.get_option("--kernel")
+      ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
+  command
+      .add_option("--time", arguments.time,
+                  "Of training, learning rate 1, loss half the sum of squares [infinite]")
+      ->check(number_not_negative())
+      ->type_name("T");
+  command
+      .add_option("--regulariser", arguments.regulariser,
+                  "Noise variance relative to the mean diagonal of the kernel [chosen]")
+      ->check(positive_number())
+      ->type_name("R");
+  add_criterion_option(command, arguments.criterion, "loo");
+  command
+      .add_option("--amplitude", arguments.amplitude,
+                  "Factor on the kernels of standardised targets [fitted in closed form]")
+      ->check(positive_number())
+      ->type_name("A");
+  command.add_flag("--refit", arguments.refit,
+                   "Fit on training and validation data together once the regulariser is chosen");
+  add_targets_option(command, arguments.targets_as_they_are);
+  add_search_options(command, arguments.search);
+  add_flip_option(command, arguments.flip);
+  add_gram_option(command, arguments.gram);
+  add_picture_option(
+      command, "--reliability", arguments.reliability,
+      "Picture of how often predictions of a confidence are right, on test data or else validation "
+      "data, with the fitted amplitude and with 1");
+  command
+      .add_option("--model", arguments.model, "Folder for the model; one that is there already is replaced")
+      ->required()
+      ->type_name("DIR");
+}
+
+}  // namespace
+
+void add_fit_command(CLI::App& program, const RunContext& context) {
+  auto arguments = std::make_shared<FitArguments>();
+  arguments->data.test_needed = false;
+  CLI::App* command = program.add_subcommand(
+      "fit", "Fits a model, a network with data, and keeps it in a folder for widelimit predict");
+  add_config_option(*command);
+  add_fit_options(*command, *arguments);
+  command->footer(
+      "Examples:\n"
+      "  widelimit fit --network conv-gap --data sample --model sample-model\n"
+      "  widelimit fit --network network.json --data npy --path arrays --kernel ntk --criterion loo --model "
+      "m\n"
+      "  widelimit fit --network conv-gap --data sample --search 'layers[0].weight_variance=0.5:4:log' "
+      "--trials 20 "
+      "--table trials.csv --plot trials.png --model best\n"
+      "  widelimit predict --model m --x new.npy --out predictions");
+  command->callback([arguments, command, &context] {
+    check_fit_usage(*command, *arguments);
+    arguments->data.split = split_choice(*command, arguments->data);
+    arguments->data.split.reads_validation = arguments->reads_validation();
+    if (arguments->kernel.precision == Precision::float32)
+      run_fit<float>(*arguments, context);
+    else
+      run_fit<double>(*arguments, context);
+  });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,294 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "cli/gp/gp_files.hpp"
+#include "cli/gp/gp_predictions_csv.hpp"
+#include "cli/models/model_inputs.hpp"
+#include "cli/models/model_scores.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/output/standard_output.hpp"
+#include "cli/program/commands.hpp"
+#include "cli/program/given_arguments.hpp"
+#include "cli/report/page.hpp"
+#include "cli/tasks/file_inputs.hpp"
+#include "cli/tasks/gp_targets.hpp"
+#include "cli/tasks/npy_inputs.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct PredictArguments {
+  std::filesystem::path model;
+  ModelFiles inputs;
+  std::filesystem::path out;
+  Index samples = 0;
+  Index prior_samples = 0;
+  bool marginal = false;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  OtherFiles other_files = OtherFiles::refused;
+};
+
+const std::vector<std::string>& prediction_file_names() {
+  static const std::vector<std::string> names{"mean.npy",
+                                              "standard_deviation.npy",
+                                              "class_probabilities.npy",
+                                              "samples.npy",
+                                              "prior_samples.npy",
+                                              "predictions.csv",
+                                              "results.json",
+                                              "report.html"};
+  return names;
+}
+
+/// As gp has them.
+GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction found,
+                                  const std::optional<Matrix<double>>& truth, double seconds) {
+  GpPrediction prediction{};
+  const bool bayesian = model.kind() == gp::ModelKind::bayesian;
+  prediction.name = bayesian ? "nngp" : "ntk";
+  if (!bayesian) prediction.time = model.time();
+  prediction.regulariser =
+      Vector<double>::Constant(model.outputs(), std::numeric_limits<double>::quiet_NaN());
+  prediction.amplitude = model.amplitude();
+  prediction.noise_variance = found.noise_variance;
+  if (bayesian) prediction.log_marginal_likelihood = model.log_marginal_likelihood();
+  if (truth)
+    prediction.scores =
+        gp::prediction_scores(found.mean, found.observation_variance(), found.class_probabilities, *truth);
+  prediction.mean = std::move(found.mean);
+  prediction.variance = std::move(found.variance);
+  prediction.probabilities = std::move(found.class_probabilities);
+  prediction.probability_scale = model.probability_scale();
+  prediction.solve_seconds = seconds;
+  return prediction;
+}
+
+std::vector<std::string> names_of(const std::vector<std::string>& known, const std::filesystem::path& file,
+                                  Index count) {
+  return known.empty() ? names_of_rows(file, static_cast<std::size_t>(count)) : known;
+}
+
+/// The inputs of whichever kind was given, with their memory.
+class PredictInputs {
+ public:
+  PredictInputs(const ModelFiles& files, ModelInputs& prepared) {
+    if (!prepared.sequences.empty()) {
+      sequences_ = std::move(prepared.sequences);
+      return;
+    }
+    InputFiles array = files.files;
+    if (!files.table.empty()) array.x = files.table;
+    files_.emplace(array, std::move(prepared.x));
+  }
+
+  [[nodiscard]] Inputs<double> inputs() const {
+    return files_ ? files_->inputs() : Inputs<double>(sequences_);
+  }
+  [[nodiscard]] nlohmann::ordered_json shape() const {
+    if (files_) return files_->shape();
+    std::size_t longest = 0;
+    for (const auto& sequence : sequences_) longest = std::max(longest, sequence.shape(0));
+    return {sequences_.size(), longest, sequences_.front().shape(1)};
+  }
+
+ private:
+  std::vector<xt::xarray<double>> sequences_;
+  std::optional<FileInputs<double>> files_;
+};
+
+/// predictions.csv, results.json and report.html.
+void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction prediction,
+                   const ModelInputs& prepared, const std::filesystem::path& file, const RunContext& context,
+                   const nlohmann::ordered_json& shapes) {
+  const auto names = names_of(prepared.names, file, prediction.mean.rows());
+  const TargetKind kind = model.class_names().empty() ? TargetKind::numbers : TargetKind::classes;
+  const GpRunInfo info{.network = model.network(),
+                       .data = fmt::format("{}: {} inputs", file.string(), prediction.mean.rows()),
+                       .kind = kind,
+                       .precision = model.is_float() ? Precision::float32 : Precision::float64,
+                       .names = names,
+                       .class_names = model.class_names(),
+                       .preprocessing = model.preprocessing(),
+                       .missing = prepared.missing};
+  GpResult result{.gram_seconds = 0, .predictions = {}};
+  result.predictions.push_back(std::move(prediction));
+  folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
+  folder.write("results.json", results_json(info, result));
+  const GpFaces faces{.pictures = {}, .texts = prepared.texts};
+  ReportPage page({context.command_line, info.data, prepared.notes, shapes, "that of the model"},
+                  ReportTest{prepared.targets, faces});
+  page.add(model.network().name(), info, result, std::nullopt);
+  folder.write("report.html", page.html());
+}
+
+/// [count, n, outputs]
+void write_samples(OutputFolder& folder, const std::string& name,
+                   const std::vector<Matrix<double>>& samples) {
+  std::vector<double> numbers;
+  for (const Matrix<double>& sample : samples)
+    numbers.insert(numbers.end(), sample.data(), sample.data() + sample.size());
+  folder.write_array(name, numbers.data(),
+                     {static_cast<Index>(samples.size()), samples.front().rows(), samples.front().cols()});
+}
+
+void check_truth(const ModelInputs& prepared, const ModelFiles& files, Index inputs) {
+  if (prepared.targets && prepared.targets->rows() != inputs)
+    fail_in(files.truth.empty() ? files.files.graphs / "labels.npy" : files.truth,
+            "expected {} rows, one for each input, got {}", inputs, prepared.targets->rows());
+}
+
+void run_predict(const PredictArguments& arguments, const RunContext& context) {
+  GramOptions run;
+  run.threads = arguments.threads;
+  run.stop = context.interrupt.token();
+  const gp::Model model = gp::Model::load(arguments.model, run);
+  ModelInputs prepared = read_model_inputs(model, arguments.inputs);
+  const PredictInputs inputs(arguments.inputs, prepared);
+  const Inputs<double> x = inputs.inputs();
+  check_truth(prepared, arguments.inputs, x.size());
+  OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
+  folder.check_inputs(arguments.inputs.named());
+  const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
+  const std::filesystem::path& file = arguments.inputs.inputs();
+  if (const std::string warning = model.range_warning(x); !warning.empty())
+    fmt::print(stderr, "widelimit: warning: {}: {}\n", file.string(), warning);
+  const auto start = std::chrono::steady_clock::now();
+  gp::ModelPrediction prediction = [&] {
+    ProgressBar bar("predict");
+    run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
+    return naming_errors(file.string(), [&] { return model.predict(x, run); });
+  }();
+  run.progress = nullptr;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  folder.write("mean.npy", prediction.mean);
+  folder.write("standard_deviation.npy", prediction.standard_deviation());
+  if (prediction.class_probabilities.size() > 0)
+    folder.write("class_probabilities.npy", prediction.class_probabilities);
+  RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
+  record.shapes["x"] = inputs.shape();
+  const GpPrediction of_kernel =
+      as_kernel_prediction(model, std::move(prediction), prepared.targets, seconds);
+  write_results(folder, model, of_kernel, prepared, file, context, record.shapes);
+  if (arguments.samples > 0)
+    write_samples(folder, "samples.npy", model.samples(x, arguments.samples, arguments.seed, sampling, run));
+  if (arguments.prior_samples > 0)
+    write_samples(folder, "prior_samples.npy",
+                  model.prior_samples(x, arguments.prior_samples, arguments.seed, run));
+  folder.commit(record);
+  fmt::print("{}", model_text(model));
+  for (const std::string& note : prepared.notes) fmt::print("{}\n", note);
+  if (of_kernel.scores) fmt::print("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
+  fmt::print("{} predictions in {}\n", x.size(), arguments.out.string());
+  flush_standard_output();
+}
+
+void add_input_options(CLI::App& command, ModelFiles& inputs) {
+  InputFiles& files = inputs.files;
+  CLI::Option* x =
+      command
+          .add_option("--x", files.x,
+                      "Inputs [n, spatial..., channels], or [n, channels], as those of the training before "
+                      "their preprocessing, which the model applies; .npy of any numeric type. Images are "
+                      "reduced to the size of the training images, and bytes divided by 255")
+          ->type_name("FILE");
+  CLI::Option* csv =
+      command
+          .add_option("--csv", inputs.table,
+                      "In place of --x: rows of a table with the columns of the training table, for models "
+                      "of fit --data csv; the column of the targets may be missing")
+          ->type_name("FILE")
+          ->excludes(x);
+  command
+      .add_option("--lengths", files.lengths,
+                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE")
+      ->needs(x);
+  command
+      .add_option("--mask", files.mask,
+                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--graphs", files.graphs, "In place of --x: a folder of graphs (docs/graphs.md)")
+      ->type_name("DIR")
+      ->excludes(x)
+      ->excludes(csv);
+  CLI::Option* texts =
+      command
+          .add_option(
+              "--texts", inputs.texts,
+              "In place of --x, for models of texts: a folder of .txt files, or a file with a text a line")
+          ->type_name("PATH")
+          ->excludes(x)
+          ->excludes(csv);
+  command
+      .add_option("--vectors", inputs.vectors,
+                  "The word vectors that the model was fitted with, which is checked; for --texts")
+      ->type_name("FILE")
+      ->needs(texts);
+  command
+      .add_option(
+          "--y", inputs.truth,
+          "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
+          ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there")
+      ->type_name("FILE")
+      ->excludes(csv)
+      ->excludes(texts);
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& program, const RunContext& context) {
+  auto arguments = std::make_shared<PredictArguments>();
+  CLI::App* command = program.add_subcommand("predict", "Predicts new inputs with a model of widelimit fit");
+  add_config_option(*command);
+  command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
+      ->required()
+      ->type_name("DIR");
+  add_input_options(*command, arguments->inputs);
+  const auto count = [&](const char* name, Index& target, const char* description) {
+    command->add_option(name, target, description)->check(whole_number<Index>(0, 1'000'000))->type_name("N");
+  };
+  count("--samples", arguments->samples, "Functions to draw from the posterior at all inputs together [0]");
+  command->add_flag("--marginal", arguments->marginal, "Draw the values at each input on their own")
+      ->needs("--samples");
+  count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
+  command->add_option("--seed", arguments->seed, "Of the samples [0]")->check(seed_number())->type_name("K");
+  command->add_option("--threads", arguments->threads, "Worker threads; 0: one a core [0]")
+      ->check(thread_count())
+      ->type_name("N");
+  command
+      ->add_option(
+          "--out", arguments->out,
+          "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
+          "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and "
+          "prior_samples.npy")
+      ->required()
+      ->type_name("DIR");
+  add_force_option(*command, arguments->other_files);
+  command->footer(
+      "Examples:\n"
+      "  widelimit predict --model model --x new.npy --samples 10 --out predictions\n"
+      "  widelimit predict --model model --csv new.csv --out predictions");
+  command->callback([arguments, &context] {
+    if (arguments->inputs.inputs().empty())
+      throw CLI::RequiredError("--x FILE, --csv FILE, --texts PATH or --graphs DIR");
+    run_predict(*arguments, context);
+  });
+}
+
+}  // namespace widelimit::cli

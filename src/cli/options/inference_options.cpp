@@ -1,0 +1,99 @@
+#include "cli/options/inference_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <map>
+
+namespace widelimit::cli {
+namespace {
+
+const std::map<std::string, gp::Criterion>& criteria() {
+  static const std::map<std::string, gp::Criterion> words{
+      {"accuracy", gp::Criterion::accuracy},
+      {"mse", gp::Criterion::mean_squared_error},
+      {"nlpd", gp::Criterion::negative_log_predictive_density},
+      {"evidence", gp::Criterion::evidence},
+      {"loo", gp::Criterion::leave_one_out}};
+  return words;
+}
+
+}  // namespace
+
+void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
+                          const std::string& otherwise) {
+  command
+      .add_option_function<std::string>(
+          "--criterion", [&criterion](const std::string& word) { criterion = criteria().at(word); },
+          fmt::format(
+              "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
+              "validation data, evidence (log marginal likelihood, of the NNGP), or loo (leave-one-out "
+              "density), which take no validation data [{}]",
+              otherwise))
+      ->check(CLI::IsMember(criteria()).description(""))
+      ->type_name("accuracy|mse|nlpd|evidence|loo");
+}
+
+void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
+  command
+      .add_option(
+          "--gram", folder,
+          "Folder in which Gram matrices are kept: those that are there are read, others are computed")
+      ->type_name("DIR");
+}
+
+void add_flip_option(CLI::App& command, bool& flip) {
+  command.add_flag("--flip", flip,
+                   "Average kernels over images and mirror images: two to four times the work");
+}
+
+void add_targets_option(CLI::App& command, bool& as_they_are) {
+  command.add_flag("--targets-as-they-are", as_they_are,
+                   "Fit numbers as they are; without it each output is centred and divided by its standard "
+                   "deviation over the training inputs, and predictions are put back");
+}
+
+const char* criterion_title(gp::Criterion criterion) {
+  switch (criterion) {
+    case gp::Criterion::accuracy:
+      return "validation accuracy";
+    case gp::Criterion::mean_squared_error:
+      return "validation mean squared error";
+    case gp::Criterion::negative_log_predictive_density:
+      return "validation negative log predictive density";
+    case gp::Criterion::evidence:
+      return "log marginal likelihood";
+    case gp::Criterion::leave_one_out:
+      return "leave-one-out negative log density";
+  }
+  return "";
+}
+
+bool higher_is_better(gp::Criterion criterion) {
+  return criterion == gp::Criterion::accuracy || criterion == gp::Criterion::evidence;
+}
+
+double score_by(const gp::RegulariserScore& score, gp::Criterion criterion) {
+  switch (criterion) {
+    case gp::Criterion::accuracy:
+      return score.accuracy;
+    case gp::Criterion::mean_squared_error:
+      return score.mean_squared_error;
+    case gp::Criterion::negative_log_predictive_density:
+      return score.negative_log_predictive_density;
+    case gp::Criterion::evidence:
+      return score.log_marginal_likelihood;
+    case gp::Criterion::leave_one_out:
+      return score.leave_one_out;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+const char* criterion_name(gp::Criterion criterion) {
+  for (const auto& [word, value] : criteria())
+    if (value == criterion) return word.c_str();
+  return "";
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,229 @@
+#include "cli/output/output_folder.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/program/run_context.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/version.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// The files that a folder's run.json lists, and itself; nothing where there is none that can be read.
+std::set<std::string> listed_files(const fs::path& folder) {
+  if (!fs::is_regular_file(folder / record_name)) return {};
+  std::ifstream stream(folder / record_name);
+  const Json record = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("widelimit") || !record.contains("files")) return {};
+  const Json& files = record["files"];
+  if (!files.is_array()) return {};
+  std::set<std::string> names{record_name};
+  for (const Json& name : files)
+    if (name.is_string()) names.insert(name.get<std::string>());
+  return names;
+}
+
+/// Whether a file is what a run left behind that was killed while it wrote one of `names`.
+bool is_left_behind(const std::string& file, const std::set<std::string>& names) {
+  const std::optional<std::string> target = files::target_of_dead_writer(file);
+  return target && names.contains(*target);
+}
+
+/// Whether some name lies in this folder.
+bool leads_to_any(const std::set<std::string>& names, const std::string& folder) {
+  const auto next = names.lower_bound(folder + "/");
+  return next != names.end() && next->starts_with(folder + "/");
+}
+
+/// What lies in a folder: files by their names relative to it, sorted by whether they are listed. Of folders
+/// without listed files only the name is taken.
+struct Content {
+  std::set<std::string> listed;
+  std::set<std::string> others;
+};
+
+Content content_of(const fs::path& folder, const std::set<std::string>& listed,
+                   const std::set<std::string>& names) {
+  Content content;
+  for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    const std::string name = entry->path().lexically_relative(folder).generic_string();
+    const auto status = entry->symlink_status();
+    if (fs::is_directory(status) && leads_to_any(listed, name)) continue;
+    if (fs::is_directory(status)) entry.disable_recursion_pending();
+    const bool is_listed =
+        (listed.contains(name) || is_left_behind(name, names)) && !fs::is_directory(status);
+    (is_listed ? content.listed : content.others).insert(name);
+  }
+  return content;
+}
+
+std::string record_text(const RunRecord& record, std::set<std::string> names) {
+  names.erase(record_name);
+  std::vector<std::string> arguments = shell_words(record.command);
+  arguments.erase(arguments.begin());
+  const Json json{{"widelimit", version},
+                  {"command", record.command},
+                  {"arguments", arguments},
+                  {"directory", fs::current_path().string()},
+                  {"network", record.network},
+                  {"shapes", record.shapes},
+                  {"files", names}};
+  return json.dump(1) + "\n";
+}
+
+std::string some_of(const std::set<std::string>& names) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> shown;
+  for (const std::string& name : names)
+    if (shown.size() < most) shown.push_back(name);
+  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > most ? ", ..." : "");
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& names, OtherFiles others)
+    : folder_{std::move(folder)} {
+  make_folder(folder_);
+  try {
+    Names known(names.begin(), names.end());
+    known.insert(record_name);
+    const Content content = content_of(folder_, listed_files(folder_), known);
+    earlier_ = content.listed;
+    if (others == OtherFiles::refused && !content.others.empty())
+      throw DataError(
+          fmt::format("{}: holds files that are not of an earlier run ({}); choose another folder, or write "
+                      "into it all the same with --force, which leaves them there",
+                      folder_.string(), some_of(content.others)));
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(fmt::format("{}: cannot be listed: {}", folder_.string(), error.code().message()));
+  }
+  announce(record_name);
+  for (const std::string& name : names) announce(name);
+}
+
+void OutputFolder::check_inputs(const std::vector<NamedFile>& read) const {
+  Names ours = announced_;
+  ours.insert(earlier_.begin(), earlier_.end());
+  for (const NamedFile& input : read)
+    for (const std::string& name : ours)
+      if (are_same_file(input.path, folder_ / name))
+        throw ArgumentError(
+            fmt::format("{} and --out: expected different files, got {}, which is written anew", input.name,
+                        input.path.string()));
+}
+
+void OutputFolder::announce(const std::string& name) {
+  make_folder((folder_ / name).parent_path());
+  files::check_replaceable(folder_ / name);
+  announced_.insert(name);
+}
+
+void OutputFolder::make_folder(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path next = folder; !next.empty() && !fs::exists(fs::symlink_status(next, error));
+       next = next.parent_path())
+    if (next.has_filename()) missing.push_back(next);
+  // The innermost first, which is also removed first.
+  for (auto next = missing.rbegin(); next != missing.rend(); ++next) made_folders_.emplace_front(*next);
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder))
+    throw DataError(fmt::format("{}: cannot make this folder: {}", folder.string(),
+                                error ? error.message() : "a file of that name exists"));
+}
+
+files::ReplacingFile& OutputFolder::stage(const std::string& name) {
+  if (!announced_.contains(name))
+    throw std::logic_error(fmt::format("{}: the output {} was not announced", folder_.string(), name));
+  // An inner folder may have gone with the files of an earlier run.
+  make_folder((folder_ / name).parent_path());
+  staged_.emplace_back(name, folder_ / name);
+  return staged_.back().file;
+}
+
+void OutputFolder::write(const std::string& name, std::string_view text) { write(name, text, {}); }
+
+void OutputFolder::write(const std::string& name, std::string_view head, std::string_view body) {
+  files::ReplacingFile& file = stage(name);
+  file.write(head);
+  file.write(body);
+  file.close();
+}
+
+void OutputFolder::write_pieces(const std::string& name, const std::function<void(const WriteBytes&)>& fill) {
+  files::ReplacingFile& file = stage(name);
+  fill([&file](const void* bytes, std::size_t count) { file.write(bytes, count); });
+  file.close();
+}
+
+void OutputFolder::draw(const std::string& name, const std::string& script, Gnuplot& gnuplot) {
+  files::ReplacingFile& picture = stage(name);
+  if (gnuplot.draw(script, picture, (folder_ / name).string()))
+    picture.close();
+  else
+    staged_.pop_back();
+}
+
+void OutputFolder::write_inner_record(const std::string& inner, const RunRecord& record) {
+  Names names;
+  const auto take = [&](const std::string& name) {
+    if (name.starts_with(inner)) names.insert(name.substr(inner.size()));
+  };
+  for (const std::string& name : committed_) take(name);
+  for (const Staged& staged : staged_) take(staged.name);
+  write(inner + record_name, record_text(record, names));
+}
+
+void OutputFolder::commit(const RunRecord& record) {
+  const files::TemporaryPathLock together;
+  for (const Staged& staged : staged_) committed_.insert(staged.name);
+  Names all = committed_;
+  all.merge(Names(earlier_));
+  // In between, run.json lists more files than there are: none may be left that the next run does not know.
+  files::replace_file(folder_ / record_name, record_text(record, all));
+  for (Staged& staged : staged_) staged.file.commit();
+  staged_.clear();
+  remove_earlier_files();
+  files::replace_file(folder_ / record_name, record_text(record, committed_));
+}
+
+void OutputFolder::remove_earlier_files() {
+  for (const std::string& name : earlier_) {
+    if (committed_.contains(name) || name == record_name) continue;
+    std::error_code error;
+    fs::remove(folder_ / name, error);
+    if (error)
+      throw DataError(fmt::format("{}: of an earlier run, cannot be removed: {}", (folder_ / name).string(),
+                                  error.message()));
+    // Folders that only held such files; others are not empty, and stay.
+    for (fs::path parent = fs::path(name).parent_path(); !parent.empty(); parent = parent.parent_path())
+      fs::remove(folder_ / parent, error);
+  }
+  earlier_.clear();
+}
+
+void check_output_file(const fs::path& file) {
+  if (file.empty()) return;
+  if (!file.parent_path().empty() && !fs::is_directory(file.parent_path()))
+    throw DataError(fmt::format("{}: its folder does not exist", file.string()));
+  files::check_replaceable(file);
+}
+
+void draw_output_file(const fs::path& file, const std::string& script, std::stop_token stop) {
+  files::ReplacingFile picture(file);
+  Gnuplot gnuplot(std::move(stop));
+  if (gnuplot.draw(in_format(script, picture_format(file)), picture, file.string())) picture.commit();
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,31 @@
+#include "cli/output/output_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/plots/gnuplot.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+void add_force_option(CLI::App& command, OtherFiles& others) {
+  command.add_flag_callback(
+      "--force", [&others] { others = OtherFiles::kept; },
+      "Write into a folder with files that are not of an earlier run; they stay");
+}
+
+void add_picture_option(CLI::App& command, const std::string& name, std::filesystem::path& picture,
+                        const std::string& description) {
+  const auto check_ending = [](const std::string& file) {
+    try {
+      static_cast<void>(picture_format(file));
+      return std::string();
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+  };
+  command.add_option(name, picture, description + ", .png, .svg or .pdf (takes gnuplot)")
+      ->check(CLI::Validator(check_ending, ""))
+      ->type_name("FILE.png");
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,37 @@
+#include "cli/output/text_parts.hpp"
+
+#include <charconv>
+#include <system_error>
+
+namespace widelimit::cli {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts{""};
+  for (const char c : text) {
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+std::optional<double> whole_text_number(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+std::optional<std::pair<Index, Index>> two_integers(std::string_view text, char separator) {
+  const char* const end = text.data() + text.size();
+  Index first = 0, second = 0;
+  const auto front = std::from_chars(text.data(), end, first);
+  if (front.ec != std::errc{} || front.ptr == end || *front.ptr != separator) return std::nullopt;
+  const auto back = std::from_chars(front.ptr + 1, end, second);
+  if (back.ec != std::errc{} || back.ptr != end) return std::nullopt;
+  return std::pair(first, second);
+}
+
+}  // namespace widelimit::cli

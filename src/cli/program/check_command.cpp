@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/program/commands.hpp"
+#include "widelimit/check/check_report.hpp"
+#include "widelimit/covariance_sde/check_reference.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/propagation/check_reference.hpp"
+#include "widelimit/specialization/check.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// The form of a file is named by its field "subject".
+check::CheckReport recompute(const nlohmann::json& reference) {
+  std::string subject;
+  if (reference.is_object() && reference.contains("subject") && reference["subject"].is_string())
+    subject = reference["subject"];
+  if (subject == "shaped-transformer") return covariance_sde::check_reference(reference);
+  if (subject == "head-specialization") return specialization::check_reference(reference);
+  if (subject == "signal-propagation") return propagation::check_reference(reference);
+  throw DataError(
+      fmt::format("expected an object whose \"subject\" is shaped-transformer, head-specialization or "
+                  "signal-propagation, got {}",
+                  subject.empty() ? "another one" : subject));
+}
+
+void print(const check::CheckReport& report) {
+  fmt::print("{:<70} {:>14} {:>14} {:>9} {:>9}\n", "case", "expected", "computed", "error", "tolerance");
+  std::size_t failed = 0;
+  for (const check::CheckRow& row : report.rows) {
+    fmt::print("{:<70} {:>14.7g} {:>14.7g} {:>9.1e} {:>9.1e}{}\n", row.name, row.expected, row.computed,
+               row.error, row.tolerance, row.passed ? "" : "  FAILED");
+    if (!row.passed) ++failed;
+  }
+  fmt::print("{} passed, {} failed\n", report.rows.size() - failed, failed);
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& program, const RunContext& /*context*/) {
+  auto* command = program.add_subcommand("check", "Recomputes every case of a reference file and compares");
+  auto file = std::make_shared<std::filesystem::path>();
+  command->add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();
+  command->footer(
+      "Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
+  command->callback([file] {
+    const check::CheckReport report =
+        naming_errors(file->string(), [&] { return recompute(read_json(*file)); });
+    print(report);
+    if (!report.passed())
+      throw Error(fmt::format("{}: not all cases are within their tolerance", file->string()));
+  });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,33 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/program/commands.hpp"
+#include "cli/program/completion_table.hpp"
+
+namespace widelimit::cli {
+
+void add_completion_command(CLI::App& program, const RunContext& /*context*/) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = program.add_subcommand(
+      "completion",
+      "Prints a script by which a shell completes the commands, options and words of this program");
+  command->add_option("shell", *shell, "The shell")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""))
+      ->type_name("bash|zsh|fish")
+      ->required();
+  command->footer(
+      "For this shell:\n"
+      "  source <(widelimit completion bash)\n"
+      "For all to come:\n"
+      "  widelimit completion bash > ~/.local/share/bash-completion/completions/widelimit\n"
+      "  widelimit completion zsh > \"${fpath[1]}/_widelimit\"\n"
+      "  widelimit completion fish > ~/.config/fish/completions/widelimit.fish");
+  command->callback([shell, &program] {
+    const std::string script = completion_script(*shell, program.get_name(), completion_table(program));
+    std::fputs(script.c_str(), stdout);
+  });
+}
+
+}  // namespace widelimit::cli

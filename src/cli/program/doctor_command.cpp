@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/program/commands.hpp"
+#include "cli/program/machine_facts.hpp"
+#include "cli/program/self_checks.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+std::string as_text(const std::vector<FactGroup>& groups) {
+  std::string text;
+  for (const FactGroup& group : groups) {
+    fmt::format_to(std::back_inserter(text), "{}\n", group.name);
+    if (group.facts.empty()) text += "  nothing that matters is set\n";
+    for (const Fact& fact : group.facts)
+      fmt::format_to(std::back_inserter(text), "  {:<22} {}\n", fact.name, fact.value);
+  }
+  return text;
+}
+
+std::string as_json(const std::vector<FactGroup>& groups) {
+  nlohmann::ordered_json document = nlohmann::ordered_json::object();
+  for (const FactGroup& group : groups) {
+    auto& facts = document[group.name] = nlohmann::ordered_json::object();
+    for (const Fact& fact : group.facts) facts[fact.name] = fact.value;
+  }
+  return document.dump(2) + "\n";
+}
+
+void run(bool json, const std::string& mpi) {
+  std::vector<FactGroup> groups = machine_facts(mpi);
+  const std::vector<SelfCheck> checks = self_checks();
+  FactGroup results{"checks", {}};
+  std::string failed;
+  for (const SelfCheck& check : checks) {
+    results.facts.push_back({check.name, check.text()});
+    if (!check.holds()) failed += (failed.empty() ? "" : ", ") + check.name;
+  }
+  groups.push_back(std::move(results));
+  std::fputs((json ? as_json(groups) : as_text(groups)).c_str(), stdout);
+  if (!failed.empty())
+    throw Error(fmt::format(
+        "doctor: this build computes wrong numbers here: {}; please report all of the above", failed));
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& program, const RunContext& context) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = program.add_subcommand(
+      "doctor",
+      "Prints what a report of an error needs to say, and checks that this build computes right here");
+  command->add_flag("--json", *json, "Write it as JSON");
+  command->footer("Exit code 1 where a check fails.");
+  command->callback([json, &context] { run(*json, context.mpi); });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,109 @@
+#include "cli/program/given_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/output/output_folder.hpp"
+#include "cli/program/run_context.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::cli {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view config_option = "--config";
+
+std::vector<std::string> words_of(const json& file, const fs::path& path) {
+  const json& list = file.is_object() && file.contains("arguments") ? file.at("arguments") : file;
+  std::vector<std::string> words;
+  if (list.is_array())
+    for (const json& word : list)
+      if (word.is_string()) words.push_back(word.get<std::string>());
+  if (words.empty() || words.size() != list.size())
+    throw DataError(fmt::format(
+        "{}: expected a list of arguments, each a text, or an object that holds it under \"arguments\"",
+        path.string()));
+  return words;
+}
+
+/// The words of a file in place of --config FILE; `command` is the word that names what runs.
+void insert_words(std::vector<std::string>& words, const std::string& command, const fs::path& path) {
+  const json file = read_json(path);
+  std::vector<std::string> inserted = words_of(file, path);
+  if (file.is_object()) {
+    if (inserted.front() != command)
+      throw DataError(fmt::format("{}: holds the arguments of \"{}\", expected those of \"{}\"",
+                                  path.string(), inserted.front(), command));
+    inserted.erase(inserted.begin());
+  }
+  words.insert(words.end(), inserted.begin(), inserted.end());
+}
+
+std::vector<std::string> with_config(const std::vector<std::string>& given) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::string& word = given[i];
+    const std::string with_value = fmt::format("{}=", config_option);
+    if (i >= 2 && word.starts_with(with_value))
+      insert_words(words, given[1], word.substr(with_value.size()));
+    else if (i >= 2 && word == config_option && i + 1 < given.size())
+      insert_words(words, given[1], given[++i]);
+    else
+      words.push_back(word);
+  }
+  return words;
+}
+
+/// The run that a folder is of, begun anew where it was begun.
+std::vector<std::string> rerun_of(const std::string& program, const fs::path& folder) {
+  const fs::path path = folder / record_name;
+  const json record = read_json(path);
+  std::vector<std::string> words = words_of(record, path);
+  if (record.contains("directory")) {
+    const auto directory = record.at("directory").get<std::string>();
+    std::error_code error;
+    fs::current_path(directory, error);
+    if (error)
+      throw DataError(fmt::format("{}: the run was begun in {}, which cannot be entered: {}", path.string(),
+                                  directory, error.message()));
+  }
+  words.insert(words.begin(), program);
+  fmt::print(stderr, "in {}: {}\n", fs::current_path().string(), shell_command_line(words));
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> given_arguments(int argc, const char* const* argv) {
+  const std::vector<std::string> given(argv, argv + argc);
+  if (argc == 3 && given[1] == "rerun" && !given[2].starts_with('-')) return rerun_of(given[0], given[2]);
+  return with_config(given);
+}
+
+void add_config_option(CLI::App& command) {
+  command
+      .add_option(
+          std::string(config_option),
+          "Arguments from a JSON file: a list of words, or an object that holds it under \"arguments\", as "
+          "run.json does. They stand where this option stands")
+      ->type_name("FILE");
+}
+
+void add_rerun_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "rerun",
+      "Runs again what wrote a folder, by the arguments in its run.json and from the same working directory");
+  command->add_option("folder", "Folder of an earlier run")->required()->type_name("FOLDER");
+  // A folder alone has become the command that it names before.
+  command->callback([] { throw ArgumentError("rerun: expected one folder and nothing else"); });
+}
+
+}  // namespace widelimit::cli

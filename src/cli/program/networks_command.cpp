@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
+#include "cli/program/commands.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct NetworksArguments {
+  std::string network;
+  std::optional<Index> depth;
+  std::vector<Index> size;
+  bool json = false;
+};
+
+void list_networks() {
+  std::string text;
+  for (const models::NamedNetwork& network : models::named_networks()) {
+    fmt::format_to(std::back_inserter(text), "{}\n  {}\n", network.name, network.description);
+    for (const models::NetworkOption& option : network.options)
+      fmt::format_to(std::back_inserter(text), "    {:<16} {} [{}; {} to {}]\n", option.name,
+                     option.description, option.default_value, option.smallest, option.largest);
+  }
+  std::fputs(text.c_str(), stdout);
+}
+
+/// Sizes of inputs for a network as the user writes it: its own if it has a name, else those of an image.
+Shape example_shape(const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find(':'));
+  for (const models::NamedNetwork& network : models::named_networks())
+    if (network.name == name) return network.example_shape;
+  return {32, 32};
+}
+
+void run(const NetworksArguments& arguments) {
+  if (arguments.network.empty()) return list_networks();
+  const Shape size = arguments.size.empty() ? example_shape(arguments.network) : arguments.size;
+  const Network network = network_from_argument(arguments.network, size.size(), arguments.depth);
+  const std::string text = arguments.json
+                               ? to_json(network) + "\n"
+                               : naming_errors(arguments.network, [&] { return network.describe(size); });
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace
+
+void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
+  auto arguments = std::make_shared<NetworksArguments>();
+  CLI::App* command =
+      program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
+  command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK");
+  command->add_option("--depth", arguments->depth, "The network's option depth")
+      ->check(whole_number<Index>(0))
+      ->type_name("D");
+  command
+      ->add_option(
+          "--size", arguments->size,
+          "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32; "
+          "imdb-... 200]")
+      ->delimiter(',')
+      ->check(whole_number<Index>(1))
+      ->type_name("S,...");
+  command->add_flag("--json", arguments->json, "Write the network file to standard output");
+  command->footer(
+      "Examples:\n"
+      "  widelimit networks\n"
+      "  widelimit networks struct --depth 4 --size 8,8\n"
+      "  widelimit networks resnet:depth=2,groups=3 --json > resnet.json");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace widelimit::cli

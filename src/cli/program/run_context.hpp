@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/program/interrupt.hpp"
+#include "cli/ranks/tile_dealer.hpp"
+
+namespace widelimit::cli {
+
+/// What every command knows of the run it is part of.
+struct RunContext {
+  const Interrupt& interrupt;
+  std::string command_line;      ///< As a shell reads it.
+  TileDealer* dealer = nullptr;  ///< Where several processes do one run; null for one that is alone.
+  std::string mpi;               ///< What the program has of MPI.
+};
+
+/// A word as a shell reads it: quoted where need be.
+[[nodiscard]] std::string shell_quoted(std::string_view word);
+
+/// Words as a shell reads them, the program first: quoted where need be.
+[[nodiscard]] std::string shell_command_line(const std::vector<std::string>& words);
+
+/// The words of such a line.
+[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/propagation/block_variation.hpp"
+#include "widelimit/propagation/sampled_block.hpp"
+
+/// Pictures of `widelimit propagation network`: gnuplot scripts that write a PNG to standard output.
+namespace widelimit::cli {
+
+/// Norms and cosines against depth; beside them the gradients, of every layer where there are such. Theory as lines,
+/// with networks as points in the same colours if there are any.
+[[nodiscard]] std::string block_script(const propagation::SampledBlock& theory,
+                                       const propagation::SampledBlock& networks);
+
+/// Both exponents against one number, or over two of them in colour with the lines where each vanishes. An axis is
+/// logarithmic where its values are.
+[[nodiscard]] std::string variation_script(const BlockVariation& variation,
+                                           const std::vector<VariedExponents>& grid,
+                                           const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,237 @@
+#include "cli/propagation/block_variation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "cli/output/text_parts.hpp"
+#include "numerics/count.hpp"
+#include "numerics/roots.hpp"
+#include "numerics/tasks.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using propagation::BlockExponents;
+using propagation::Index;
+
+struct VariedRange {
+  std::string path;
+  double from = 0, to = 0;
+  Index count = 0;
+  bool logarithmic = false;
+};
+
+[[noreturn]] void fail_spec(const std::string& spec, const std::string& message) {
+  throw ArgumentError(fmt::format("--vary '{}': {}", spec, message));
+}
+
+double varied_bound(const std::string& spec, const std::string& text) {
+  const auto number = whole_text_number(text);
+  if (!number || !std::isfinite(*number))
+    fail_spec(spec, fmt::format("expected PATH=FROM:TO:COUNT[:linear|log] with numbers, got '{}'", text));
+  return *number;
+}
+
+VariedRange range_in(const std::string& spec) {
+  const std::size_t equals = spec.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], there is no PATH=");
+  const auto parts = split(spec.substr(equals + 1), ':');
+  if (parts.size() < 3 || parts.size() > 4)
+    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], two bounds, a count and perhaps a scale");
+  VariedRange range{
+      spec.substr(0, equals), varied_bound(spec, parts[0]), varied_bound(spec, parts[1]),
+      numerics::checked_count(varied_bound(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
+  if (parts.size() == 4 && parts[3] != "linear" && parts[3] != "log")
+    fail_spec(spec, fmt::format("expected linear or log after the count, got '{}'", parts[3]));
+  range.logarithmic = parts.size() == 4 && parts[3] == "log";
+  if (range.count < 2) fail_spec(spec, fmt::format("expected a count of at least 2, got {}", range.count));
+  if (!(range.from < range.to))
+    fail_spec(spec, fmt::format("expected ascending bounds, got {} and {}", range.from, range.to));
+  if (range.logarithmic && !(range.from > 0))
+    fail_spec(spec, fmt::format("a log scale needs positive bounds, got {}", range.from));
+  return range;
+}
+
+std::vector<double> values_in(const VariedRange& range) {
+  std::vector<double> values;
+  for (Index k = 0; k < range.count; ++k) {
+    const double share = static_cast<double>(k) / static_cast<double>(range.count - 1);
+    values.push_back(range.logarithmic ? range.from * std::pow(range.to / range.from, share)
+                                       : range.from + share * (range.to - range.from));
+  }
+  values.back() = range.to;
+  return values;
+}
+
+/// One run of several that take equally long, on any threads: what each has done is added up.
+class SharedProgress {
+ public:
+  SharedProgress(const RunControl& run, std::size_t parts)
+      : run_{run}, all_{static_cast<std::ptrdiff_t>(parts) * steps} {}
+
+  /// The run of the next part, which adds what it does.
+  [[nodiscard]] RunControl part() {
+    RunControl control = run_;
+    if (run_.progress)
+      control.progress = [this, before = std::ptrdiff_t{0}](std::ptrdiff_t done, std::ptrdiff_t all) mutable {
+        const std::ptrdiff_t now = done * steps / all;
+        add(now - before);
+        before = now;
+      };
+    return control;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t steps = 1000;
+
+  void add(std::ptrdiff_t more) {
+    const std::lock_guard lock(mutex_);
+    run_.progress(done_ += more, all_);
+  }
+
+  const RunControl& run_;
+  std::ptrdiff_t done_ = 0, all_;
+  std::mutex mutex_;
+};
+
+BlockExponents exponents_at(const BlockVariation& variation, const std::vector<double>& values,
+                            const VariationRun& run, const RunControl& control) {
+  return propagation::block_exponents(variation.network_with(values), run.tokens, run.depth, run.start_norm,
+                                      control);
+}
+
+double value_of(const BlockExponents& exponents, ZeroOf which) {
+  return which == ZeroOf::angle ? exponents.angle.value : exponents.gradient.value;
+}
+
+}  // namespace
+
+BlockVariation::BlockVariation(const Network& network, const std::vector<std::string>& specs)
+    : document_(nlohmann::json::parse(to_json(network))) {
+  if (specs.empty() || specs.size() > 2)
+    throw ArgumentError(
+        fmt::format("--vary: expected one or two numbers of the network, got {}", specs.size()));
+  for (const std::string& spec : specs) {
+    const VariedRange range = range_in(spec);
+    const NetworkNumber number(document_, range.path, fmt::format("--vary '{}'", spec));
+    if (number.is_integer())
+      fail_spec(spec, "the network has an integer there, which cannot change continuously");
+    if (std::find(places_.begin(), places_.end(), number) != places_.end())
+      fail_spec(spec, "this number is varied already");
+    numbers_.push_back({range.path, values_in(range), range.logarithmic});
+    places_.push_back(number);
+  }
+}
+
+Network BlockVariation::network_with(const std::vector<double>& values) const {
+  return widelimit::network_with(document_, places_, values);
+}
+
+std::vector<VariedExponents> exponents_over(const BlockVariation& variation, const VariationRun& run) {
+  std::vector<VariedExponents> grid;
+  if (variation.numbers().size() == 1) {
+    for (const double value : variation.numbers().front().values) grid.push_back({{value}, {}});
+  } else {
+    for (const double first : variation.numbers().front().values)
+      for (const double second : variation.numbers().back().values) grid.push_back({{first, second}, {}});
+  }
+  SharedProgress progress(run.control, grid.size());
+  RunControl tasks = run.control;
+  tasks.progress = {};
+  numerics::on_threads(run.control.threads, [&] {
+    numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), tasks, [&](std::ptrdiff_t i) {
+      VariedExponents& point = grid[static_cast<std::size_t>(i)];
+      point.exponents = exponents_at(variation, point.values, run, progress.part());
+    });
+  });
+  return grid;
+}
+
+namespace {
+
+/// Two neighbours of a grid.
+using Edge = std::pair<std::size_t, std::size_t>;
+
+/// Along the last number first.
+std::vector<Edge> edges_of(std::size_t points, std::size_t along) {
+  std::vector<Edge> edges;
+  for (std::size_t i = 1; i < points; ++i)
+    if (i % along != 0) edges.emplace_back(i - 1, i);
+  for (std::size_t i = 0; i + along < points; ++i) edges.emplace_back(i, i + along);
+  return edges;
+}
+
+bool changes_sign(const std::vector<VariedExponents>& grid, const Edge& edge, ZeroOf which) {
+  const double before = value_of(grid[edge.first].exponents, which),
+               after = value_of(grid[edge.second].exponents, which);
+  return !std::isnan(before) && !std::isnan(after) && std::signbit(before) != std::signbit(after);
+}
+
+/// The numbers at which the exponent vanishes on the edge, if there are any.
+std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariation& variation,
+                                           const std::vector<VariedExponents>& grid, ZeroOf which,
+                                           const VariationRun& run) {
+  const std::vector<double>& from = grid[edge.first].values;
+  std::vector<double> values = grid[edge.second].values;
+  const std::size_t varied = values.back() == from.back() ? 0 : values.size() - 1;
+  RunControl control = run.control;
+  control.progress = {};
+  const auto at = [&](double value) {
+    std::vector<double> numbers = values;
+    numbers[varied] = value;
+    return value_of(exponents_at(variation, numbers, run, control), which);
+  };
+  const auto root = numerics::bracketed_root(at, from[varied], values[varied]);
+  if (!root) return std::nullopt;
+  values[varied] = *root;
+  return values;
+}
+
+/// Joins the points on the edges of each cell.
+void join(ZeroLine& line, const std::map<Edge, std::size_t>& places, std::size_t points, std::size_t along) {
+  for (std::size_t i = 0; i + along < points; ++i) {
+    if ((i + 1) % along == 0) continue;
+    // In the order around the cell: two of four crossings in a row belong together.
+    std::vector<std::size_t> crossings;
+    for (const Edge& edge :
+         {Edge{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})
+      if (const auto place = places.find(edge); place != places.end()) crossings.push_back(place->second);
+    for (std::size_t k = 0; k + 1 < crossings.size(); k += 2)
+      line.segments.emplace_back(crossings[k], crossings[k + 1]);
+  }
+}
+
+}  // namespace
+
+ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExponents>& grid, ZeroOf which,
+                    const VariationRun& run) {
+  const std::size_t along = variation.numbers().back().values.size();
+  std::vector<Edge> edges = edges_of(grid.size(), along);
+  std::erase_if(edges, [&](const Edge& edge) { return !changes_sign(grid, edge, which); });
+  std::vector<std::optional<std::vector<double>>> roots(edges.size());
+  numerics::on_threads(run.control.threads, [&] {
+    numerics::for_each_task(static_cast<std::ptrdiff_t>(edges.size()), run.control, [&](std::ptrdiff_t i) {
+      const auto at = static_cast<std::size_t>(i);
+      roots[at] = root_on(edges[at], variation, grid, which, run);
+    });
+  });
+  ZeroLine line;
+  std::map<Edge, std::size_t> places;
+  for (std::size_t k = 0; k < edges.size(); ++k)
+    if (roots[k]) {
+      places.emplace(edges[k], line.points.size());
+      line.points.push_back(*roots[k]);
+    }
+  join(line, places, grid.size(), along);
+  return line;
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,246 @@
+#include "cli/propagation/propagation_model.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "cli/options/ranges.hpp"
+#include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
+#include "cli/output/text_parts.hpp"
+#include "numerics/count.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::cli {
+
+using nlohmann::json;
+using propagation::OutputGain;
+using propagation::Parameters;
+
+namespace {
+
+OutputGain gain_of(const std::string& text) {
+  if (text == "unit") return OutputGain::unit();
+  if (text == "shared") return OutputGain::shared();
+  const auto value = whole_text_number(text);
+  if (!value)
+    throw ArgumentError(fmt::format("--sigma-out: expected unit, shared or a number, got '{}'", text));
+  if (!(*value >= 0) || !std::isfinite(*value))
+    throw ArgumentError(fmt::format("--sigma-out: expected a finite number of at least 0, got {}", *value));
+  return OutputGain::fixed(*value);
+}
+
+json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+/// The option's number, or its word.
+json gain_json(const std::string& text) {
+  const auto value = whole_text_number(text);
+  return value ? json(*value) : json(text);
+}
+
+}  // namespace
+
+void PropagationModel::exclude(const std::string& option, const std::string& why) {
+  if (command != nullptr && command->count(option) > 0)
+    throw ArgumentError(fmt::format("{}: {}; leave it out", option, why));
+  excluded.insert(option);
+}
+
+void PropagationModel::exclude_strengths(bool sets_A, bool sets_M, const std::string& why) {
+  if (sets_A) exclude("--alpha-A", why);
+  if (sets_M) exclude("--alpha-M", why);
+  if ((sets_A || alpha_A) && (sets_M || alpha_M)) exclude("--alpha", why);
+}
+
+Parameters PropagationModel::parameters() const {
+  Parameters result;
+  result.tokens = tokens;
+  result.sigma_A = sigma_A;
+  result.alpha_A = alpha_A.value_or(alpha);
+  result.alpha_M = alpha_M.value_or(alpha);
+  result.sigma_w = sigma_w;
+  result.sigma_out = gain_of(sigma_out);
+  if (alpha_A && alpha_M && command != nullptr && command->count("--alpha") > 0)
+    throw ArgumentError("--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+  if (result.alpha_A == 0 && result.alpha_M == 0)
+    throw ArgumentError(
+        "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
+  if (skip && skip_A && skip_M)
+    throw ArgumentError("--skip: has no effect beside --skip-A and --skip-M; leave it out");
+  result.skip_A = skip_A ? skip_A : skip;
+  result.skip_M = skip_M ? skip_M : skip;
+  result.mlp_depth = mlp_depth;
+  result.activation =
+      naming_errors("--activation", [&] { return propagation::activation_named(activation); });
+  return result;
+}
+
+propagation::Index whole_depth(double depth) {
+  if (depth != std::round(depth) || !(depth >= 1))
+    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
+  return numerics::checked_count(depth, 1e7, "--depth");
+}
+
+AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }
+
+void add_model_options(CLI::App& command, PropagationModel& model) {
+  model.command = &command;
+  const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
+    return command.add_option(name, value, description)->type_name(type)->group("Network");
+  };
+  const CLI::Validator strength = number_from_to(0, 1), gain = number_from_to(0, 1e6);
+  option("--tokens", model.tokens, "Number of tokens n, at least 2 [256]", "N")
+      ->check(whole_number<propagation::Index>(2, 1'000'000'000));
+  option("--depth", model.depth, "Number of blocks L, above 0 [16]", "L")->check(positive_number());
+  option("--alpha", model.alpha, "Strength of both branches, from 0 to 1 [0.5]", "A")->check(strength);
+  option("--alpha-A", model.alpha_A, "Strength of the attention branch, from 0 to 1 [--alpha]", "A")
+      ->check(strength);
+  option("--alpha-M", model.alpha_M, "Strength of the MLP branch, from 0 to 1 [--alpha]", "A")
+      ->check(strength);
+  option("--skip", model.skip,
+         "Factor of both skip connections, from 0 to 1000 (1: as usual transformers) [sqrt(1 - strength^2)]",
+         "S")
+      ->check(number_from_to(0, 1e3));
+  option("--skip-A", model.skip_A, "That of the attention block alone, from 0 to 1000 [--skip]", "S")
+      ->check(number_from_to(0, 1e3));
+  option("--skip-M", model.skip_M, "That of the MLP block alone, from 0 to 1000 [--skip]", "S")
+      ->check(number_from_to(0, 1e3));
+  option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices, at least 0 [1]", "S")->check(gain);
+  option("--sigma-out", model.sigma_out,
+         "Gain of the last MLP matrix: unit | shared | number of at least 0 [unit]", "S");
+  option("--sigma-A", model.sigma_A, "Scale of the attention scores, at least 0 [1]", "S")->check(gain);
+  option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP, at least 1 [2]", "N")
+      ->check(whole_number(1, 1'000'000));
+  option("--activation", model.activation,
+         "tanh, erf, relu, gelu, linear, silu, abs, sigmoid or softplus [tanh]", "NAME");
+  command.add_flag("--causal", model.causal, "Tokens attend to themselves and earlier ones only")
+      ->group("Network");
+}
+
+void check_start(const CLI::App& command) {
+  if (command.count("--c0") > 0 && command.count("--q0") == 0)
+    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+}
+
+void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
+  command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
+      ->type_name("FILE");
+  if (!picture.empty()) add_picture_option(command, "--plot", output.plot, picture);
+}
+
+void check_output(const PropagationOutput& output, const CommandFiles& others) {
+  if (!output.out.empty() && output.out.extension() != ".json" && output.out.extension() != ".csv")
+    throw ArgumentError(fmt::format("--out: expected FILE.json or FILE.csv, got {}", output.out.string()));
+  CommandFiles files = others;
+  files.written.insert(files.written.begin(), {{"--out", output.out}, {"--plot", output.plot}});
+  check_output_files(files);
+}
+
+PropagationTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {
+  PropagationTable table;
+  table.summary["parameters"] = described(model.parameters());
+  json configuration = table.summary["parameters"];
+  configuration.update({{"activation", model.activation},
+                        {"depth", model.depth},
+                        {"causal", model.causal},
+                        {"sigma_out", gain_json(model.sigma_out)}});
+  configuration.update(settings);
+  for (std::string option : model.excluded) {
+    std::replace(option.begin(), option.end(), '-', '_');
+    configuration.erase(option.substr(2));
+  }
+  table.origin = {"propagation " + command, std::move(configuration)};
+  return table;
+}
+
+double equal_tokens_norm(const Parameters& parameters) {
+  return has_fixed_norm(parameters) ? collapsed_point(parameters).q_star : 1;
+}
+
+json estimate_json(const numerics::Estimate& estimate) {
+  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
+}
+
+namespace {
+
+/// Adds a column and its value.
+void append_number(PropagationTable& table, const std::string& name, const json& value) {
+  table.columns.push_back(name);
+  table.rows[0].push_back(value.is_null() ? std::nan("") : value.get<double>());
+}
+
+/// The numbers of the summary as its only row, estimates with a column "NAME_error"; what found no column stays.
+PropagationTable row_of_summary(PropagationTable table) {
+  table.rows.emplace_back();
+  const json summary = table.summary;
+  for (const auto& [name, value] : summary.items()) {
+    if (name == "parameters") continue;
+    if (value.is_number() || value.is_null()) {
+      append_number(table, name, value);
+    } else if (value.is_object() && value.contains("standard_error")) {
+      append_number(table, name, value.at("value"));
+      append_number(table, name + "_error", value.at("standard_error"));
+    } else if (name == "critical") {
+      for (const auto& [inner, number] : value.items()) append_number(table, inner, number);
+    } else {
+      continue;
+    }
+    table.summary.erase(name);
+  }
+  return table;
+}
+
+std::string csv_text(const PropagationTable& given) {
+  const PropagationTable table = given.columns.empty() ? row_of_summary(given) : given;
+  std::string text = origin_comment(table.origin);
+  for (const auto& [name, value] : table.summary.items())
+    // The network stands in the configuration.
+    if (name != "network") text += fmt::format("# {}: {}\n", name, value.dump());
+  text += fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
+  return text;
+}
+
+}  // namespace
+
+void write_table(const PropagationOutput& output, const PropagationTable& table) {
+  std::string text;
+  if (output.out.extension() == ".csv") {
+    text = csv_text(table);
+  } else {
+    json all = table.summary;
+    all["origin"] = origin_json(table.origin);
+    if (!table.columns.empty()) {
+      all["columns"] = table.columns;
+      all["rows"] = json::array();
+      for (const std::vector<double>& row : table.rows) {
+        json line = json::array();
+        for (const double value : row) line.push_back(number_or_null(value));
+        all["rows"].push_back(std::move(line));
+      }
+    }
+    text = all.dump(1) + "\n";
+  }
+  if (output.out.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return;
+  }
+  files::replace_file(output.out, text);
+}
+
+json described(const Parameters& parameters) {
+  json result{
+      {"tokens", parameters.tokens},      {"sigma_A", parameters.sigma_A},
+      {"alpha_A", parameters.alpha_A},    {"alpha_M", parameters.alpha_M},
+      {"sigma_w", parameters.sigma_w},    {"sigma_out", parameters.sigma_out.value(parameters.sigma_w)},
+      {"mlp_depth", parameters.mlp_depth}};
+  if (parameters.skip_A) result["skip_A"] = *parameters.skip_A;
+  if (parameters.skip_M) result["skip_M"] = *parameters.skip_M;
+  return result;
+}
+
+}  // namespace widelimit::cli

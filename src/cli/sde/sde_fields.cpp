@@ -1,0 +1,258 @@
+#include "cli/sde/sde_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+namespace {
+
+using V = FieldValues;
+
+// More than anyone waits for; products of two such counts stay within an index.
+constexpr Index largest_count = 1'000'000'000;
+
+ConfigFields residual_fields() {
+  return {{"gamma_squared", V::within(0, 1), "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
+          {"gamma", V::within(0, 1), "its root", "residual weight: give one of the two"},
+          {"lambda", V::at_least(0), "sqrt(1 - gamma^2)",
+           "shortcut weight; checked, and 1 beside gamma 1 in unshaped networks only"},
+          {"gamma_squared_feedforward", V::within(0, 1), "that of attention",
+           "the same of the feedforward block where both blocks are there"},
+          {"gamma_feedforward", V::within(0, 1), "that of attention", "the same"},
+          {"lambda_feedforward", V::at_least(0), "from gamma_feedforward", "the same"}};
+}
+
+ConfigFields shape_fields() {
+  return {
+      {"temperature", V::above(0), "1", "tau_0, with attention"},
+      {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
+      {"mask", V::words({"full", "causal"}), "full", "what tokens attend to"},
+      {"c_plus", V::within(-1e6, 1e6), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
+      {"c_minus", V::within(-1e6, 1e6), "-1", "the same below 0"}};
+}
+
+ConfigFields model_fields_of(const FieldValues& models) {
+  return joined_fields(
+      {{{"model", models, "", "which blocks"}},
+       residual_fields(),
+       shape_fields(),
+       {{"hidden_ratio", V::within(1e-6, 1e6), "1", "hidden width over width, with a residual feedforward"},
+        {"finite_width_drift", V::integer(1, largest_count), "none",
+         "a width whose exact ReLU drift to take; with feedforward"}}});
+}
+
+/// Of the drift alone: these have a part in the noise only.
+ConfigFields without_fields(ConfigFields fields, const std::vector<std::string>& names) {
+  std::erase_if(fields, [&](const ConfigField& field) {
+    return std::find(names.begin(), names.end(), field.name) != names.end();
+  });
+  return fields;
+}
+
+ConfigFields network_body() {
+  return joined_fields(
+      {{{"network",
+         "shaped_transformer, shaped_attention, shaped_resnet, mlp, unshaped, unshaped_pre_ln, "
+         "unshaped_post_ln, or "
+         "an intervention of figure 3 (an unknown name lists them)",
+         "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
+       residual_fields(),
+       shape_fields(),
+       {{"g1", V::within(-1e6, 1e6), "1; 0 of unshaped networks",
+         "weight of the identity beside the softmax (eq. 33)"},
+        {"g2", V::within(-1e6, 1e6), "1; 0 of unshaped networks", "weight of the mean that is taken from it"},
+        {"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
+        {"hidden_width", V::integer(0, largest_count), "0", "of the feedforward block; 0: width"}}});
+}
+
+ConfigField width_field() {
+  return {"width", V::integer(1, largest_count).said("integer >= tokens"), "", "n"};
+}
+
+ConfigFields start_fields() {
+  return {{"V0", "m x m", "none", "covariance of the inputs, in place of the next three"},
+          {"tokens", V::integer(1, 10'000), "2", "m"},
+          {"variance", V::above(0), "1", "of each token"},
+          {"rho0", V::within(-1, 1), "0.2", "correlation of any two tokens"}};
+}
+
+ConfigField points_field(const char* of) { return {"points", V::integer(1, 100'000), "1", of}; }
+
+ConfigFields time_fields() {
+  return {
+      {"times", V::above(0).increasing_list(), "horizon", "times of which results are kept"},
+      {"horizon", V::above(0), "depth / width", "the only time, where times is not given"},
+      {"depth", V::integer(1, largest_count), "none", "with width, where neither times nor horizon is given"},
+      {"width", V::integer(1, largest_count), "none", "see depth"},
+      points_field("how many times, evenly up to the only one, where times is not given")};
+}
+
+FieldValues above_lower() { return V::above(0).said("number > lower"); }
+
+ConfigFields seed_and_bounds(const char* lower, const char* upper,
+                             const FieldValues& uppers = above_lower()) {
+  return {{"seed", V::integer_at_least(0), "0", "of all that is drawn"},
+          {"lower", V::at_least(0), lower, "a path stops once an eigenvalue is below; 0: never"},
+          {"upper", uppers, upper, "a path stops once an eigenvalue is above"}};
+}
+
+ConfigFields step_fields(const char* step_control) {
+  return {{"max_step", V::above(0), "0.01", "largest step of the SDE"},
+          {"step_control", V::zero_or_at_least(1e-6), step_control,
+           "steps are cut to this over the rate of attention; 0: never; with attention only"},
+          {"scheme", V::words({"geometric", "euler_maruyama", "euler_maruyama_dense"}),
+           "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
+}
+
+ConfigFields path_fields(const char* step_control, const char* upper,
+                         const FieldValues& uppers = above_lower()) {
+  return joined_fields({{{"paths", V::integer(1, largest_count), "4096", "of the SDE"}},
+                        step_fields(step_control),
+                        seed_and_bounds("0", upper, uppers)});
+}
+
+ConfigFields layer_fields() {
+  return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
+           "layers after which results are kept"},
+          {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
+          points_field("how many layers, evenly up to depth, where layers is not given"),
+          {"samples", V::integer(1, largest_count), "4096", "networks"},
+          {"sampling", V::words({"reduced", "explicit_weights"}), "reduced; explicit_weights with Post-LN",
+           "reduced: m x m matrices of the same distribution"}};
+}
+
+ConfigFields network_fields() {
+  return joined_fields(
+      {network_body(), {width_field()}, start_fields(), layer_fields(), seed_and_bounds("0", "1e300")});
+}
+
+FieldValues model_names() { return V::words({"transformer", "attention", "resnet", "mlp"}); }
+constexpr const char* default_control = "0.02 with attention, 0 without";
+
+ConfigFields grid_fields() {
+  return {{"gammas", V::within(0, 1).different_list(), "gamma",
+           "residual weights of both blocks, in place of gamma"},
+          {"temperatures", V::above(0).different_list(), "temperature",
+           "in place of temperature; beside gammas a grid"}};
+}
+
+using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
+
+CommandFields all_sde_fields() {
+  const ConfigFields simulation = joined_fields(
+      {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control, "1e4")});
+  const ConfigFields law =
+      joined_fields({without_fields(model_fields_of(V::words({"attention", "resnet", "mlp"})),
+                                    {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
+                     start_fields(), time_fields()});
+  const ConfigFields grid = grid_fields();
+  const ConfigFields gradients = {
+      {"networks", "list of objects with the fields of sde network's networks, and label", "",
+       "network, residual weights, temperature, heads, mask, c_plus, c_minus, g1, g2, key_width and "
+       "hidden_width of "
+       "each"},
+      width_field(),
+      {"depth", V::integer(1, largest_count), "", "layers"},
+      {"samples", V::integer(2, largest_count), "32", "networks of each kind"},
+      {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
+  return {{"simulate", joined_fields({grid, simulation})},
+          {"network", joined_fields({grid, network_fields()})},
+          {"compare", joined_fields({grid,
+                                     network_fields(),
+                                     {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},
+                                     step_fields(default_control)})},
+          {"stopping-time", joined_fields({grid,
+                                           network_body(),
+                                           {width_field()},
+                                           start_fields(),
+                                           layer_fields(),
+                                           seed_and_bounds("1e-4", "1e4")})},
+          {"output",
+           joined_fields({{{"outputs", V::integer(1, 1'000'000), "1", "outputs of each network or path"},
+                           {"network", "see sde network", "none",
+                            "with the fields of sde network; without it those of sde simulate:"}},
+                          simulation})},
+          {"output of networks",
+           joined_fields({{{"outputs", V::integer(1, 1'000'000), "1", "outputs of each network or path"}},
+                          network_fields()})},
+          {"entropy", network_fields()},
+          {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
+                                       path_fields("0.005", "1e6", V::at_least(1e3))})},
+          {"law", joined_fields({grid, law})},
+          {"coefficients", joined_fields({model_fields_of(model_names()), start_fields()})},
+          {"flow",
+           joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
+                            "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "
+                            "gamma = 1 / sqrt(depth), of times layer / depth, without the fields of a model"},
+                           {"shortcut", V::words({"unit", "variance_preserving"}), "unit",
+                            "of the commuting limit: lambda = 1, or lambda^2 = 1 - 1 / depth"}},
+                          without_fields(model_fields_of(model_names()), {"heads", "hidden_ratio"}),
+                          start_fields(),
+                          time_fields()})},
+          {"gradients", joined_fields({gradients, start_fields()})}};
+}
+
+/// What no range of one field says.
+const char* sde_range(std::string_view command) {
+  if (command != "law") return "";
+  return "Within reach, to 1e-8: linear_noise T up to 1e9, in seconds, and up to 600 where slopes differ by "
+         "less than half; slopes up to 100 apart at all times, "
+         "farther "
+         "apart where\nlinear_noise T is below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones "
+         "at times "
+         "by which next to no gap\nexplodes. A time out of reach is null in law.json with a warning; none "
+         "within reach "
+         "is an error.\n";
+}
+
+const char* sde_example(std::string_view command) {
+  if (command == "coefficients")
+    return R"({"model": "transformer", "gamma_squared": 0.125, "V0": [[1.2, 0.3, -0.1], [0.3, 0.9, 0.25], [-0.1, 0.25, 1.5]]})";
+  if (command == "simulate" || command == "explosion" || command == "output")
+    return R"({"model": "transformer", "gamma_squared": 0.125, "width": 200, "depth": 150})";
+  if (command == "law")
+    return R"({"model": "attention", "gamma_squared": 0.125, "rho0": 0.2, "times": [0.25, 0.75]})";
+  if (command == "flow") return R"({"flow": "commuting", "rho0": 0.2, "times": [0.25, 0.5, 1]})";
+  if (command == "gradients")
+    return R"({"width": 64, "depth": 24, "networks": [
+    {"network": "shaped_transformer", "gamma_squared": 0.1},
+    {"network": "unshaped_pre_ln", "gamma": 1, "lambda": 1}, {"network": "unshaped_post_ln", "gamma": 1, "lambda": 1},
+    {"label": "Post-LN, causal", "network": "unshaped_post_ln", "gamma": 1, "lambda": 1, "mask": "causal"}]})";
+  if (command == "stopping-time")
+    return R"({"network": "shaped_attention", "gammas": [0.1, 0.3, 0.5], "temperatures": [1, 4], "width": 200,
+    "depth": 200, "tokens": 4, "variance": 100, "samples": 200})";
+  return R"({"network": "shaped_transformer", "gamma_squared": 0.125, "heads": 4, "width": 200, "depth": 150})";
+}
+
+}  // namespace
+
+const std::vector<std::string>& sde_command_names() {
+  static const std::vector<std::string> names = {"simulate", "network",   "compare",     "stopping-time",
+                                                 "output",   "entropy",   "explosion",   "law",
+                                                 "flow",     "gradients", "coefficients"};
+  return names;
+}
+
+const ConfigFields& sde_gradient_network_fields() {
+  static const ConfigFields fields =
+      joined_fields({{{"label", "text", "network", "its name in tables and pictures"}}, network_body()});
+  return fields;
+}
+
+const ConfigFields& sde_fields(std::string_view command) {
+  static const CommandFields fields = all_sde_fields();
+  const auto place = fields.find(command);
+  if (place == fields.end()) throw ArgumentError(fmt::format("sde: there is no command {}", command));
+  return place->second;
+}
+
+std::string sde_fields_help(std::string_view command) {
+  return config_fields_help(sde_fields(command)) + sde_range(command) + "Example: " + sde_example(command);
+}
+
+}  // namespace widelimit::cli

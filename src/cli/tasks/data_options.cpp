@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/options/ranges.hpp"
+#include "cli/tasks/data_arguments.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+void add_source_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option(
+          "--data", arguments.kind,
+          "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
+          "imdb: aclImdb; npy: arrays; csv: tables; graphs: arrays of graphs (docs/graphs.md)")
+      ->required()
+      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy", "csv", "graphs"})
+                  .description(""))
+      ->type_name("sample|reviews|cifar10|mnist|imdb|npy|csv|graphs");
+  command
+      .add_option(
+          "--path", arguments.path,
+          "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
+          "train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST "
+          "without the training files is split), of train/pos/ID_RATING.txt, train/neg/..., test/... and "
+          "optional val/..., or of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), "
+          "x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
+          "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not count, "
+          "whatever x holds there), or of x.npy and y.npy, which are split; or of train.csv, test.csv and "
+          "optional validation.csv; or a CSV file, which is split; or of folders train, test and optional "
+          "validation, each of node_features.npy, graph_offsets.npy, edges.npy, optional edge_weights.npy, "
+          "and labels.npy")
+      ->type_name("PATH");
+  command
+      .add_option_function<std::string>(
+          "--targets",
+          [&arguments](const std::string& word) {
+            arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
+          },
+          "What the y of --data npy, or the labels of --data graphs, are: with classes the largest output "
+          "(or the sign of a single one) counts [integers: classes; others: as they look]")
+      ->check(CLI::IsMember({"classes", "numbers"}).description(""))
+      ->type_name("classes|numbers");
+}
+
+void add_size_options(CLI::App& command, DataArguments& arguments) {
+  const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
+                         const char* description) {
+    command.add_option(name, target, fmt::format("{} [{}]", description, target))
+        ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
+        ->type_name("N");
+  };
+  count("--train", arguments.images.train, 1, "Training images or reviews");
+  count("--validation", arguments.images.validation, 0,
+        "Validation images or reviews, to choose the regulariser on");
+  count("--test", arguments.images.test, 1, "Test images or reviews");
+  command
+      .add_option("--size", arguments.images.size,
+                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("S");
+  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
+      ->check(seed_number())
+      ->type_name("K");
+}
+
+void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option_function<std::string>(
+          "--preprocess",
+          [&arguments](const std::string& word) {
+            arguments.preprocessing.kind = gp::preprocessing_kind(word);
+          },
+          "What is done to images: mean 0 and deviation 1 of each pixel over its channels, of each image or "
+          "of each channel; or whitening of images, with numbers of the training images [zca; grey images: "
+          "image; tables: channel; arrays: none]")
+      ->check(CLI::IsMember({"none", "pixel", "image", "channel", "zca"}).description(""))
+      ->type_name("none|pixel|image|channel|zca");
+  command
+      .add_option("--zca-regulariser", arguments.preprocessing.zca_regulariser,
+                  fmt::format("Added to the eigenvalues before whitening, relative to their mean [{}]",
+                              arguments.preprocessing.zca_regulariser))
+      ->check(positive_number())
+      ->type_name("E");
+}
+
+/// A list of names of columns.
+void add_columns(CLI::App& command, const char* name, std::set<std::string>& target,
+                 const char* description) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&target](const std::vector<std::string>& names) { target.insert(names.begin(), names.end()); },
+          description)
+      ->delimiter(',')
+      ->type_name("COLUMN,...");
+}
+
+void add_table_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option("--target", arguments.encoding.target, "The column of --data csv that is to be predicted")
+      ->type_name("COLUMN");
+  command
+      .add_option("--id", arguments.encoding.id,
+                  "The column that names rows in predictions; it is no input [none: FILE:LINE]")
+      ->type_name("COLUMN");
+  add_columns(command, "--ignore", arguments.encoding.ignored, "Columns that are no inputs");
+  add_columns(command, "--categorical", arguments.encoding.categorical,
+              "Columns of categories although they hold numbers");
+  command
+      .add_option_function<std::string>(
+          "--categories",
+          [&arguments](const std::string& word) { arguments.encoding.one_hot = word == "one-hot"; },
+          "What becomes of columns of texts: a number for each category, or an error [one-hot]")
+      ->check(CLI::IsMember({"one-hot", "error"}).description(""))
+      ->type_name("one-hot|error");
+  command
+      .add_option_function<std::string>(
+          "--missing",
+          [&arguments](const std::string& word) {
+            arguments.encoding.missing = missing_cells_of(word, "--missing");
+          },
+          "What becomes of cells without a value: an error; the mean of the column over the training rows "
+          "(the "
+          "share of each category); or that and a further number for the column, 1 where cells are missing "
+          "[error]")
+      ->check(CLI::IsMember({"mean", "column", "error"}).description(""))
+      ->type_name("mean|column|error");
+}
+
+void add_text_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
+      ->type_name("FILE");
+  command
+      .add_option("--dimensions", arguments.texts.dimensions,
+                  "Leading numbers of each word vector to use: weaker vectors [all]")
+      ->check(whole_number<std::size_t>(1))
+      ->type_name("D");
+  command
+      .add_option(
+          "--max-length", arguments.texts.max_length,
+          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
+      ->type_name("L");
+  command.add_flag_callback(
+      "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
+      "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
+}
+
+}  // namespace
+
+void add_data_options(CLI::App& command, DataArguments& arguments) {
+  add_source_options(command, arguments);
+  add_size_options(command, arguments);
+  add_preprocessing_options(command, arguments);
+  add_table_options(command, arguments);
+  add_text_options(command, arguments);
+}
+
+SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments) {
+  const auto count = [&](const char* option, std::size_t value) {
+    return command.count(option) > 0 ? std::optional(value) : std::nullopt;
+  };
+  return {.train = count("--train", arguments.images.train),
+          .validation = count("--validation", arguments.images.validation),
+          .test = count("--test", arguments.images.test),
+          .seed = arguments.images.seed};
+}
+
+void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  const bool generated = arguments.kind == "sample" || arguments.kind == "reviews";
+  if (generated && given("--path"))
+    throw CLI::ValidationError("--path", "--data " + arguments.kind + " has no files");
+  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.kind);
+  if (arguments.kind == "imdb" && !given("--vectors"))
+    throw CLI::RequiredError("--vectors FILE for --data imdb");
+  const bool texts = arguments.kind == "imdb" || arguments.kind == "reviews";
+  if (texts && given("--size"))
+    throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
+  if (!texts && given("--max-length"))
+    throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
+  for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
+    if (arguments.kind != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
+  const bool graphs = arguments.kind == "graphs";
+  const bool arrays = arguments.kind == "npy" || arguments.kind == "csv" || graphs;
+  if (!arrays && given("--targets"))
+    throw CLI::ValidationError("--targets", "for --data npy, csv and graphs only");
+  if (arrays && given("--size"))
+    throw CLI::ValidationError("--size", "--data npy, csv and graphs take inputs as they are");
+  for (const char* option : {"--train", "--validation", "--test"})
+    if (graphs && given(option))
+      throw CLI::ValidationError(option, "--data graphs takes the files as they are");
+  if (arguments.kind == "csv" && !given("--target"))
+    throw CLI::RequiredError("--target COLUMN for --data csv");
+  for (const char* option : {"--target", "--id", "--ignore", "--categorical", "--categories", "--missing"})
+    if (arguments.kind != "csv" && given(option)) throw CLI::ValidationError(option, "for --data csv only");
+  for (const char* option : {"--preprocess", "--zca-regulariser"})
+    if ((texts || graphs) && given(option))
+      throw CLI::ValidationError(option, "for images, arrays and tables only");
+  if (given("--zca-regulariser") &&
+      arguments.preprocessing.kind.value_or(gp::PreprocessingKind::zca) != gp::PreprocessingKind::zca)
+    throw CLI::ValidationError("--zca-regulariser", "for --preprocess zca only");
+}
+
+}  // namespace widelimit::cli

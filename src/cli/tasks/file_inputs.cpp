@@ -1,0 +1,85 @@
+#include "cli/tasks/file_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/tasks/npy_inputs.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+template <typename Scalar>
+Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& files) {
+  Inputs<Scalar> inputs = cut_inputs(inputs_of(array, files.x), files.lengths);
+  if (!files.mask.empty()) inputs = masked_inputs(inputs, read_mask(files.mask), files.mask);
+  check_finite_inputs(inputs, files.x);
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<NamedFile> InputFiles::named(const std::string& suffix) const {
+  return {{"--x" + suffix, x}, {"--lengths" + suffix, lengths}, {"--mask" + suffix, mask}};
+}
+
+template <typename Scalar>
+FileInputs<Scalar>::FileInputs(const InputFiles& files)
+    : FileInputs(files, files.x.empty() ? xt::xarray<Scalar>() : read_numbers<Scalar>(files.x)) {}
+
+template <typename Scalar>
+FileInputs<Scalar>::FileInputs(const InputFiles& files, xt::xarray<Scalar> array)
+    : array_{std::move(array)},
+      graphs_{files.graphs.empty() ? data::GraphFolder<Scalar>() : data::read_graphs<Scalar>(files.graphs)},
+      inputs_{files.graphs.empty() ? sequences_of(array_, files)
+                                   : Inputs<Scalar>(Inputs<Scalar>(graphs_.features), graphs_.graphs)} {}
+
+template <typename Scalar>
+nlohmann::ordered_json FileInputs<Scalar>::shape() const {
+  if (graphs_.graphs.empty()) return std::vector<std::size_t>(array_.shape().begin(), array_.shape().end());
+  Index largest = 0;
+  for (const InputGraph& graph : graphs_.graphs) largest = std::max(largest, graph.nodes());
+  return {inputs_.size(), largest, inputs_.channels()};
+}
+
+void add_gram_inputs(CLI::App& command, InputFiles& rows, InputFiles& columns) {
+  CLI::Option* x =
+      command
+          .add_option("--x", rows.x,
+                      "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
+          ->type_name("FILE");
+  CLI::Option* x2 =
+      command.add_option("--x2", columns.x, "Inputs of the columns, if they are others than --x")
+          ->type_name("FILE")
+          ->needs(x);
+  command
+      .add_option("--lengths", rows.lengths,
+                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--lengths2", columns.lengths, "The same for --x2")->type_name("FILE")->needs(x2);
+  command
+      .add_option("--mask", rows.mask,
+                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--mask2", columns.mask, "The same for --x2")->type_name("FILE")->needs(x2);
+  CLI::Option* graphs = command
+                            .add_option("--graphs", rows.graphs,
+                                        "In place of --x: a folder of graphs, node_features.npy, "
+                                        "graph_offsets.npy, edges.npy and optional "
+                                        "edge_weights.npy (docs/graphs.md)")
+                            ->type_name("DIR")
+                            ->excludes(x);
+  command.add_option("--graphs2", columns.graphs, "Graphs of the columns, if they are others than --graphs")
+      ->type_name("DIR")
+      ->needs(graphs);
+}
+
+template class FileInputs<float>;
+template class FileInputs<double>;
+
+}  // namespace widelimit::cli

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/tasks/gp_task.hpp"
+#include "cli/tasks/table_encoding.hpp"
+#include "json/json_value.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/targets.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using Path = std::filesystem::path;
+
+/// The tables of a task; validation and test rows may be parts of one table with the training rows.
+struct Tables {
+  NamedTable train;
+  std::optional<NamedTable> validation;
+  std::optional<NamedTable> test;
+};
+
+NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) {
+  NamedTable part{all.file, {all.table.columns, {}, {}}};
+  for (const std::size_t row : rows) {
+    part.table.rows.push_back(all.table.rows[row]);
+    part.table.lines.push_back(all.table.lines[row]);
+  }
+  return part;
+}
+
+Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed) {
+  if (!std::filesystem::is_directory(path)) {
+    const NamedTable all = read_table(path);
+    const auto parts = split_rows(all.table.rows.size(), split, path.string());
+    Tables tables{rows_of(all, parts[0]), std::nullopt, rows_of(all, parts[2])};
+    if (!parts[1].empty()) tables.validation = rows_of(all, parts[1]);
+    return tables;
+  }
+  if (split.is_given())
+    throw DataError(
+        fmt::format("{}: --train, --validation and --test split a single file; a folder has train.csv, "
+                    "test.csv and perhaps validation.csv",
+                    path.string()));
+  Tables tables{read_table(path / "train.csv"), std::nullopt, std::nullopt};
+  if (test_needed || std::filesystem::exists(path / "test.csv")) tables.test = read_table(path / "test.csv");
+  if (std::filesystem::exists(path / "validation.csv"))
+    tables.validation = read_table(path / "validation.csv");
+  return tables;
+}
+
+/// The column of targets, as training rows have it.
+class TargetColumn {
+ public:
+  TargetColumn(const NamedTable& train, const std::string& name, std::optional<TargetKind> kind)
+      : name_{name} {
+    const auto values = fields(train);
+    const bool numbers = std::all_of(values.begin(), values.end(), [](const std::string& value) {
+      return data::number_in_field(value).has_value();
+    });
+    if (!numbers && kind == TargetKind::numbers) static_cast<void>(real_targets(train));
+    kind_ = kind.value_or(numbers ? TargetKind::numbers : TargetKind::classes);
+    if (!kind && numbers && are_whole(values))
+      fail_at_field(
+          train, 0, name,
+          "all values are whole numbers: classes, or numbers? give --targets classes or --targets numbers");
+    if (kind_ == TargetKind::classes) find_classes(train, values, numbers);
+  }
+
+  [[nodiscard]] TargetKind kind() const { return kind_; }
+  [[nodiscard]] const std::vector<std::string>& classes() const { return classes_; }
+
+  [[nodiscard]] Matrix<double> targets(const NamedTable& named) const {
+    return kind_ == TargetKind::numbers ? real_targets(named)
+                                        : gp::class_scores(labels(named), static_cast<int>(classes_.size()));
+  }
+
+  /// Whether the table has the column.
+  [[nodiscard]] bool is_in(const NamedTable& named) const {
+    const auto& columns = named.table.columns;
+    return std::find(columns.begin(), columns.end(), name_) != columns.end();
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> fields(const NamedTable& named) const {
+    const std::size_t column = named.table.column(name_);
+    std::vector<std::string> values;
+    for (std::size_t row = 0; row < named.table.rows.size(); ++row) {
+      values.push_back(named.table.rows[row][column]);
+      if (values.back().empty()) fail_at_field(named, row, name_, "expected a value, found none");
+    }
+    return values;
+  }
+
+  static bool are_whole(const std::vector<std::string>& values) {
+    return std::all_of(values.begin(), values.end(), [](const std::string& value) {
+      const auto number = data::number_in_field(value);
+      return number && *number == std::floor(*number);
+    });
+  }
+
+  void find_classes(const NamedTable& train, const std::vector<std::string>& values, bool numbers) {
+    const std::set<std::string> different(values.begin(), values.end());
+    classes_.assign(different.begin(), different.end());
+    if (numbers)
+      std::stable_sort(classes_.begin(), classes_.end(), [](const std::string& a, const std::string& b) {
+        return *data::number_in_field(a) < *data::number_in_field(b);
+      });
+    constexpr std::size_t most_classes = 10'000;
+    if (classes_.size() < 2) fail_at_field(train, 0, name_, "expected two or more classes, found one");
+    if (classes_.size() > most_classes)
+      fail_at_field(train, 0, name_,
+                    fmt::format("expected at most {} classes, found {}", most_classes, classes_.size()));
+  }
+
+  [[nodiscard]] std::vector<int> labels(const NamedTable& named) const {
+    std::vector<int> result;
+    const auto values = fields(named);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      const auto found = std::find(classes_.begin(), classes_.end(), values[row]);
+      if (found == classes_.end())
+        fail_at_field(
+            named, row, name_,
+            fmt::format("the class '{}' is not among those of the training rows", cut_text(values[row])));
+      result.push_back(static_cast<int>(found - classes_.begin()));
+    }
+    return result;
+  }
+
+  [[nodiscard]] Matrix<double> real_targets(const NamedTable& named) const {
+    const auto values = fields(named);
+    Matrix<double> result(static_cast<Index>(values.size()), 1);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      const auto number = data::number_in_field(values[row]);
+      if (!number || !std::isfinite(*number))
+        fail_at_field(named, row, name_,
+                      fmt::format("expected a finite number, found '{}'", cut_text(values[row])));
+      result(static_cast<Index>(row), 0) = *number;
+    }
+    return result;
+  }
+
+  std::string name_;
+  TargetKind kind_ = TargetKind::numbers;
+  std::vector<std::string> classes_;
+};
+
+template <typename Scalar>
+GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, const TargetColumn& target) {
+  GpSet<Scalar> set;
+  set.x = xt::cast<Scalar>(encoding.inputs(named));
+  const auto large =
+      std::find_if_not(set.x.begin(), set.x.end(), [](Scalar value) { return std::isfinite(value); });
+  if (large != set.x.end()) {
+    const auto row = static_cast<std::size_t>(large - set.x.begin()) / set.x.shape(1);
+    throw DataError(fmt::format("{}: line {}: a number is beyond the range of float; give --precision double",
+                                named.file.string(), named.table.lines[row]));
+  }
+  if (target.is_in(named)) set.targets = target.targets(named);
+  set.names = encoding.names(named);
+  return set;
+}
+
+/// {"training": {"a": 3}, "validation": {}, "test": {"a": 1}}; parts that are not there are left out.
+nlohmann::ordered_json missing_cells_of(const Tables& tables, const TableEncoding& encoding) {
+  nlohmann::ordered_json cells{{"training", encoding.missing_cells(tables.train)}};
+  if (tables.validation) cells["validation"] = encoding.missing_cells(*tables.validation);
+  if (tables.test) cells["test"] = encoding.missing_cells(*tables.test);
+  return cells;
+}
+
+/// The same for people.
+std::string missing_cells_text(const nlohmann::ordered_json& cells, MissingCells choice) {
+  std::string text;
+  for (const auto& [part, columns] : cells.items()) {
+    text += fmt::format("{}{} rows ", text.empty() ? "" : "; ", part);
+    if (columns.empty()) text += "none";
+    std::string list;
+    for (const auto& [name, count] : columns.items())
+      list += fmt::format("{}{} in '{}'", list.empty() ? "" : ", ", count.get<std::size_t>(), name);
+    text += list;
+  }
+  return fmt::format("missing cells (--missing {}): {}", missing_cells_name(choice), text);
+}
+
+}  // namespace
+
+template <typename Scalar>
+GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::optional<TargetKind> kind,
+                        const SplitChoice& split, bool test_needed) {
+  const Tables tables = read_tables(path, split, test_needed);
+  const TableEncoding encoding(tables.train, choice);
+  const TargetColumn target(tables.train, choice.target, kind);
+  if (tables.test) require_rows(*tables.test);
+  if (tables.validation) require_rows(*tables.validation);
+  if (tables.validation && !target.is_in(*tables.validation))
+    throw DataError(fmt::format("{}: expected a column '{}' of targets", tables.validation->file.string(),
+                                choice.target));
+  GpTask<Scalar> task;
+  task.default_preprocessing = gp::PreprocessingKind::channel;
+  task.kind = target.kind();
+  task.class_names = target.classes();
+  task.preparation = {{"table", encoding.to_json()}};
+  task.train = set_of<Scalar>(tables.train, encoding, target);
+  if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
+  if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
+  if (choice.missing != MissingCells::error) {
+    const auto cells = missing_cells_of(tables, encoding);
+    task.missing = {{"choice", missing_cells_name(choice.missing)}, {"cells", cells}};
+    task.notes.push_back(missing_cells_text(cells, choice.missing));
+  }
+  task.description = fmt::format(
+      "{}: {} training, {} validation, {} test rows of {} numbers, target '{}' ({})", path.string(),
+      tables.train.table.rows.size(), tables.validation ? tables.validation->table.rows.size() : 0,
+      task.test.size(), task.train.x.shape(1), choice.target,
+      task.kind == TargetKind::classes ? fmt::format("{} classes", task.class_names.size()) : "numbers");
+  return task;
+}
+
+template GpTask<float> csv_task(const Path&, const EncodingChoice&, std::optional<TargetKind>,
+                                const SplitChoice&, bool);
+template GpTask<double> csv_task(const Path&, const EncodingChoice&, std::optional<TargetKind>,
+                                 const SplitChoice&, bool);
+
+}  // namespace widelimit::cli

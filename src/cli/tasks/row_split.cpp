@@ -1,0 +1,28 @@
+#include "cli/tasks/row_split.hpp"
+
+#include <fmt/format.h>
+
+#include "widelimit/data/labelled_images.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
+                                                   const std::string& name) {
+  const std::size_t validation = choice.validation.value_or(choice.reads_validation ? rows / 5 : 0),
+                    test = choice.test.value_or(rows / 5);
+  const std::size_t others = validation + test;
+  const std::size_t train = choice.train.value_or(others < rows ? rows - others : 0);
+  if (train == 0 || test == 0 || train > rows || others > rows - train)
+    throw DataError(fmt::format(
+        "{}: {} rows cannot be split into {} training, {} validation and {} test rows; give --train, "
+        "--validation and --test",
+        name, rows, train, validation, test));
+  // Test rows come first, so that they stay the same whatever the sizes of the other sets.
+  const std::vector<std::size_t> counts{test, train, validation};
+  auto parts =
+      data::split_indices(std::vector<int>(rows, 0), 1, counts, data::ClassBalance::as_drawn, choice.seed);
+  return {std::move(parts[1]), std::move(parts[2]), std::move(parts[0])};
+}
+
+}  // namespace widelimit::cli

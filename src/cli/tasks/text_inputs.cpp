@@ -1,0 +1,109 @@
+#include "cli/tasks/text_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "cli/tasks/npy_inputs.hpp"
+#include "store/sha256.hpp"
+#include "widelimit/data/synthetic_reviews.hpp"
+#include "widelimit/data/word_sequences.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using Path = std::filesystem::path;
+
+std::string text_in(const Path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail_in(file, "cannot be read");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+data::LabelledTexts texts_in_folder(const Path& folder) {
+  std::vector<Path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".txt") files.push_back(entry.path());
+  if (files.empty()) fail_in(folder, "expected .txt files, one a text, found none");
+  std::ranges::sort(files);
+  data::LabelledTexts texts;
+  for (const Path& file : files) {
+    texts.texts.push_back(text_in(file));
+    texts.names.push_back(file.filename().string());
+  }
+  return texts;
+}
+
+data::LabelledTexts texts_in_lines(const Path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail_in(file, "cannot be read");
+  data::LabelledTexts texts;
+  std::string line;
+  for (std::size_t number = 1; std::getline(stream, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    texts.texts.push_back(line);
+    texts.names.push_back(fmt::format("{}:{}", file.filename().string(), number));
+  }
+  if (texts.texts.empty()) fail_in(file, "expected a text a line, the file is empty");
+  return texts;
+}
+
+data::WordVectors vectors_of(const gp::Model& model, const Path& file) {
+  const JsonValue preparation(model.preparation(), "preparation");
+  const std::string source = preparation.at("word_vectors");
+  if (source == "reviews") return data::synthetic_review_vectors();
+  if (file.empty())
+    throw DataError("--texts takes the word vectors that the model was fitted with: give --vectors FILE");
+  const auto bad_lines = preparation.at("skip_bad_lines") ? data::BadLines::skip : data::BadLines::reject;
+  const Index dimensions = preparation.at("dimensions");
+  const data::WordVectors vectors =
+      data::read_word_vectors(file, bad_lines).vectors.leading(static_cast<std::size_t>(dimensions));
+  const std::string expected = preparation.at("vectors_sha256"), found = vectors_sha256(vectors);
+  if (found != expected)
+    fail_in(file,
+            "expected the word vectors that the model was fitted with (SHA-256 {}), these are others ({})",
+            expected, found);
+  return vectors;
+}
+
+}  // namespace
+
+std::string vectors_sha256(const data::WordVectors& vectors) {
+  store::Sha256 sum;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const std::string& word = vectors.word(i);
+    sum.add(word.c_str(), word.size() + 1);
+    sum.add(vectors[i].data(), vectors[i].size_bytes());
+  }
+  return sum.digest();
+}
+
+ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& vectors_file) {
+  if (!model.preparation().contains("word_vectors"))
+    fail_in(path, "texts, but the model was not fitted to texts (fit --data imdb or reviews)");
+  const data::WordVectors vectors = vectors_of(model, vectors_file);
+  data::LabelledTexts texts =
+      std::filesystem::is_directory(path) ? texts_in_folder(path) : texts_in_lines(path);
+  texts.labels.assign(texts.size(), 0);
+  texts.classes = 2;
+  const Index longest = JsonValue(model.preparation().at("max_length"), "preparation.max_length");
+  auto words = naming_errors(path.string(), [&] {
+    return embed(texts, vectors, {.max_length = static_cast<std::size_t>(longest)});
+  });
+  // A text that is left out would be a row without a prediction.
+  for (const auto* names : {&words.statistics.without_words, &words.statistics.without_known_words})
+    if (!names->empty())
+      fail_in(path, "{}: none of its words has a vector, so that nothing can be predicted; take it out",
+              names->front());
+  ModelInputs inputs{.names = std::move(words.names), .texts = std::move(texts.texts)};
+  for (xt::xarray<float>& sequence : words.inputs)
+    inputs.sequences.emplace_back(xt::cast<double>(std::exchange(sequence, {})));
+  inputs.notes.push_back(to_string(words.statistics));
+  return inputs;
+}
+
+}  // namespace widelimit::cli
