@@ -1,5 +1,5 @@
-// What derivatives of Gram matrices cost against the matrices: processor time of one thread, measured in turns within one
-// run: by both batches, and by the first only. Prints a table (docs/derivatives.md).
+// What derivatives of Gram matrices cost against the matrices: processor time of one thread, measured in turns within
+// one run: by both batches, and by the first only. Prints a table (docs/derivatives.md).
 //
 //     derivative_benchmark [NETWORK...]     all without arguments
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What maps of positions cost beside a convolution with the same windows: images of 32 x 32 x 3 in float, both kernels,
-// a pair and core. A map reads every entry whose positions its windows see, a convolution only those of equal places in two
-// windows: so the times of an entry in front are compared too.
+// a pair and core. A map reads every entry whose positions its windows see, a convolution only those of equal places in
+// two windows: so the times of an entry in front are compared too.
 #include <fmt/format.h>
 
 #include <algorithm>

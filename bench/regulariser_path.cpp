@@ -3,9 +3,9 @@
 //
 //     regulariser_path [FOLDER [N [THREADS [HELD_OUT]]]]
 //
-// FOLDER holds CIFAR-10 in its binary format (docs/data.md); "-" takes generated images. N training images, HELD_OUT for
-// validation and as many for tests (2,000). Times are processor seconds of all threads and seconds of the clock; the
-// yardstick is the better of two factorizations, before and after.
+// FOLDER holds CIFAR-10 in its binary format (docs/data.md); "-" takes generated images. N training images, HELD_OUT
+// for validation and as many for tests (2,000). Times are processor seconds of all threads and seconds of the clock;
+// the yardstick is the better of two factorizations, before and after.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -70,8 +70,8 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
     if (result.ntk.size() > 0) mix(left, pair.ntk, right, result.ntk);
   }
 
-  // The backward pass, for derivatives of kernels: K-bar += W^T K'-bar W'. W depends on no covariance; a stage whose state does
-  // adds to adjoint.left_state and adjoint.right_state too, and has an adjoint_input().
+  // The backward pass, for derivatives of kernels: K-bar += W^T K'-bar W'. W depends on no covariance; a stage whose
+  // state does adds to adjoint.left_state and adjoint.right_state too, and has an adjoint_input().
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();

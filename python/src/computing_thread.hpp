@@ -14,8 +14,8 @@ class ComputingThread {
   /// That of the calling thread; a new one in a process that was forked, where the parent's threads are not.
   static ComputingThread& of_this_thread();
 
-  /// The calling thread waits for its task no longer, and takes a new thread for the next one. What was left is waited for
-  /// when the process ends.
+  /// The calling thread waits for its task no longer, and takes a new thread for the next one. What was left is waited
+  /// for when the process ends.
   static void leave();
 
   ComputingThread();

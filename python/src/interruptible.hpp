@@ -14,8 +14,8 @@
 
 namespace widelimit::python {
 
-/// Runs a task on another thread, without the interpreter's lock, until it has ended. Ctrl-C asks `source` to stop; then
-/// the task is waited for at most so long, or for ever (`patience` < 0). False if it has not ended.
+/// Runs a task on another thread, without the interpreter's lock, until it has ended. Ctrl-C asks `source` to stop;
+/// then the task is waited for at most so long, or for ever (`patience` < 0). False if it has not ended.
 ///
 /// Errors  KeyboardInterrupt is pending where it was pressed (PyErr_Occurred()).
 template <typename Result>
@@ -38,7 +38,8 @@ bool run_watched(const std::shared_ptr<std::packaged_task<Result()>>& task, cons
   return true;
 }
 
-/// body(stop), which ends soon after a stop is asked for: at Ctrl-C, KeyboardInterrupt then. What it throws is passed on.
+/// body(stop), which ends soon after a stop is asked for: at Ctrl-C, KeyboardInterrupt then. What it throws is passed
+/// on.
 template <typename Body>
 std::invoke_result_t<Body, std::stop_token> run_interruptibly(const Body& body) {
   using Result = std::invoke_result_t<Body, std::stop_token>;
@@ -51,9 +52,9 @@ std::invoke_result_t<Body, std::stop_token> run_interruptibly(const Body& body) 
   return result.get();
 }
 
-/// The same where it may not end soon, as within a factorization: half a second after Ctrl-C it is left to end by itself,
-/// and its result is dropped. So body owns what it uses, but for what the Python objects `used` own: those then stay for
-/// good.
+/// The same where it may not end soon, as within a factorization: half a second after Ctrl-C it is left to end by
+/// itself, and its result is dropped. So body owns what it uses, but for what the Python objects `used` own: those then
+/// stay for good.
 template <typename Body>
 std::invoke_result_t<Body, std::stop_token> run_or_leave(Body body, std::vector<nanobind::object> used = {}) {
   using Result = std::invoke_result_t<Body, std::stop_token>;

@@ -7,9 +7,9 @@
 
 namespace widelimit::python {
 
-/// A Python function that layers call, owned by a Python object, into which the garbage collector sees. Layers and networks
-/// of Python hold these objects (KeptLayers); what C++ copies of them, SharedFunction, does not own the function. So cycles
-/// of a network, its function and what the function refers to are freed.
+/// A Python function that layers call, owned by a Python object, into which the garbage collector sees. Layers and
+/// networks of Python hold these objects (KeptLayers); what C++ copies of them, SharedFunction, does not own the
+/// function. So cycles of a network, its function and what the function refers to are freed.
 class HeldFunction {
  public:
   explicit HeldFunction(nanobind::callable function)

@@ -252,8 +252,8 @@ LineDistribution on_grid(const NarrowLaw& law, double low, double high, const Pl
   return result;
 }
 
-/// The law at a time of a process that starts at a place of its chart, where Process::Frame is a second chart, of constant
-/// noise.
+/// The law at a time of a process that starts at a place of its chart, where Process::Frame is a second chart, of
+/// constant noise.
 template <typename Process>
 LineDistribution law_of(std::string_view where, const Process& process, double start, double time) {
   using Frame = typename Process::Frame;

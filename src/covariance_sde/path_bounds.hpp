@@ -34,8 +34,8 @@ std::optional<PathEnd> end_of_path(const Square& v, const StopBounds& bounds) {
   return std::nullopt;
 }
 
-/// ArgumentError unless paths can start at v0: inside the bounds, with positive variances, and with a Cholesky factor up
-/// to rounding.
+/// ArgumentError unless paths can start at v0: inside the bounds, with positive variances, and with a Cholesky factor
+/// up to rounding.
 inline void require_start(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
   require_variances(where, v0);
   Matrix<double> root(v0.rows(), v0.cols());

@@ -40,8 +40,8 @@ class DistributedRegression {
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
-  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() of some inputs, with amplitude 1.
-  /// `nngp` multiplies on all ranks together. Cost 2 n^2 an input over all ranks, in blocks.
+  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() of some inputs, with
+  /// amplitude 1. `nngp` multiplies on all ranks together. Cost 2 n^2 an input over all ranks, in blocks.
   [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
                                                    std::span<const Index> inputs) const;
 

@@ -67,8 +67,8 @@ std::optional<std::string> target_of_writer(const std::string& name);
 /// failures leave such files behind.
 std::optional<std::string> target_of_dead_writer(const std::string& name);
 
-/// Removes temporary files from a folder, those of targets that `is_target` accepts, if their process has ended or, where
-/// that is not known, nothing was written to them for an hour. A folder that is not there has none.
+/// Removes temporary files from a folder, those of targets that `is_target` accepts, if their process has ended or,
+/// where that is not known, nothing was written to them for an hour. A folder that is not there has none.
 void remove_leftovers(const std::filesystem::path& folder,
                       const std::function<bool(const std::string& target)>& is_target);
 

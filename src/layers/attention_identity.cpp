@@ -184,7 +184,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     return result;
   }
 
-  /// Calls body(diagonal, first, last) for every diagonal a - b of the wanted entries, where a runs from first to last - 1.
+  /// Calls body(diagonal, first, last) for every diagonal a - b of the wanted entries, where a runs from first to last
+  /// - 1.
   template <typename Scalar, typename Body>
   static void for_each_diagonal(const PairView<Scalar>& pair, const Body& body) {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();

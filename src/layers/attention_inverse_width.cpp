@@ -148,9 +148,9 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
   }
 
-  /// The backward pass through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar = (S-bar
-  /// A') V^T, A'-bar = (S-bar^T A) V are products with one of two; five in all. Where only the diagonal was wanted S-bar
-  /// is one, and the first two are rows of the weights, scaled.
+  /// The backward pass through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar =
+  /// (S-bar A') V^T, A'-bar = (S-bar^T A) V are products with one of two; five in all. Where only the diagonal was
+  /// wanted S-bar is one, and the first two are rows of the weights, scaled.
   template <typename Scalar>
   void sandwich_adjoint(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
                         const Matrix<Scalar>& behind, const PairAdjoint<Scalar>& adjoint,

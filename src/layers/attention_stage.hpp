@@ -131,8 +131,8 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     ntk += (input_weight() * bars.logit_ntks + of_values * bars.value_ntks).template cast<Scalar>();
   }
 
-  /// The backward pass through write_entry(): returns the adjoints of the sums, which do not depend on them; those of the
-  /// entry's own covariances are added to `bars`.
+  /// The backward pass through write_entry(): returns the adjoints of the sums, which do not depend on them; those of
+  /// the entry's own covariances are added to `bars`.
   template <typename Scalar>
   AttentionSums entry_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
                               const PairAdjoint<Scalar>& adjoint, EncodedPair& bars) const {
@@ -152,8 +152,9 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     Eigen::Map<Vector<Scalar>>(state, variances.size()) += variances.template cast<Scalar>();
   }
 
-  /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with itself
-  /// is the variance, in float too, where the states are rounded; at a correlation of 1 - 1e-8 half the digits are lost.
+  /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with
+  /// itself is the variance, in float too, where the states are rounded; at a correlation of 1 - 1e-8 half the digits
+  /// are lost.
   template <typename Scalar>
   [[nodiscard]] EncodedPair encode_with_variances(const PairView<Scalar>& pair) const {
     EncodedPair encoded = encode(pair);

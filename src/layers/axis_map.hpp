@@ -39,8 +39,8 @@ AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antiali
 /// Position i goes to position (front + stride i) mod `new_size`; the others are 0.
 AxisMap spread_map(Index size, Index stride, Index front, Index new_size);
 
-/// Sums over windows as `window` has them along its axis `axis`, each divided by `divisor`, or by the number of positions
-/// that the window sees where that is 0.
+/// Sums over windows as `window` has them along its axis `axis`, each divided by `divisor`, or by the number of
+/// positions that the window sees where that is 0.
 AxisMap pool_map(Index size, const Window& window, std::size_t axis, Index divisor);
 
 /// The entries of a matrix with a band just wide enough.

@@ -26,12 +26,12 @@ struct LogitVariances {
   }
 };
 
-/// The backward pass through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1), an entry
-/// (a, b) at a time. With the sums' adjoints s_1 .. s_4, in the order of AttentionSums, and r = rho((i - a) - (j - b)) with
-/// rotary positions, else 1,
+/// The backward pass through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1), an
+/// entry (a, b) at a time. With the sums' adjoints s_1 .. s_4, in the order of AttentionSums, and r = rho((i - a) - (j
+/// - b)) with rotary positions, else 1,
 ///     E-bar = s_1 V + s_2 T_V,  D-bar = r V (s_3 K~ + s_4 T~),
-/// and Activation::apply_adjoint() knows what E and D, at the variances p and q and the covariance c = qk^2 K~_ab r K~_ij of
-/// the logits, make of them.
+/// and Activation::apply_adjoint() knows what E and D, at the variances p and q and the covariance c = qk^2 K~_ab r
+/// K~_ij of the logits, make of them.
 class ElementwiseAdjoint {
  public:
   ElementwiseAdjoint(const numerics::Activation& zeta, const AttentionOptions& options,
@@ -49,7 +49,8 @@ class ElementwiseAdjoint {
       rho_.emplace(*options.sequence.rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
   }
 
-  /// Prepared variances of the logits of position a and of position b, their variances, and the adjoints to be added to.
+  /// Prepared variances of the logits of position a and of position b, their variances, and the adjoints to be added
+  /// to.
   struct Sides {
     const PreparedVariances& prepared_left;
     const PreparedVariances& prepared_right;

@@ -9,8 +9,8 @@
 
 namespace widelimit::layers {
 
-/// Chebyshev nodes on graded intervals of [0, 1], as those of GradedInterpolation: what is to be known at any wanted x is
-/// a weighted sum of what is known at the nodes of its interval, and what is added at x is added to those nodes.
+/// Chebyshev nodes on graded intervals of [0, 1], as those of GradedInterpolation: what is to be known at any wanted x
+/// is a weighted sum of what is known at the nodes of its interval, and what is added at x is added to those nodes.
 class GradedNodes : private GradedIntervals {
  public:
   /// `nodes` an interval, 1 to `most`.

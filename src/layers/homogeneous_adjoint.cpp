@@ -11,13 +11,14 @@ namespace {
 
 /// The backward pass through SumFunctions at a list of nodes. E and D are homogeneous in the variances p and q and the
 /// covariance c = r K~, and Price's theorem gives dE/dc = D, so that Euler's relations say the rest: with F = dD/dc
-///     E = c D + (pq - c^2) F,  p-bar = h / (2 p),  q-bar = h / (2 q),  c-bar = E-bar D + D-bar F,  h = E-bar E - c c-bar,
-/// E-bar = b_1 V + b_2 T_V and D-bar = V (b_3 K~ + b_4 T~) for the adjoints b of the node. So all that is wanted are sums of
-/// E, D and F over entries or over nodes, with weights that depend on the others only: products of matrices. At c^2 = pq,
-/// up to `rounding`, F counts as 0.
+///     E = c D + (pq - c^2) F,  p-bar = h / (2 p),  q-bar = h / (2 q),  c-bar = E-bar D + D-bar F,  h = E-bar E - c
+///     c-bar,
+/// E-bar = b_1 V + b_2 T_V and D-bar = V (b_3 K~ + b_4 T~) for the adjoints b of the node. So all that is wanted are
+/// sums of E, D and F over entries or over nodes, with weights that depend on the others only: products of matrices. At
+/// c^2 = pq, up to `rounding`, F counts as 0.
 ///
-/// At -r there are E - m c, m - D and F instead, m half the square of the sum of both slopes: the sums at r and those of
-/// V K~, T_V K~ and V T~ tell these.
+/// At -r there are E - m c, m - D and F instead, m half the square of the sum of both slopes: the sums at r and those
+/// of V K~, T_V K~ and V T~ tell these.
 class HomogeneousAdjoint {
  public:
   HomogeneousAdjoint(const numerics::Activation& zeta, const EncodedPair& encoded, double rounding,

@@ -9,7 +9,8 @@
 
 namespace widelimit::layers {
 
-/// At a node r >= 0: the adjoints of SumFunctions' four functions there and at -r, and what their own adjoints need to know.
+/// At a node r >= 0: the adjoints of SumFunctions' four functions there and at -r, and what their own adjoints need to
+/// know.
 struct NodeSums {
   double point;                                       ///< r
   Eigen::Array4d behind = Eigen::Array4d::Zero();     ///< Adjoints of g_1 .. g_4.
@@ -18,9 +19,9 @@ struct NodeSums {
   Eigen::Array4d slopes = Eigen::Array4d::Zero();     ///< Their derivatives in r.
 };
 
-/// The backward pass through SumFunctions, at `nodes` with adjoints: fills their functions and slopes; adds to `bars`, and to the
-/// adjoints of the variances of the keys. Products of variances differ from squares of covariances by more than `rounding`
-/// of them, or count as equal. Returns the nodes at -r with their functions and slopes.
+/// The backward pass through SumFunctions, at `nodes` with adjoints: fills their functions and slopes; adds to `bars`,
+/// and to the adjoints of the variances of the keys. Products of variances differ from squares of covariances by more
+/// than `rounding` of them, or count as equal. Returns the nodes at -r with their functions and slopes.
 std::vector<NodeSums> homogeneous_adjoint(const numerics::Activation& zeta, const EncodedPair& encoded,
                                           double rounding, LogitVariances& left, LogitVariances& right,
                                           std::vector<NodeSums>& nodes, EncodedPair& bars, StopRequest stop);

@@ -20,8 +20,8 @@ struct SparseAxis {
   [[nodiscard]] Index rows() const { return static_cast<Index>(begin.size()) - 1; }
 };
 
-/// Another face of pair stages K' = M K M'^T, M a product of sparse matrices, one an axis: planes of offsets can be mapped
-/// one by one, as they are finished.
+/// Another face of pair stages K' = M K M'^T, M a product of sparse matrices, one an axis: planes of offsets can be
+/// mapped one by one, as they are finished.
 class PlaneMapping {
  public:
   virtual ~PlaneMapping() = default;

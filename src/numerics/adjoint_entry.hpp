@@ -31,8 +31,8 @@ template <typename Scalar>
   row.right_adjoint[i] = through(slopes.right.value, slopes.right.derivative);
 }
 
-/// The same of slopes that may be anything, as those of a user's functions: NumericalError where they are not finite and
-/// something depends on them. Gaps between the rows of a plane have variance 0.
+/// The same of slopes that may be anything, as those of a user's functions: NumericalError where they are not finite
+/// and something depends on them. Gaps between the rows of a plane have variance 0.
 template <typename Scalar>
 void write_checked_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const DualSlopes& slopes) {
   const bool matters = row.nngp_adjoint[i] != 0 || (row.ntk_adjoint != nullptr && row.ntk_adjoint[i] != 0);

@@ -26,8 +26,8 @@ struct Erf {
     return {two_over_pi * std::atan2(c, half), two_over_pi / half};
   }
 
-  /// With R^2 = (1+2p)(1+2q) - 4c^2 = 4 half^2: phi'' = -2 x phi' and Stein's lemma give the slope of the value in p, the
-  /// others are those of R.
+  /// With R^2 = (1+2p)(1+2q) - 4c^2 = 4 half^2: phi'' = -2 x phi' and Stein's lemma give the slope of the value in p,
+  /// the others are those of R.
   [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
     const Dual<double> entry = dual(p, q, c, root);
     const double g = entry.derivative;
@@ -126,8 +126,8 @@ class ShiftedErf {
   }
 
   /// In the units of b = 1, with D = (1+2p)(1+2q) - 4c^2 and N = 1 + p + q - 2c: E[phi' phi'] is D^(-1/2)
-  /// exp(-2 s^2 N / D) but for a factor, and phi'' = -2 (x + s) phi' with Stein's lemma gives the slope of the value in p,
-  /// -(c E[phi'(u) phi'(v)] + s E[phi'(u) phi(v)]) / (1 + 2p).
+  /// exp(-2 s^2 N / D) but for a factor, and phi'' = -2 (x + s) phi' with Stein's lemma gives the slope of the value in
+  /// p, -(c E[phi'(u) phi'(v)] + s E[phi'(u) phi(v)]) / (1 + 2p).
   [[nodiscard]] DualSlopes slopes(double narrow_p, double narrow_q, double narrow_c, double root) const {
     const double square = rate_ * rate_;
     const Entry at{square * narrow_p, square * narrow_q, square * narrow_c, square * root, shift_};

@@ -32,8 +32,8 @@ struct Gabor {
     return {static_cast<Scalar>(factor * sine), static_cast<Scalar>(factor * slope)};
   }
 
-  /// With F = D^(-1/2) exp(-s / 2) and t = c / D: value = F sinh t, derivative = F (A sinh t + B cosh t), A the slope of
-  /// log F in c, B that of t. (Derived here.)
+  /// With F = D^(-1/2) exp(-s / 2) and t = c / D: value = F sinh t, derivative = F (A sinh t + B cosh t), A the slope
+  /// of log F in c, B that of t. (Derived here.)
   [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
     const double d = 1 + 2 * (p + q) + 4 * root * root, m = (1 + p + q) / d;
     const double factor = std::exp(-(p + q + 4 * root * root) / (2 * d)) / std::sqrt(d);

@@ -17,8 +17,8 @@ class MehlerSlopes {
  public:
   explicit MehlerSlopes(const MehlerTable& table);
 
-  /// From coefficients() of the two variances and the first of its stored orders. At a variance of 0 the slopes in it and
-  /// that of the derivative in c are 0.
+  /// From coefficients() of the two variances and the first of its stored orders. At a variance of 0 the slopes in it
+  /// and that of the derivative in c are 0.
   [[nodiscard]] DualSlopes at(std::span<const double> left, std::span<const double> right, double p, double q,
                               double c, std::size_t orders) const;
 

@@ -44,8 +44,8 @@ FunctionValues values_of(const std::function<double(double)>& function) {
   };
 }
 
-/// phi' with the mean of both sides at 0 where phi has a kink there, as a variance of 0 has it: the average of both sides
-/// at two small distances, extrapolated to none.
+/// phi' with the mean of both sides at 0 where phi has a kink there, as a variance of 0 has it: the average of both
+/// sides at two small distances, extrapolated to none.
 std::function<double(double)> with_mean_at_zero(std::function<double(double)> derivative,
                                                 const std::vector<double>& breakpoints) {
   if (std::ranges::find(breakpoints, 0.0) == breakpoints.end()) return derivative;

@@ -6,8 +6,8 @@
 
 namespace widelimit::numerics {
 
-/// False in a process that was forked from one that has asked: it has none of its parent's threads, while oneTBB goes on to
-/// wait for them and for locks that they held. Such a process computes on the thread that calls.
+/// False in a process that was forked from one that has asked: it has none of its parent's threads, while oneTBB goes
+/// on to wait for them and for locks that they held. Such a process computes on the thread that calls.
 [[nodiscard]] bool has_threads();
 
 /// So many threads for the tasks of one caller: others' tasks are never run in between. Arenas are kept and given to

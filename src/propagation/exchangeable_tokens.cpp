@@ -100,8 +100,8 @@ class ExchangeableAttention final : public PairStageOf<ExchangeableAttention> {
             entry({.values = k.other, .value_ntks = t.other}, 0, 0)};
   }
 
-  /// Scaling 1/sqrt(width). What all logits of a row have in common changes nothing: the rest are independent over keys,
-  /// of variance qk2 K_aa (q - p) and correlated between rows as their queries are.
+  /// Scaling 1/sqrt(width). What all logits of a row have in common changes nothing: the rest are independent over
+  /// keys, of variance qk2 K_aa (q - p) and correlated between rows as their queries are.
   [[nodiscard]] Entries by_gaussian_logits(const Alike& norms, const Alike& tangents) const {
     const Alike queries{norms.own + options_.query_bias_variance, norms.other + options_.query_bias_variance};
     const auto [own, other] = moments(queries, norms.contrast());

@@ -19,8 +19,8 @@ class LogitsTooSharp : public std::runtime_error {
 };
 
 /// By integrals, to about 12 digits: 1/Z^k of a normaliser Z is an integral over exp(-t Z), which factors over keys;
-/// the expectation of two rows over one key is a series of Hermite polynomials (Mehler). For n >= 2 keys, logit_std s >= 0
-/// and correlation in [-1, 1]; n s beyond what the grids hold throws LogitsTooSharp.
+/// the expectation of two rows over one key is a series of Hermite polynomials (Mehler). For n >= 2 keys, logit_std s
+/// >= 0 and correlation in [-1, 1]; n s beyond what the grids hold throws LogitsTooSharp.
 [[nodiscard]] SoftmaxMoments softmax_moments(Eigen::Index keys, double logit_std, double correlation);
 /// Of one row with itself, u = w.
 [[nodiscard]] SoftmaxMoments softmax_moments(Eigen::Index keys, double logit_std);

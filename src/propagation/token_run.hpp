@@ -33,8 +33,8 @@ struct ScaledNumber {
                                                                     const RunControl& run,
                                                                     TokenRule rule = TokenRule::as_they_are);
 
-/// Throws unless tokens of this Gram matrix can start (ArgumentError) and n of them can run through the block, `depth` >= 1
-/// times (require_block()).
+/// Throws unless tokens of this Gram matrix can start (ArgumentError) and n of them can run through the block, `depth`
+/// >= 1 times (require_block()).
 void require_start(const char* where, const Network& block, const Matrix<double>& gram, Index depth);
 
 /// Throws NetworkError unless n tokens can run through the block and leave it as n tokens.

@@ -15,14 +15,15 @@ enum class ChunkState { whole, missing, damaged };
 /// The CRC-32C of a chunk's numbers.
 [[nodiscard]] std::uint32_t chunk_sum(std::span<const std::byte> numbers);
 
-/// Reads a chunk of exactly so many bytes; those of one that is not whole are left unspecified. `sum`, where given, gets
-/// their CRC-32C.
+/// Reads a chunk of exactly so many bytes; those of one that is not whole are left unspecified. `sum`, where given,
+/// gets their CRC-32C.
 ///
 /// Errors  DataError for a file that is there and cannot be read.
 [[nodiscard]] ChunkState read_chunk(const std::filesystem::path& file, std::span<std::byte> numbers,
                                     std::uint32_t* sum = nullptr);
 
-/// What stands where a chunk's file or one of the three folders above it belongs, and is none: a pipe, a folder, a file.
+/// What stands where a chunk's file or one of the three folders above it belongs, and is none: a pipe, a folder, a
+/// file.
 [[nodiscard]] std::optional<std::filesystem::path> what_blocks(const std::filesystem::path& file);
 
 /// Writes a chunk, and its folders if need be; it is on the disk when this returns. An earlier one is replaced in one

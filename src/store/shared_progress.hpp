@@ -43,8 +43,8 @@ class SharedProgress {
     count();
   }
 
-  /// This process computes a tile, and has put it into the store: it counts from then on, and what is written down of it
-  /// does not. Another thread may call it.
+  /// This process computes a tile, and has put it into the store: it counts from then on, and what is written down of
+  /// it does not. Another thread may call it.
   void begin(Index tile) { set(tile, Stage::in_work); }
   void end(Index tile) { set(tile, Stage::written); }
 

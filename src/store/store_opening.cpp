@@ -28,8 +28,8 @@ std::vector<std::string> array_names(Kernels kernels, bool has_errors) {
   return names;
 }
 
-/// input_facts() of parts of one batch, each taken once: hashes of all numbers take seconds, and a store may be looked at
-/// many times until it can be opened.
+/// input_facts() of parts of one batch, each taken once: hashes of all numbers take seconds, and a store may be looked
+/// at many times until it can be opened.
 template <typename Scalar>
 class KnownInputFacts {
  public:

@@ -17,8 +17,8 @@ struct OpenedStore {
   std::unique_ptr<TileClaims> claims;
 };
 
-/// Opens the store in the folder, or makes it; lets it grow if that is asked for. One that is there and cannot be written
-/// to is opened all the same. Throws DataError, before anything is
+/// Opens the store in the folder, or makes it; lets it grow if that is asked for. One that is there and cannot be
+/// written to is opened all the same. Throws DataError, before anything is
 /// touched, if the store is another one.
 template <typename Scalar>
 [[nodiscard]] OpenedStore open_store(const StoreFolder& folder, const StoreInputs<Scalar>& inputs,

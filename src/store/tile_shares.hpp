@@ -26,8 +26,8 @@ class TileCosts {
   std::vector<double> column_sums_;
 };
 
-/// The tiles of part `number` of `parts`, 1 <= number <= parts, in their order: parts cost the same, as far as tiles can
-/// be dealt out so. The largest go first, each to the part that has least.
+/// The tiles of part `number` of `parts`, 1 <= number <= parts, in their order: parts cost the same, as far as tiles
+/// can be dealt out so. The largest go first, each to the part that has least.
 [[nodiscard]] std::vector<Index> tiles_of_part(const TileGrid& grid, Index number, Index parts,
                                                const std::function<double(TileIndex)>& cost);
 

@@ -110,8 +110,8 @@ TEST_CASE("gradient norms: gradients are what small changes make") {
 }
 
 TEST_CASE("gradient norms: products with weights that are not drawn are those of one matrix") {
-  // <g, x W> = <g W^T, x>, and the squared gradient is that of x^T g; of few tokens, and of as many as whole weights are
-  // drawn for.
+  // <g, x W> = <g W^T, x>, and the squared gradient is that of x^T g; of few tokens, and of as many as whole weights
+  // are drawn for.
   numerics::RandomStream stream(4);
   for (const Eigen::Index tokens : {1, 3, 9}) {
     const Eigen::MatrixXd x = normal_weights(tokens, 12, stream), g = normal_weights(tokens, 7, stream);

@@ -8,8 +8,8 @@
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/models/named_networks.hpp"
 
-/// What must not change a decision, for random small problems: units of the targets, names and order of classes, order of
-/// rows, other outputs beside one, a row that is there twice with twice the noise.
+/// What must not change a decision, for random small problems: units of the targets, names and order of classes, order
+/// of rows, other outputs beside one, a row that is there twice with twice the noise.
 using namespace widelimit;
 using namespace widelimit::gp;
 using namespace widelimit::gp_test;

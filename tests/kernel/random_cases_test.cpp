@@ -1,5 +1,5 @@
-// Random networks of every layer on inputs of every kind, against plain loops over positions. A failure prints its seed;
-// WIDELIMIT_CASES=FIRST-LAST runs other seeds, and prints the worst errors of every kind.
+// Random networks of every layer on inputs of every kind, against plain loops over positions. A failure prints its
+// seed; WIDELIMIT_CASES=FIRST-LAST runs other seeds, and prints the worst errors of every kind.
 #include "kernel/random_cases.hpp"
 
 #include <doctest/doctest.h>

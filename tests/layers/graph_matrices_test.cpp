@@ -1,5 +1,5 @@
-// After aggregations of small graphs the matrix of a pair goes through a run as it lies, that of large ones plane by plane:
-// against the recursion of the graph neural tangent kernel, written down.
+// After aggregations of small graphs the matrix of a pair goes through a run as it lies, that of large ones plane by
+// plane: against the recursion of the graph neural tangent kernel, written down.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -119,9 +119,9 @@ inline double largest(const Matrix<double>& matrix) {
   return matrix.size() == 0 ? 0 : matrix.cwiseAbs().maxCoeff();
 }
 
-/// The largest deviation of the backward pass in double from differences of sixth order of `reference`, a stage that should
-/// make the same of them, and in float from double; both in units of the largest adjoint. Numbers that are NaN, or 0 as of positions that
-/// do not count, are left out, and must have finite adjoints.
+/// The largest deviation of the backward pass in double from differences of sixth order of `reference`, a stage that
+/// should make the same of them, and in float from double; both in units of the largest adjoint. Numbers that are NaN,
+/// or 0 as of positions that do not count, are left out, and must have finite adjoints.
 struct AdjointErrors {
   double in_double = 0;
   double in_float = 0;
@@ -175,7 +175,8 @@ struct AdjointTolerances {
   double in_float;
 };
 
-/// Checks pairs of ragged inputs and an input with itself, all entries wanted or the diagonal, with and without the NTK.
+/// Checks pairs of ragged inputs and an input with itself, all entries wanted or the diagonal, with and without the
+/// NTK.
 inline void check_adjoint(const std::shared_ptr<const PairStage>& stage, const PairSide& left,
                           const PairSide& right, const AdjointTolerances& tolerances,
                           std::shared_ptr<const PairStage> reference = nullptr) {

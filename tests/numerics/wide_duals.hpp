@@ -16,8 +16,8 @@ struct WideDual {
   long double value, derivative;
 };
 
-/// Without cancellation: the determinant is made of the doubles and of the rounding errors of their products, which must
-/// not leave the range of double.
+/// Without cancellation: the determinant is made of the doubles and of the rounding errors of their products, which
+/// must not leave the range of double.
 inline WidePair precise_pair(double p, double q, double c) {
   const double product = p * q, square = c * c;
   const long double errors = static_cast<long double>(std::fma(p, q, -product)) - std::fma(c, c, -square);

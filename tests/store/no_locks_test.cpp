@@ -1,5 +1,5 @@
-// File systems without locks, on which processes of containers have the same numbers: every tile is computed once, nobody
-// breaks another's files, and the claims of the dead are free.
+// File systems without locks, on which processes of containers have the same numbers: every tile is computed once,
+// nobody breaks another's files, and the claims of the dead are free.
 #include <cstdlib>
 #include <fstream>
 

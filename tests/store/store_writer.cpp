@@ -1,5 +1,5 @@
-// store_writer FOLDER IMAGES SIDE: computes the store that kill_test.cpp kills the writers of, and prints after each tile
-// how many pairs are in it; in the end, on standard error, how many tiles it computed.
+// store_writer FOLDER IMAGES SIDE: computes the store that kill_test.cpp kills the writers of, and prints after each
+// tile how many pairs are in it; in the end, on standard error, how many tiles it computed.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

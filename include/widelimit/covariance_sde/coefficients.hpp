@@ -21,8 +21,8 @@ namespace widelimit::covariance_sde {
 
 /// First and second moment of the softmax expansion (eq. 10):
 ///     S_1^{ad,bw} = V^{ab} C_{ab}^{dw},  S_2^{ad} = V^{aa} (C_{aa}^{dd} - mean over d),
-/// C_{ab} the covariance of tokens d and w, centred by the means over what the rows a and b see; 0 where these do not see
-/// d or w. S_2 as an m x m matrix; S_1 entry by entry.
+/// C_{ab} the covariance of tokens d and w, centred by the means over what the rows a and b see; 0 where these do not
+/// see d or w. S_2 as an m x m matrix; S_1 entry by entry.
 [[nodiscard]] double first_softmax_moment(const Matrix<double>& v, Index a, Index d, Index b, Index w,
                                           AttentionMask mask = AttentionMask::full);
 /// All of them: row a m + d, column b m + w. O(m^6).

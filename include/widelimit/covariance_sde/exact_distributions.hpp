@@ -11,7 +11,8 @@ namespace widelimit::covariance_sde {
 struct LineDistribution;
 
 /// The longest time of the laws below: 1e9 over linear_noise. Where slopes differ, but so little that relu_drift (c_+ -
-/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations then linger near -1 for longer than a grid goes on.
+/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations then linger near -1 for longer than a grid
+/// goes on.
 [[nodiscard]] double longest_law_time(const SdeModel& model);
 
 /// Distribution at one time of a one-dimensional diffusion on a half line or the line. Made by the functions below.
@@ -22,8 +23,8 @@ class DiffusionDistribution {
   [[nodiscard]] double density(double x) const;
   /// Smallest x with cumulative(x) = p. Errors: ArgumentError unless 0 < p < total mass.
   [[nodiscard]] double quantile(double p) const;
-  /// The same in the chart in which the law is computed, artanh of a correlation or the natural logarithm of a gap: late
-  /// correlations round to 1 or -1, and late gaps to 0. Errors as quantile().
+  /// The same in the chart in which the law is computed, artanh of a correlation or the natural logarithm of a gap:
+  /// late correlations round to 1 or -1, and late gaps to 0. Errors as quantile().
   [[nodiscard]] double chart_quantile(double p) const;
   /// Density of the chart's coordinate there.
   [[nodiscard]] double chart_density(double y) const;

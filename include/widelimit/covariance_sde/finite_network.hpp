@@ -124,8 +124,10 @@ struct NetworkOptions {
 ///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a
 ///             Wishart factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention
 ///             block the query-key factors before them.
-/// Errors      ArgumentError unless v0 is a covariance of positive variances within the bounds, layers increase, and the
-///             network is valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2
+/// Errors      ArgumentError unless v0 is a covariance of positive variances within the bounds, layers increase, and
+/// the
+///             network is valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature
+///             positive, lambda^2
 ///             + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN
 ///             with several heads, are sampled by explicit weights.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,

@@ -37,7 +37,8 @@ struct Widths {
 /// Errors      NetworkError, naming the layer's path, for a network that cannot be applied to the form, for
 ///             a user's layer without a finite counterpart and for channels that do not fit each other;
 ///             ArgumentError for widths, heads or inputs that do not fit the network.
-/// Stop        every function that takes long ends with Cancelled soon after a stop was asked for: it is asked for between
+/// Stop        every function that takes long ends with Cancelled soon after a stop was asked for: it is asked for
+/// between
 ///             the layers of every piece.
 template <typename Scalar>
 class FiniteNetwork {

@@ -44,15 +44,19 @@ struct ShiftedSolutions {
   std::vector<std::string> unsolved = {};
 };
 
-/// Solves (K + lambda I) x = b for all lambdas and all columns of b together: one pass over K serves an iteration of all.
+/// Solves (K + lambda I) x = b for all lambdas and all columns of b together: one pass over K serves an iteration of
+/// all.
 ///
 /// Method  block conjugate gradients with orthonormal residual blocks: the columns of b share their search space, each
-///         lambda has its own and a preconditioner U S U^T + (tau + lambda) I from few columns of K. Solved lambdas leave.
+///         lambda has its own and a preconditioner U S U^T + (tau + lambda) I from few columns of K. Solved lambdas
+///         leave.
 ///         What the recurrences promise is checked with one more pass, and improved from there if rounding broke it.
 /// Memory  4 n columns numbers a lambda, and n numbers for each column of the preconditioner.
 /// Errors  ArgumentError for shapes, numbers that are not finite, lambdas below 0 and options out of range;
-///         NotPositiveDefinite where x^T (K + lambda I) x <= 0 shows up: rounding, as of Gram matrices in float, outweighs
-///         lambda; NotConverged if the residual stalls above the one asked for, or after most_passes. Where lambda stands
+///         NotPositiveDefinite where x^T (K + lambda I) x <= 0 shows up: rounding, as of Gram matrices in float,
+///         outweighs
+///         lambda; NotConverged if the residual stalls above the one asked for, or after most_passes. Where lambda
+///         stands
 ///         below ten times the rounding errors of K (KernelOperator::epsilon()), the message says so, and which
 ///         regulariser would do.
 /// Source  Dubrulle 2001, Retooling the method of block conjugate gradients (BCGrQ).

@@ -7,8 +7,8 @@
 
 namespace widelimit::gp {
 
-/// The Gram matrix of test inputs with the training inputs, [rows, columns], as iterative solvers see it: rows at a time,
-/// in double. It need not be held as a whole.
+/// The Gram matrix of test inputs with the training inputs, [rows, columns], as iterative solvers see it: rows at a
+/// time, in double. It need not be held as a whole.
 class CrossGram {
  public:
   /// Rows first .. first + count - 1, [count, columns].

@@ -17,9 +17,9 @@ inline constexpr const char* mean_over_flips = "mean over flips";
 /// A folder in which Gram matrices are kept, so that those computed once serve every regulariser, time and criterion.
 ///
 /// Each has a folder of its own with nngp.npy and ntk.npy as far as they were asked for, their standard errors
-/// nngp_error.npy and ntk_error.npy for networks with sampled layers, and gram.json, which says what they are of: network,
-/// precision, shapes and SHA-256 of the inputs, what else was done to kernels, and the library's version, as Gram
-/// stores have them. A matrix of anything else is never taken for it.
+/// nngp_error.npy and ntk_error.npy for networks with sampled layers, and gram.json, which says what they are of:
+/// network, precision, shapes and SHA-256 of the inputs, what else was done to kernels, and the library's version, as
+/// Gram stores have them. A matrix of anything else is never taken for it.
 ///
 /// Errors  DataError naming the file for what cannot be read or written, or was changed, and for what another version
 ///         of the library kept: to be removed, and computed anew.

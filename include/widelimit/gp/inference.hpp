@@ -52,8 +52,8 @@ struct PredictionScores {
   std::optional<double> expected_calibration_error;  ///< Classes only.
 };
 
-/// Predictions with one kernel, in the units of the targets: GP regression with the NNGP, or gradient flow with the NTK.
-/// Numbers an output: all equal for classes, which share regulariser and amplitude.
+/// Predictions with one kernel, in the units of the targets: GP regression with the NNGP, or gradient flow with the
+/// NTK. Numbers an output: all equal for classes, which share regulariser and amplitude.
 struct KernelPrediction {
   std::string name;                               ///< As files are named: "nngp", "ntk", "ntk_time0", ...
   std::optional<double> time;                     ///< Of the gradient flow, infinite for "ntk".
@@ -88,12 +88,13 @@ using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
 /// ArgumentError for a criterion that means nothing for targets of this kind.
 void require_criterion(Criterion criterion, TargetKind kind);
 
-/// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that no
-/// amplitude fits them; `remedy` says how to give one.
+/// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
+/// no amplitude fits them; `remedy` says how to give one.
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 
-/// One kernel's predictions after the other. The Gram matrices are used up. Throws what the solvers throw, and Cancelled.
+/// One kernel's predictions after the other. The Gram matrices are used up. Throws what the solvers throw, and
+/// Cancelled.
 [[nodiscard]] std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop = {},

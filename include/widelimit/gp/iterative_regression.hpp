@@ -18,18 +18,18 @@ namespace widelimit::gp {
 struct IterativeSelection;
 struct LowRankKernel;
 
-/// Regression where the Gram matrix cannot be factorized: everything is solved by conjugate gradients (solve_shifted()),
-/// with its errors. No n x n matrix is held here. What takes a determinant is not to be had: no log marginal likelihood.
-/// Conventions, amplitude and errors are those of Regression. Cross Gram matrices are read a block of rows at a time.
-/// Copies are cheap but for the weights: they share the preconditioner.
+/// Regression where the Gram matrix cannot be factorized: everything is solved by conjugate gradients
+/// (solve_shifted()), with its errors. No n x n matrix is held here. What takes a determinant is not to be had: no log
+/// marginal likelihood. Conventions, amplitude and errors are those of Regression. Cross Gram matrices are read a block
+/// of rows at a time. Copies are cheap but for the weights: they share the preconditioner.
 class IterativeRegression {
  public:
   [[nodiscard]] static IterativeRegression fit(std::shared_ptr<const KernelOperator> gram,
                                                const Matrix<double>& targets, const Noise& noise,
                                                const ConjugateGradientOptions& options = {});
 
-  /// select_regulariser() by accuracy or mean squared error on validation data (ArgumentError for another criterion), and
-  /// the regression with its choice, for which nothing is solved again: the whole grid is solved at once. Without
+  /// select_regulariser() by accuracy or mean squared error on validation data (ArgumentError for another criterion),
+  /// and the regression with its choice, for which nothing is solved again: the whole grid is solved at once. Without
   /// eigenvalues, the smallest one counts as 0: values of the grid below ten times the rounding errors of K
   /// (KernelOperator::epsilon()) are left out even where K alone would stand above them.
   [[nodiscard]] static IterativeSelection select(std::shared_ptr<const KernelOperator> gram,
@@ -47,8 +47,8 @@ class IterativeRegression {
       const std::vector<double>& grid = regulariser_grid(), Criterion criterion = Criterion::accuracy,
       const ConjugateGradientOptions& options = {});
 
-  /// One regression for the outputs of several that share matrix and noise, with the amplitude 1. ArgumentError for none,
-  /// and for other noise.
+  /// One regression for the outputs of several that share matrix and noise, with the amplitude 1. ArgumentError for
+  /// none, and for other noise.
   [[nodiscard]] static IterativeRegression joined(const std::vector<IterativeRegression>& parts);
 
   /// See Regression::with_amplitude().

@@ -51,8 +51,8 @@ class MatrixOperator final : public KernelOperator {
 /// A Gram matrix that is made or read tile by tile at every pass: tiles of a store, or kernels computed on the fly.
 class TileOperator final : public KernelOperator {
  public:
-  /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of K, [rows, columns]; asked for in the upper
-  /// triangle only, one tile at a time.
+  /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of K, [rows, columns]; asked for in the
+  /// upper triangle only, one tile at a time.
   using Tile = std::function<Matrix<double>(Index row, Index rows, Index column, Index columns)>;
 
   /// n inputs in tiles of `side`; the last ones may be smaller. ArgumentError unless both are positive.

@@ -10,8 +10,8 @@ namespace widelimit::gp {
 /// All of n inputs, 0 .. n - 1.
 [[nodiscard]] std::vector<Index> all_inputs(Index n);
 
-/// Inputs that stand for all of n where what follows from each takes n^2 operations or more: all of them or, of more than
-/// 1,000, 1,000 evenly spaced ones. A mean over them differs by 3 % of the standard deviation over the inputs.
+/// Inputs that stand for all of n where what follows from each takes n^2 operations or more: all of them or, of more
+/// than 1,000, 1,000 evenly spaced ones. A mean over them differs by 3 % of the standard deviation over the inputs.
 [[nodiscard]] std::vector<Index> representative_inputs(Index n);
 
 /// What training targets are predicted to be from all others, in closed form: those of all n inputs, or of chosen ones.

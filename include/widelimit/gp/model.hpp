@@ -46,13 +46,14 @@ struct ModelOptions {
   std::vector<double> grid = regulariser_grid();
   /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
   Criterion criterion = Criterion::leave_one_out;
-  /// Factor on the kernel of standardised targets. Absent: of each output the one that makes its targets most likely, in
-  /// closed form (see Regression and GradientFlow::leave_one_out_amplitude()), and of classes one for all; with an
+  /// Factor on the kernel of standardised targets. Absent: of each output the one that makes its targets most likely,
+  /// in closed form (see Regression and GradientFlow::leave_one_out_amplitude()), and of classes one for all; with an
   /// AbsoluteNoise 1.
   std::optional<double> amplitude = {};
-  /// Numbers are fitted less their mean over the training inputs and divided by their standard deviation, each output on
-  /// its own, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is in
-  /// the units of the targets, they are only centred. true: neither is done. Scores of classes are taken as they are.
+  /// Numbers are fitted less their mean over the training inputs and divided by their standard deviation, each output
+  /// on its own, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is
+  /// in the units of the targets, they are only centred. true: neither is done. Scores of classes are taken as they
+  /// are.
   bool targets_as_they_are = false;
   /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. The preprocessing
   /// is to be fitted with mirror_images.
@@ -73,8 +74,8 @@ struct ModelOptions {
   GramOptions gram = {};
 };
 
-/// What a model says about inputs, in the units of the targets. Classes share one variance; outputs that are numbers have
-/// their own.
+/// What a model says about inputs, in the units of the targets. Classes share one variance; outputs that are numbers
+/// have their own.
 struct ModelPrediction {
   Matrix<double> mean;            ///< [n_test, outputs]
   Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
@@ -119,7 +120,8 @@ enum class Sampling { joint, marginal };
 ///
 /// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
 ///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
-///          Predicting: n kernel values a new input, the states of the training inputs being kept (PreparedInputs), then
+///          Predicting: n kernel values a new input, the states of the training inputs being kept (PreparedInputs),
+///          then
 ///          n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
 /// Threads  may share a model; copies are cheap.
@@ -135,14 +137,14 @@ class Model {
   [[nodiscard]] static Model fit(const Network& network, const LabelledInputs<Scalar>& train,
                                  const LabelledInputs<Scalar>& validation, const ModelOptions& options = {});
 
-  /// Classes are the labels that occur, any integers; their targets are class_scores(). `options.class_names` name them as
-  /// ClassLabels::named() says; without names they are named by their numbers.
+  /// Classes are the labels that occur, any integers; their targets are class_scores(). `options.class_names` name them
+  /// as ClassLabels::named() says; without names they are named by their numbers.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, std::span<const int> labels,
                                  ModelOptions options = {});
 
-  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, for all outputs or for
-  /// each, without the rest of it. For searches over networks. ArgumentError where `options.noise` is given.
+  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, for all outputs or
+  /// for each, without the rest of it. For searches over networks. ArgumentError where `options.noise` is given.
   template <typename Scalar>
   [[nodiscard]] static std::vector<Selection> select(const Network& network,
                                                      const LabelledInputs<Scalar>& train,
@@ -150,8 +152,8 @@ class Model {
                                                      const ModelOptions& options = {});
 
   /// Inputs may be of either precision; the kernel is computed in that of the training inputs. Of `run`, threads,
-  /// progress and stop are looked at, here and below. Errors: ArgumentError for inputs of another shape than those of the
-  /// training (sequences may differ in length) or other channels, and what gram() throws.
+  /// progress and stop are looked at, here and below. Errors: ArgumentError for inputs of another shape than those of
+  /// the training (sequences may differ in length) or other channels, and what gram() throws.
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
@@ -176,9 +178,9 @@ class Model {
                                                     Sampling sampling = Sampling::joint,
                                                     const GramOptions& run = {}) const;
 
-  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude and in the units of
-  /// the targets, around their mean. Sample k comes from stream 2^62 + k of the seed: of one seed functions of the prior
-  /// and of the posterior are independent.
+  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude and in the units
+  /// of the targets, around their mean. Sample k comes from stream 2^62 + k of the seed: of one seed functions of the
+  /// prior and of the posterior are independent.
   template <typename Scalar>
   [[nodiscard]] std::vector<Matrix<double>> prior_samples(const Inputs<Scalar>& x, Index count,
                                                           std::uint64_t seed,
@@ -200,8 +202,8 @@ class Model {
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;
-  /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted to
-  /// what is left out, as the amplitude is; 1 for numbers and with a given amplitude.
+  /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted
+  /// to what is left out, as the amplitude is; 1 for numbers and with a given amplitude.
   [[nodiscard]] double probability_scale() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;

@@ -31,8 +31,8 @@ enum class PreprocessingKind {
 /// A preprocessing that is fitted to training inputs and then applied, unchanged, to all inputs. Inputs are
 /// [n, spatial..., channels]; sums run in double, results are rounded to the type of the inputs.
 ///
-/// Standardising divides by the standard deviation over all values; pixel and image by (standard deviation + 1e-5), which
-/// keeps constant scopes (a grey pixel, an empty image) at exactly 0. A channel that does not vary is not scaled.
+/// Standardising divides by the standard deviation over all values; pixel and image by (standard deviation + 1e-5),
+/// which keeps constant scopes (a grey pixel, an empty image) at exactly 0. A channel that does not vary is not scaled.
 ///
 /// zca         with x an input written as one vector of d numbers, m and C the mean and the covariance (division by n)
 ///             of the training inputs: (C + eps mean(C_ii) I)^{-1/2} (x - m). The regulariser eps, relative to the mean

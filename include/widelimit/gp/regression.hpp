@@ -48,8 +48,8 @@ class Regression {
   /// unless `amplitude` is positive and finite.
   [[nodiscard]] Regression with_amplitude(double amplitude) const;
 
-  /// The posterior of output `c` alone, with an amplitude of its own where fit() chose one. It shares the factorization.
-  /// ArgumentError for an output that is not there or for other targets than those of fit().
+  /// The posterior of output `c` alone, with an amplitude of its own where fit() chose one. It shares the
+  /// factorization. ArgumentError for an output that is not there or for other targets than those of fit().
   [[nodiscard]] Regression output(Eigen::Index c, const Matrix<double>& targets) const;
 
   /// Posterior mean K_* (K + lambda I)^-1 y, [n_test, outputs]. Cost n_test n outputs.
@@ -97,8 +97,8 @@ class Regression {
     double leave_one_out_density;  ///< Of leave_one_out().negative_log_predictive_density().
   };
   /// By numbers on which the Gram matrix depends: `gram_derivatives` are its derivatives [n, n] by each of them, as
-  /// gram_gradient() gives them. Errors and cost as below, and ArgumentError for matrices of another shape, not symmetric
-  /// or not finite.
+  /// gram_gradient() gives them. Errors and cost as below, and ArgumentError for matrices of another shape, not
+  /// symmetric or not finite.
   [[nodiscard]] std::vector<ScoreDerivatives> score_derivatives(
       std::span<const Matrix<double>> gram_derivatives) const;
 

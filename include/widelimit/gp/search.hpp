@@ -28,20 +28,21 @@ struct SearchOptions {
   /// Choices of an earlier search for the same parameters, in any order: their scores are taken instead of computed. A
   /// search is deterministic, so one that was stopped goes on where it was.
   std::vector<Trial> known = {};
-  /// The derivatives of the score by the parameters; empty where there are none, and Subplex goes on. With them, and without integers, the best choice is refined by
-  /// L-BFGS within the bounds.
+  /// The derivatives of the score by the parameters; empty where there are none, and Subplex goes on. With them, and
+  /// without integers, the best choice is refined by L-BFGS within the bounds.
   std::function<std::vector<double>(const std::vector<double>&)> gradient = {};
 };
 
 /// Looks for the numbers with the lowest score: three fifths of the trials divide the whole box (DIRECT-L), the others
-/// refine the best choice among them, without derivatives by Subplex, else by L-BFGS, and by Subplex where that finds no
-/// way down, as at a kink. Returns all trials in their order; there are fewer than asked for where integers leave no
+/// refine the best choice among them, without derivatives by Subplex, else by L-BFGS, and by Subplex where that finds
+/// no way down, as at a kink. Returns all trials in their order; there are fewer than asked for where integers leave no
 /// others, or L-BFGS has come to an end.
 ///
 /// Errors  ArgumentError for no parameters, bounds that are not finite or not in order, a logarithmic scale with a
 ///         bound that is not positive, integers with bounds that are none, trials < 1. What `score` and
 ///         `gradient` throw ends the search.
-/// Source  Gablonsky & Kelley 2001, A locally-biased form of the DIRECT algorithm; Rowan 1990, Functional stability analysis of numerical algorithms; Liu & Nocedal 1989, On the limited memory BFGS method; as NLopt has
+/// Source  Gablonsky & Kelley 2001, A locally-biased form of the DIRECT algorithm; Rowan 1990, Functional stability
+/// analysis of numerical algorithms; Liu & Nocedal 1989, On the limited memory BFGS method; as NLopt has
 ///         them.
 [[nodiscard]] std::vector<Trial> search(const std::vector<SearchParameter>& parameters,
                                         const std::function<double(const std::vector<double>&)>& score,

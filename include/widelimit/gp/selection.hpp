@@ -39,7 +39,7 @@ struct RegulariserScore {
   double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
   double
       leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density() of representative_inputs(); for the criterion of that
-      ///< name only.
+                      ///< name only.
   /// Why a solver could not be had for it; empty as a rule. The scores are NaN then and the value is never chosen.
   std::string unsolved = {};
 };
@@ -47,8 +47,8 @@ struct RegulariserScore {
 /// All NaN.
 [[nodiscard]] RegulariserScore no_scores();
 
-/// What is known of a Gram matrix K [n, n] and its errors, by Lanczos iterations whose first vectors are the same in all
-/// solvers, so that they all judge a regulariser alike: docs/theory/accuracy.md, section 4.
+/// What is known of a Gram matrix K [n, n] and its errors, by Lanczos iterations whose first vectors are the same in
+/// all solvers, so that they all judge a regulariser alike: docs/theory/accuracy.md, section 4.
 struct GramAccuracy {
   Index size = 0;
   double mean_diagonal = 0;
@@ -117,8 +117,9 @@ struct Selection {
                                                               bool apart);
 
 /// The choice among values of the grid that a solver scores: scores(lambdas) gives, in one call, the scores of all
-/// variances lambda, for all outputs together or once for each output. Values below the noise floor are not scored; that is
-/// the one of select_regulariser(), from 12 passes over K at most. A choice for each set of scores. Errors as above.
+/// variances lambda, for all outputs together or once for each output. Values below the noise floor are not scored;
+/// that is the one of select_regulariser(), from 12 passes over K at most. A choice for each set of scores. Errors as
+/// above.
 [[nodiscard]] std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
     const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&
@@ -139,8 +140,8 @@ struct ValidationKernel {
                                            const std::vector<double>& grid = regulariser_grid(),
                                            int threads = 0);
 
-/// The same for each output on its own, with its own amplitude: one Selection an output. Cost: what depends on the kernel
-/// alone is computed once for all outputs.
+/// The same for each output on its own, with its own amplitude: one Selection an output. Cost: what depends on the
+/// kernel alone is computed once for all outputs.
 [[nodiscard]] std::vector<Selection> select_regularisers(DoubleMatrix gram, const Matrix<double>& targets,
                                                          std::optional<ValidationKernel> validation,
                                                          Criterion criterion,

@@ -5,8 +5,8 @@
 
 namespace widelimit::gp {
 
-/// An offset and a positive factor for each output of a regression: y = offset + factor * standardised y. A prior of mean
-/// 0 and of the scale of a network says nothing about the units of targets; standardised ones have none.
+/// An offset and a positive factor for each output of a regression: y = offset + factor * standardised y. A prior of
+/// mean 0 and of the scale of a network says nothing about the units of targets; standardised ones have none.
 class TargetScale {
  public:
   /// Targets as they are: offsets 0, factors 1.

@@ -24,8 +24,8 @@ class UnitPosterior {
   [[nodiscard]] virtual Matrix<double> mean() const = 0;      ///< [n_test, outputs]
   [[nodiscard]] virtual Vector<double> variance() const = 0;  ///< [n_test], of the function.
   [[nodiscard]] virtual double lambda() const = 0;            ///< The variance of the noise.
-  /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own. Those of networks
-  /// after training come from representative_inputs().
+  /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own. Those of
+  /// networks after training come from representative_inputs().
   [[nodiscard]] virtual Vector<double> amplitudes(bool apart) const = 0;
   /// Of the targets with these amplitudes, summed over the outputs; nothing where a solver has no determinant.
   [[nodiscard]] virtual std::optional<double> log_marginal_likelihood(

@@ -16,16 +16,19 @@ using NumberDirection = std::map<std::string, double>;
 
 /// The derivatives of K and T = gram(network, x) along a direction of numbers, [n, n]; those not asked for are empty.
 ///
-/// They are central differences of eighth order of K and T, in double, and one-sided ones where a number is at the end of its
-/// range (a bias variance of 0), of the step that serves four inputs best, from the smallest to the largest: 1e-9 of the
-/// largest entry or better (one-sided ones 1e-8), but never better than 1e-13 of the kernel's largest entry over the number (or
-/// over 1, for smaller ones): derivatives that are smaller than that are lost beside the kernel's rounding.
-/// Sampled layers draw the same for all differences; their estimates jump where the covariance of positions is singular.
+/// They are central differences of eighth order of K and T, in double, and one-sided ones where a number is at the end
+/// of its range (a bias variance of 0), of the step that serves four inputs best, from the smallest to the largest:
+/// 1e-9 of the largest entry or better (one-sided ones 1e-8), but never better than 1e-13 of the kernel's largest entry
+/// over the number (or over 1, for smaller ones): derivatives that are smaller than that are lost beside the kernel's
+/// rounding. Sampled layers draw the same for all differences; their estimates jump where the covariance of positions
+/// is singular.
 ///
-/// Errors  ArgumentError, naming the path, for one that does not lead to a number or to an integer, and for a direction that
+/// Errors  ArgumentError, naming the path, for one that does not lead to a number or to an integer, and for a direction
+/// that
 ///         is empty or not finite; NumericalError, naming the direction, where kernels jump or no derivative is found;
 ///         NetworkError for a number of a layer that files do not know; what gram() throws.
-/// Cost    8 times that of gram(), 9 at the end of a range, and some hundred times that of four inputs; memory: three times
+/// Cost    8 times that of gram(), 9 at the end of a range, and some hundred times that of four inputs; memory: three
+/// times
 ///         the result.
 [[nodiscard]] GramResult<double> gram_jvp(const Network& network, const Inputs<double>& x,
                                           const NumberDirection& direction, Kernels kernels = Kernels::both,
@@ -47,13 +50,14 @@ using NumberDirection = std::map<std::string, double>;
                                                             Kernels kernels = Kernels::both,
                                                             const RunControl& run = {});
 
-/// The derivatives of L = sum_ij (nngp_ij K_ij + ntk_ij T_ij) by each of several numbers, K and T = gram(network, x), in the
-/// order of their paths: the products of cotangents with what gram_gradient() gives, without its matrices.
+/// The derivatives of L = sum_ij (nngp_ij K_ij + ntk_ij T_ij) by each of several numbers, K and T = gram(network, x),
+/// in the order of their paths: the products of cotangents with what gram_gradient() gives, without its matrices.
 ///
-/// Numbers that nothing but variances of dense and convolutional layers, and factors of branches, hang on are found on one
-/// backward pass (gram_vjp()) for all of them; others, of activations, attention and norms, by differences each.
+/// Numbers that nothing but variances of dense and convolutional layers, and factors of branches, hang on are found on
+/// one backward pass (gram_vjp()) for all of them; others, of activations, attention and norms, by differences each.
 ///
-/// Errors  ArgumentError for cotangents that are both empty, of another shape or not finite; otherwise those of gram_jvp().
+/// Errors  ArgumentError for cotangents that are both empty, of another shape or not finite; otherwise those of
+/// gram_jvp().
 /// Cost    3 to 9 times that of gram() for all numbers of the first kind, 8 to 9 times in double for each other one.
 template <typename Scalar>
 [[nodiscard]] std::vector<double> gram_number_vjp(const Network& network, const Inputs<Scalar>& x,

@@ -69,8 +69,8 @@ class Inputs {
   /// inputs hold elsewhere is never read. After every layer a position is masked if the middle of its window is, its
   /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
   /// (docs/layers.md). Copies the inputs. The mask of a ragged batch is padded to any sizes that hold every input, as
-  /// that of a batch with lengths; what stands in its padding is never read. Throws ArgumentError unless the inputs have
-  /// positions, the mask fits them, and every input has a position that counts. What computes kernels throws
+  /// that of a batch with lengths; what stands in its padding is never read. Throws ArgumentError unless the inputs
+  /// have positions, the mask fits them, and every input has a position that counts. What computes kernels throws
   /// NetworkError, naming input and layer, if a layer leaves none of an input.
   template <std::same_as<xt::xarray<bool>> Mask>
   Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, masks_of_batch(inputs, mask)) {}

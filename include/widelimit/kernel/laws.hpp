@@ -44,8 +44,8 @@ struct LawOptions {
   double adjoint_tolerance = 1e-7;  ///< Of adjoints from differences, relative to the terms that they add up.
 };
 
-/// Checks, with the layer behind raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity and a global
-/// average, and before a flatten and a global average readout (as far as the rules of what may follow
+/// Checks, with the layer behind raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity
+/// and a global average, and before a flatten and a global average readout (as far as the rules of what may follow
 /// what allow each):
 /// - exchange: gram(x, y) is the transpose of gram(y, x), within rounding;
 /// - positive semidefinite: Gram matrices are, within rounding;
@@ -58,7 +58,8 @@ struct LawOptions {
 /// - finite: results are finite, with an input of zeros too;
 /// - zero variance: at a position without variance row stages are what they come to as the variance of an uncorrelated
 ///   position goes to 0, in both kernels, if they come to anything;
-/// - adjoints: row and pair stages that have a backward pass (has_adjoint()) agree with differences of themselves, at pairs of
+/// - adjoints: row and pair stages that have a backward pass (has_adjoint()) agree with differences of themselves, at
+/// pairs of
 ///   inputs, at an input with itself and, row stages, at positions without variance. Stages without one pass.
 ///
 /// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of

@@ -9,10 +9,10 @@
 #include "widelimit/network/shape.hpp"
 
 /// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
-/// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad options,
-/// and NetworkError, naming the layer, for inputs that the map does not fit. What stands in front is computed for all
-/// pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map. Slices that go
-/// forward, with begins and ends counted from the first position, cost what a convolution with strides does.
+/// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad
+/// options, and NetworkError, naming the layer, for inputs that the map does not fit. What stands in front is computed
+/// for all pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map. Slices that
+/// go forward, with begins and ends counted from the first position, cost what a convolution with strides does.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 namespace widelimit::layers {
@@ -46,8 +46,8 @@ struct ImageResizeOptions {
 /// jax.image.resize does.
 [[nodiscard]] Layer image_resize(const ImageResizeOptions& options);
 
-/// Any matrix [out, in] over the positions, flattened in row-major order. After it there is one axis of `out` positions,
-/// or the axes of `shape`, which has `out` positions.
+/// Any matrix [out, in] over the positions, flattened in row-major order. After it there is one axis of `out`
+/// positions, or the axes of `shape`, which has `out` positions.
 [[nodiscard]] Layer positions_map(const Matrix<double>& matrix, Shape shape = {});
 
 /// One matrix [out_i, in_i] an axis.

@@ -43,8 +43,8 @@ class PairStage {
     return 0;
   }
 
-  /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take; `input`
-  /// is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
+  /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take;
+  /// `input` is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
   virtual void check_graph(const InputGraph* /*graph*/, const Shape& /*input*/) const {}
 
   /// Floating-point operations of apply(), roughly, for explain() only. Default: 0, not known.

@@ -24,8 +24,8 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
-  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere. Empty
-  /// without masks.
+  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere.
+  /// Empty without masks.
   std::span<const std::uint8_t> counts{};
   const InputGraph* graph = nullptr;  ///< Of the input, if it carries one.
 };
@@ -58,9 +58,10 @@ struct PairResult {
 };
 
 /// A pair of inputs in the backward pass through a stage. L is a number that depends on its results; an adjoint is the
-/// derivative of L in what it stands for. Those of what the stage reads are to be added to, whatever stands there; those of
-/// an input with itself may be one array, left and right. There only the sum over all that is one number counts: the
-/// variance of a position, its covariance with itself and what the state keeps of it may share a slope in any way.
+/// derivative of L in what it stands for. Those of what the stage reads are to be added to, whatever stands there;
+/// those of an input with itself may be one array, left and right. There only the sum over all that is one number
+/// counts: the variance of a position, its covariance with itself and what the state keeps of it may share a slope in
+/// any way.
 template <typename Scalar>
 struct PairAdjoint {
   Eigen::Map<const Matrix<Scalar>>

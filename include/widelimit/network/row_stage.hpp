@@ -76,8 +76,8 @@ class RowStage {
   /// True if the stage has a backward pass, for derivatives of kernels (gram_vjp()).
   [[nodiscard]] virtual bool has_adjoint() const { return false; }
 
-  /// The backward pass through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary numbers.
-  /// Called if has_adjoint() only.
+  /// The backward pass through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary
+  /// numbers. Called if has_adjoint() only.
   virtual void apply_adjoint(const numerics::AdjointRow<float>& row) const;
   virtual void apply_adjoint(const numerics::AdjointRow<double>& row) const;
 
@@ -92,8 +92,8 @@ class RowStage {
   [[nodiscard]] virtual bool mixes_variances() const { return false; }
 
   /// The backward pass through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
-  /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default: leaves
-  /// them.
+  /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default:
+  /// leaves them.
   virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}
   virtual void prepare_adjoint(double* /*variance*/, std::size_t /*positions*/) const {}
 };

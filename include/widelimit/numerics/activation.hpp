@@ -43,10 +43,11 @@ class Activation {
   [[nodiscard]] virtual Dual<double> dual(double p, double q, double c) const = 0;
 
   /// dual(p, q, c) and its partial derivatives, each in its argument with the others held. Never NaN where dual() is
-  /// not. A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within 32
-  /// rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form knows better
+  /// not. A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within
+  /// 32 rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form knows better
   /// (docs/theory/derivatives.md, section 3). The default takes extrapolated differences of dual(), one-sided at the
-  /// ends of the range, to about 1e-9 relative to the scale of the Dual over p, q or sqrt(pq). Cost: 70 calls of dual().
+  /// ends of the range, to about 1e-9 relative to the scale of the Dual over p, q or sqrt(pq). Cost: 70 calls of
+  /// dual().
   [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const;
 
   /// dual(p, p, p) and its total derivative in p, by differences unless overridden; 0 at p = 0 then.

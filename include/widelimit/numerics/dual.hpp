@@ -38,8 +38,8 @@ struct SelfSlopes {
   Dual<double> slope;
 };
 
-/// A run of covariance entries in the backward pass through a stage. L is a number that depends on them; an adjoint is the
-/// derivative of L in what it stands for.
+/// A run of covariance entries in the backward pass through a stage. L is a number that depends on them; an adjoint is
+/// the derivative of L in what it stands for.
 template <typename Scalar>
 struct AdjointRow {
   const Scalar* nngp;            ///< [size] covariances before the stage.

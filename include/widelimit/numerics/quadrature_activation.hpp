@@ -13,8 +13,8 @@ namespace widelimit::numerics {
 
 /// How to integrate a function of one's own.
 struct QuadratureOptions {
-  /// Where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling points), and
-  /// places that are not smooth which find_kinks() does not see. Finite, any order.
+  /// Where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling points),
+  /// and places that are not smooth which find_kinks() does not see. Finite, any order.
   std::vector<double> breakpoints = {};
   bool finds_kinks = true;  ///< Whether to add what find_kinks() finds of phi and phi_derivative.
   /// phi is taken for smaller |x| only, as for variances that need no others.
@@ -47,12 +47,15 @@ struct DualEstimate {
 
 /// Any elementwise function as an activation; its dual is computed by quadrature.
 ///
-/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints are
+/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints
+/// are
 ///           those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
-///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is the
+///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is
+///           the
 ///           mean of both sides, whatever phi_derivative says). The NTK
 ///           and finite networks use phi'. Cusps steeper than |x - b|^0.8 at a breakpoint b, logarithms too, have no
-///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and backward passes throw ArgumentError.
+///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and backward passes throw
+///           ArgumentError.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
 ///           rho^k / (k+1) and E[phi' phi'] = sum_k d_k(p) d_k(q) rho^k, d_k the Hermite coefficients of phi'
 ///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders prepared a
@@ -62,12 +65,16 @@ struct DualEstimate {
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, 1e-12 where the series
 ///           converges; float rows 1e-6. estimate() tells more.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
-///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there (within
-///           0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and apply throw NumericalError for
+///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there
+///           (within
+///           0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and apply
+///           throw NumericalError for
 ///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
 ///           too often there).
-/// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2 ms
-///           by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent
+/// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2
+/// ms
+///           by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
+///           exponent
 ///           of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
 class QuadratureActivation final : public Activation {
  public:
@@ -89,9 +96,9 @@ class QuadratureActivation final : public Activation {
   [[nodiscard]] DualEstimate estimate(double p, double q, double c) const;
 
   /// By the Hermite series where it converges, else by nested rules with differences of phi', or where phi has
-  /// breakpoints by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the last
-  /// of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a row by 64 orders, 10 us by 384, milliseconds
-  /// elsewhere.
+  /// breakpoints by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the
+  /// last of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a row by 64 orders, 10 us by 384,
+  /// milliseconds elsewhere.
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
   [[nodiscard]] SelfSlopes self_slopes(double p) const override;
 

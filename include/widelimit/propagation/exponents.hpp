@@ -82,8 +82,8 @@ struct EqualTokenGrowth {
   double angle = 0;     ///< Of 1 - cosine, relative to the norm.
   double gradient = 0;  ///< ln of the mean of |dX^L/dX^0|_F^2 / (d n), over depth.
 };
-/// Cost: O(depth), under a causal mask O(n^2 depth + depth^2). Errors: as require_parameters; ArgumentError unless q0 > 0
-/// and depth >= 1.
+/// Cost: O(depth), under a causal mask O(n^2 depth + depth^2). Errors: as require_parameters; ArgumentError unless q0 >
+/// 0 and depth >= 1.
 [[nodiscard]] EqualTokenGrowth equal_token_growth(const Parameters& parameters, double q0, Index depth,
                                                   AttentionMask mask = AttentionMask::full);
 

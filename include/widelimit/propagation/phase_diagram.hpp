@@ -45,8 +45,8 @@ struct ExponentOptions {
 
 /// One exponent at one point. With AngleMeasure::collapsed the angle exponent is lambda_a, not its logarithm:
 /// the relative growth of a gap in a block, under a causal mask the geometric mean over `depth` blocks.
-/// Where the skip connections leave norms without a fixed point (skip_A skip_M >= 1) both are means over `depth` blocks,
-/// rounded to an integer, from norm 1 (equal_token_growth()).
+/// Where the skip connections leave norms without a fixed point (skip_A skip_M >= 1) both are means over `depth`
+/// blocks, rounded to an integer, from norm 1 (equal_token_growth()).
 /// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask or without a fixed point.
 [[nodiscard]] double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options);
 

@@ -44,8 +44,8 @@ struct TimedFlows {
 /// Errors  as random_gram_start(), SampleSet::draw and gradient_flow().
 [[nodiscard]] FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed);
 
-/// The same along SGD in Gram form itself, whose step is flows.step = gamma, with `batch` fresh sequences a step (0: D).
-/// `samples`, `symmetry` and `stop_gradient` have no meaning here.
+/// The same along SGD in Gram form itself, whose step is flows.step = gamma, with `batch` fresh sequences a step (0:
+/// D). `samples`, `symmetry` and `stop_gradient` have no meaning here.
 /// Errors  as random_gram_start() and gram_sgd().
 /// Cost    that of gram_sgd() up to the time, and at most 50 steps more.
 [[nodiscard]] FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta,

@@ -37,8 +37,8 @@ struct BesideOptions {
   SampleSymmetry symmetry = SampleSymmetry::plain;
 };
 
-/// The flow from the start of an SGD, at its recorded times: with spikes whitened (matched_flow()), and with SGD's batch
-/// noise gamma D / N_b. Its m times matched.spike_root is to be compared with that of SGD.
+/// The flow from the start of an SGD, at its recorded times: with spikes whitened (matched_flow()), and with SGD's
+/// batch noise gamma D / N_b. Its m times matched.spike_root is to be compared with that of SGD.
 /// Errors  as flow_steps_at(), SampleSet::draw and gradient_flow().
 [[nodiscard]] std::vector<FlowPoint> flow_beside(const SgdSetup& setup, const std::vector<SgdPoint>& points,
                                                  const MatchedFlow& matched, const BesideOptions& options);

@@ -38,16 +38,16 @@ struct StoreProgress {
 struct StoreOptions {
   /// Kernels, threads, memory for states, stop. `progress`, `variances` and `seconds_per_line` are not looked at.
   GramOptions gram = {};
-  /// Inputs a side of a tile; 0: of an existing store its own, of a new one chosen so that a tile takes seconds. Networks
-  /// of vectors take multiples of 512.
+  /// Inputs a side of a tile; 0: of an existing store its own, of a new one chosen so that a tile takes seconds.
+  /// Networks of vectors take multiples of 512.
   Index tile_side = 0;
   StorePart part = {};
   /// Whether x may begin with the rows of the store and have more: these join it. Old ones are not computed again.
   bool grow = false;
   /// Go on with a store whose numbers come from another kind of processor: last bits may then differ from tile to tile.
   bool other_arithmetic = false;
-  /// What makes the store, as a shell reads it: a new one remembers it, so that `widelimit store verify` can say what mends
-  /// it.
+  /// What makes the store, as a shell reads it: a new one remembers it, so that `widelimit store verify` can say what
+  /// mends it.
   std::string command = {};
   std::function<void(const StoreProgress&)> progress = {};
   /// Hears at once of what a run goes on with all the same: a damaged file, a file system without locks.
@@ -73,9 +73,9 @@ struct StoreMismatch {
   double computed;
 };
 
-/// A Gram matrix that is computed into a store, tile by tile (docs/scale.md). Whatever ends a run, what it reported done is
-/// there; the next run goes on with the rest, and several may run at once, in parts or not: a tile that one has claimed is
-/// left to it.
+/// A Gram matrix that is computed into a store, tile by tile (docs/scale.md). Whatever ends a run, what it reported
+/// done is there; the next run goes on with the rest, and several may run at once, in parts or not: a tile that one has
+/// claimed is left to it.
 ///
 /// Results  those of gram(), bit for bit. Of rows that joined later: a pair has the bits that gram() gives of all rows
 ///          there were when the later of its inputs joined.
@@ -83,12 +83,15 @@ struct StoreMismatch {
 template <typename Scalar>
 class GramStore {
  public:
-  /// Opens the store of gram(network, x), or makes it. The inputs' memory must outlive it. A store that cannot be written
-  /// to is read: compute() finds its tiles, or says how many are missing.
+  /// Opens the store of gram(network, x), or makes it. The inputs' memory must outlive it. A store that cannot be
+  /// written to is read: compute() finds its tiles, or says how many are missing.
   ///
-  /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of other
-  ///         inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named); it cannot
-  ///         be written to; another process is changing its size. ArgumentError for options out of range, and as gram().
+  /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of
+  /// other
+  ///         inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named); it
+  ///         cannot
+  ///         be written to; another process is changing its size. ArgumentError for options out of range, and as
+  ///         gram().
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x,
             const StoreOptions& options = {});
   /// Of gram(network, x1, x2): not symmetric; only rows may join.
@@ -112,9 +115,9 @@ class GramStore {
   /// and numbers beyond its end when there are no more.
   StoreRunReport compute(const std::function<Index()>& next);
 
-  /// Computes `count` different random pairs of the whole store again, all of them if it has no more, and compares bits.
-  /// ArgumentError for count < 1; DataError for tiles that are damaged. Pairs that are missing do not count; `compared`,
-  /// where given, gets the number of those that do.
+  /// Computes `count` different random pairs of the whole store again, all of them if it has no more, and compares
+  /// bits. ArgumentError for count < 1; DataError for tiles that are damaged. Pairs that are missing do not count;
+  /// `compared`, where given, gets the number of those that do.
   [[nodiscard]] std::vector<StoreMismatch> recompute(Index count, std::uint64_t seed,
                                                      Index* compared = nullptr);
 

@@ -39,8 +39,8 @@ struct StoreCheck {
   }
 };
 
-/// A Gram matrix in a store, as it lies on the disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader opens.
-/// Reading needs neither network nor inputs.
+/// A Gram matrix in a store, as it lies on the disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader
+/// opens. Reading needs neither network nor inputs.
 class StoredGram {
  public:
   /// Errors  DataError, naming the file, if there is no store or its facts are not those of one.
@@ -72,7 +72,8 @@ class StoredGram {
   template <typename Scalar>
   [[nodiscard]] GramResult<Scalar> matrix() const;
 
-  /// One array of a tile: no other file is read. Several threads may read. ArgumentError for an array that is not there.
+  /// One array of a tile: no other file is read. Several threads may read. ArgumentError for an array that is not
+  /// there.
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> tile(const std::string& array, TileIndex tile) const;
 

@@ -9,10 +9,10 @@
 
 namespace widelimit::cli {
 
-/// Computes what is missing in the store of the Gram matrix of x1 with x2 (with itself where x2 is null), or in a part of
-/// it; with a dealer all processes do so together, and all wait until it is complete. A store of both kernels serves
-/// either. Of `gram_options`, kernels, threads and stop are looked at. Damaged files are told on standard error. True if
-/// the store is then complete.
+/// Computes what is missing in the store of the Gram matrix of x1 with x2 (with itself where x2 is null), or in a part
+/// of it; with a dealer all processes do so together, and all wait until it is complete. A store of both kernels serves
+/// either. Of `gram_options`, kernels, threads and stop are looked at. Damaged files are told on standard error. True
+/// if the store is then complete.
 template <typename Scalar>
 [[nodiscard]] bool compute_store(const std::filesystem::path& folder, const Network& network,
                                  const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,

@@ -18,8 +18,9 @@ namespace widelimit::cli {
 class TimesOverScales {
  public:
   void add(double scale, std::optional<double> time);
-  /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with what
-  /// was not reached (null) as later than all, the number reached, mean and variance where that is all, and the values}.
+  /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with
+  /// what was not reached (null) as later than all, the number reached, mean and variance where that is all, and the
+  /// values}.
   [[nodiscard]] nlohmann::json summary() const;
 
  private:
@@ -31,8 +32,8 @@ class TimesOverScales {
   std::vector<std::pair<double, double>> points_;
 };
 
-/// A table of times over dimensions, `etas` and `starts`, a row a start: eta, start, ln(sqrt(D) / eta), and each time beside its
-/// ratio to that logarithm.
+/// A table of times over dimensions, `etas` and `starts`, a row a start: eta, start, ln(sqrt(D) / eta), and each time
+/// beside its ratio to that logarithm.
 class TimesTable {
  public:
   /// `names` of the quantities follow "NAME_" in the columns unless they are empty. A first column tells the dimension
@@ -40,7 +41,8 @@ class TimesTable {
   TimesTable(const std::string& quantity, const std::vector<std::string>& names,
              bool several_dimensions = false);
 
-  /// Adds a row for each of the sizes and starts in one dimension: run(eta, seed) gives FirstTimes of some or all quantities.
+  /// Adds a row for each of the sizes and starts in one dimension: run(eta, seed) gives FirstTimes of some or all
+  /// quantities.
   template <typename Run>
   void fill(FieldReader& in, Index dimension, const Run& run) {
     const Index starts = starts_of(in, 2);

@@ -39,8 +39,8 @@ struct ModelFiles {
 ///
 /// A table needs the columns of the training table; that of the targets may be there. Images of a model whose training
 /// images were reduced are reduced alike, and bytes become numbers from 0 to 1 for a model of images. Then comes the
-/// preprocessing of the model. Texts take the word vectors of the training, whose SHA-256 the model knows, and are cut as
-/// they were. Throws DataError, naming the file, for what cannot be read, does not fit the model, or
+/// preprocessing of the model. Texts take the word vectors of the training, whose SHA-256 the model knows, and are cut
+/// as they were. Throws DataError, naming the file, for what cannot be read, does not fit the model, or
 /// has masked positions that the preprocessing would read.
 [[nodiscard]] ModelInputs read_model_inputs(const gp::Model& model, const ModelFiles& files);
 

@@ -63,8 +63,8 @@ using ConfigFields = std::vector<ConfigField>;
 /// "  name: values [default], meaning", a line a field: what --help says.
 [[nodiscard]] std::string config_fields_help(const ConfigFields& fields);
 
-/// NetworkError "PATH.FIELD: expected ..., got ..." for the first value out of its range, and for fields that are not in
-/// the table. `config` must be an object.
+/// NetworkError "PATH.FIELD: expected ..., got ..." for the first value out of its range, and for fields that are not
+/// in the table. `config` must be an object.
 void check_fields(const nlohmann::json& config, const ConfigFields& fields, const std::string& path);
 
 }  // namespace widelimit::cli

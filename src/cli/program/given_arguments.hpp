@@ -11,7 +11,8 @@ namespace widelimit::cli {
 
 /// The words of the command line, the program first, with those of files in their places:
 ///     rerun FOLDER      the arguments that run.json of a folder holds; the working directory becomes that of the run
-///     --config FILE     the arguments of a JSON file: a list of the words that follow the command, or an object such as
+///     --config FILE     the arguments of a JSON file: a list of the words that follow the command, or an object such
+///     as
 ///                       run.json, whose list under "arguments" begins with the command
 /// Errors  DataError naming the file for what cannot be read or is no list of words, for another command than the one
 ///         that runs, and for a working directory that is not there.

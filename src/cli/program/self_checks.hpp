@@ -15,8 +15,8 @@ struct SelfCheck {
   [[nodiscard]] std::string text() const;
 };
 
-/// Matrix products and factorizations of BLAS against plain loops, kernels against their closed forms, and the same bits
-/// on one thread as on all. Takes a tenth of a second.
+/// Matrix products and factorizations of BLAS against plain loops, kernels against their closed forms, and the same
+/// bits on one thread as on all. Takes a tenth of a second.
 [[nodiscard]] std::vector<SelfCheck> self_checks();
 
 }  // namespace widelimit::cli

@@ -61,8 +61,8 @@ struct ZeroLine {
   std::vector<std::pair<std::size_t, std::size_t>> segments;
 };
 
-/// A root (TOMS 748) between any two neighbours of the grid between which an exponent changes sign, along either number,
-/// joined through the cells of the grid. Of sampled layers the root is that of the drawn samples.
+/// A root (TOMS 748) between any two neighbours of the grid between which an exponent changes sign, along either
+/// number, joined through the cells of the grid. Of sampled layers the root is that of the drawn samples.
 [[nodiscard]] ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExponents>& grid,
                                   ZeroOf which, const VariationRun& run);
 

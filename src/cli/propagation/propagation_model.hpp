@@ -37,7 +37,8 @@ struct PropagationModel {
   /// An option that has no effect in what is asked for: ArgumentError "OPTION: WHY; leave it out" if it was given, and
   /// origins leave it out.
   void exclude(const std::string& option, const std::string& why);
-  /// The same of --alpha-A and --alpha-M, as far as something else sets them, and of --alpha where nothing of it is left.
+  /// The same of --alpha-A and --alpha-M, as far as something else sets them, and of --alpha where nothing of it is
+  /// left.
   void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
 
   /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.

@@ -73,7 +73,8 @@ class RankKernelSolver final : public gp::KernelSolver {
         targets_{targets},
         options_{options} {}
 
-  /// A factorization for each candidate; those that break down are left out. What the first rank chooses counts: another kind of processor could differ.
+  /// A factorization for each candidate; those that break down are left out. What the first rank chooses counts:
+  /// another kind of processor could differ.
   [[nodiscard]] std::vector<gp::Selection> select() override {
     const auto gram = train_.as_operator(kernel_);
     const double mean_diagonal = gram->diagonal().mean();

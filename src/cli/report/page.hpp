@@ -25,8 +25,8 @@ struct ReportTest {
   const GpFaces& faces;
 };
 
-/// The result that a report begins with: never the best on the test data, but the one that was chosen without them, among
-/// the regularisers of all networks and kernels; or the first, where nothing was chosen.
+/// The result that a report begins with: never the best on the test data, but the one that was chosen without them,
+/// among the regularisers of all networks and kernels; or the first, where nothing was chosen.
 struct ReportLead {
   std::string name;
   std::optional<double> choice;  ///< By the criterion, larger is better.

@@ -85,13 +85,14 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
 
-/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the start.
+/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the
+/// start.
 [[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
                                                      covariance_sde::StopBounds otherwise,
                                                      const Matrix<double>& v0);
 
-/// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place of
-/// the lists.
+/// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place
+/// of the lists.
 struct SdePoint {
   std::optional<double> gamma, temperature;
   nlohmann::json config;

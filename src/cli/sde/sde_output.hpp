@@ -29,8 +29,8 @@ struct DensityCurve {
   bool dashed = false;
 };
 
-/// Densities of one quantity, from where all of them rise to where they have fallen, but within the quantity's own range
-/// and no further than four interquartile ranges from the quartiles: heavy tails would leave a spike of the rest.
+/// Densities of one quantity, from where all of them rise to where they have fallen, but within the quantity's own
+/// range and no further than four interquartile ranges from the quartiles: heavy tails would leave a spike of the rest.
 struct DensityPanel {
   std::string quantity;  ///< In words.
   std::vector<DensityCurve> curves;

@@ -142,9 +142,9 @@ template <typename Scalar>
                                        const std::filesystem::path& vectors, const TextChoice& choice);
 
 /// x_train.npy, y_train.npy, x_test.npy and, where they exist, y_test.npy, x_validation.npy, y_validation.npy, as they
-/// are; of targets, TargetReader says what they mean. Where there is x.npy in place of x_train.npy, its rows and those of
-/// y.npy are split; where there is no x_test.npy and it is not needed, there are no test inputs. Throws DataError that
-/// names the file.
+/// are; of targets, TargetReader says what they mean. Where there is x.npy in place of x_train.npy, its rows and those
+/// of y.npy are split; where there is no x_test.npy and it is not needed, there are no test inputs. Throws DataError
+/// that names the file.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder, std::optional<TargetKind> kind,
                                       const SplitChoice& split, bool test_needed = true);

@@ -11,9 +11,9 @@ namespace widelimit::cli {
 /// The SHA-256 of words and numbers, in their order.
 [[nodiscard]] std::string vectors_sha256(const data::WordVectors& vectors);
 
-/// New texts of a model that was fitted to texts, as sequences of word vectors: a folder of .txt files, each a text with the
-/// name of its file, or a file with a text a line. Throws DataError, naming the file, for a model of other data, for word
-/// vectors other than those of the training, and for a text of which no word has a vector.
+/// New texts of a model that was fitted to texts, as sequences of word vectors: a folder of .txt files, each a text
+/// with the name of its file, or a file with a text a line. Throws DataError, naming the file, for a model of other
+/// data, for word vectors other than those of the training, and for a text of which no word has a vector.
 [[nodiscard]] ModelInputs text_inputs(const gp::Model& model, const std::filesystem::path& texts,
                                       const std::filesystem::path& vectors);
 

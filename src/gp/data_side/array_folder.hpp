@@ -26,7 +26,8 @@ struct FolderFormat {
 };
 
 /// Writes into a temporary folder beside the place of the folder, named as temporary files are
-/// (files/replacing_file.hpp), which takes that place in the end. An earlier folder of the same format that holds nothing else is replaced. Errors are DataErrors.
+/// (files/replacing_file.hpp), which takes that place in the end. An earlier folder of the same format that holds
+/// nothing else is replaced. Errors are DataErrors.
 class ArrayFolderWriter {
  public:
   /// Throws if the place is taken by something else or cannot be written to.

@@ -130,8 +130,8 @@ class DirectSolver : public KernelSolver {
     return gram_accuracy(*grams_.train->as_operator(kernel));
   }
 
-  /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and, of
-  /// the NTK, would be those of another model: they are computed where the choice is by them.
+  /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and,
+  /// of the NTK, would be those of another model: they are computed where the choice is by them.
   [[nodiscard]] std::vector<Selection> select_regression(const char* kernel) const {
     const Criterion by = options_.criterion;
     std::optional<ValidationKernel> seen;

@@ -18,8 +18,8 @@ struct OutputGroup {
 [[nodiscard]] std::vector<OutputGroup> output_groups(const std::vector<Selection>& selections, double given,
                                                      Index outputs);
 
-/// Scores that were computed with standardised targets, in the units of the targets. Selections are those of each output,
-/// unless the scale changes nothing.
+/// Scores that were computed with standardised targets, in the units of the targets. Selections are those of each
+/// output, unless the scale changes nothing.
 [[nodiscard]] std::vector<Selection> in_units_of(const TargetScale& scale, std::vector<Selection> selections,
                                                  Index n);
 

@@ -88,8 +88,8 @@ void require_probabilities(const Matrix<double>& probabilities, std::span<const 
   }
 }
 
-/// The bin with lower < confidence <= upper, as the edges are rounded: a product with the number of bins is rounded to the
-/// other side of some. Confidences that rounding leaves above 1 are in the last one.
+/// The bin with lower < confidence <= upper, as the edges are rounded: a product with the number of bins is rounded to
+/// the other side of some. Confidences that rounding leaves above 1 are in the last one.
 CalibrationBin& bin_of(std::vector<CalibrationBin>& bins, double confidence) {
   const auto bin = std::ranges::lower_bound(bins, confidence, {}, &CalibrationBin::upper);
   return bin == bins.end() ? bins.back() : *bin;

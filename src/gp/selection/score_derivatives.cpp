@@ -20,8 +20,8 @@ void require_symmetric(const Matrix<double>& derivative, const char* where) {
         where, gap, largest));
 }
 
-/// Of leave-one-out's density by K + lambda I, whose inverse is P: residuals are w_i / P_ii, variances a / P_ii, so that
-/// the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the inputs.
+/// Of leave-one-out's density by K + lambda I, whose inverse is P: residuals are w_i / P_ii, variances a / P_ii, so
+/// that the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the inputs.
 struct DensityDerivatives {
   Matrix<double> by_weights;  ///< [n, outputs]
   Vector<double> by_inverse;  ///< By the diagonal of P.

@@ -51,8 +51,8 @@ struct FlowValidationPart {
         targets{std::move(y)} {}
 };
 
-/// Those of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up; the
-/// NNGP is empty where no densities are wanted.
+/// Those of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up;
+/// the NNGP is empty where no densities are wanted.
 [[nodiscard]] OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
                                        const std::vector<double>& lambdas,
                                        const std::optional<FlowValidationPart>& validation,

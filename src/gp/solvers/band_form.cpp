@@ -41,8 +41,8 @@ BandForm::BandForm(Matrix<double> symmetric, Index bandwidth)
   }
 }
 
-// LAPACK's dsytrd_sy2sb in the calls that are fast on few cores: with P = Q R for the panel below the diagonal block and
-// Q = I - V T V^T, the rest A becomes Q^T A Q = A - V W^T - W V^T for W = A V T - V (T^T V^T A V T) / 2.
+// LAPACK's dsytrd_sy2sb in the calls that are fast on few cores: with P = Q R for the panel below the diagonal block
+// and Q = I - V T V^T, the rest A becomes Q^T A Q = A - V W^T - W V^T for W = A V T - V (T^T V^T A V T) / 2.
 void BandForm::reduce_panel(Index first, Index width) {
   const Index n = size(), rows = n - first - width, count = std::min(rows, width);
   double* const panel = reflectors_.data() + first * n + first + width;

@@ -17,8 +17,8 @@ class BandForm {
   /// Wide enough for products at full speed, narrow enough to be cheap for every regulariser.
   static constexpr Eigen::Index default_bandwidth = 128;
 
-  /// Reads the upper triangle and reduces in place: hand the matrix over with std::move, and no second one is held. Cost
-  /// 4/3 n^3 operations.
+  /// Reads the upper triangle and reduces in place: hand the matrix over with std::move, and no second one is held.
+  /// Cost 4/3 n^3 operations.
   explicit BandForm(Matrix<double> symmetric, Eigen::Index bandwidth = default_bandwidth);
 
   /// Q^T x for x [n, columns]; 2 n^2 columns operations.

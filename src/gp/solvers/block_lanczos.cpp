@@ -71,8 +71,8 @@ class BlockLanczos {
   }
 
  private:
-  /// Takes what rows [count, n] have beside the basis into it, as far as there is room, and gives the coefficients: row i,
-  /// column j of vector i in row j.
+  /// Takes what rows [count, n] have beside the basis into it, as far as there is room, and gives the coefficients: row
+  /// i, column j of vector i in row j.
   Matrix<double> append(Matrix<double> rows) {
     const Index count = rows.rows(), n = rows.cols();
     Matrix<double> coefficients = Matrix<double>::Identity(count, count);

@@ -10,8 +10,8 @@
 
 namespace widelimit::gp {
 
-/// ConvergedFlow::leave_one_out() with amplitude 1 where no matrix is held, from solve(b) = (T + lambda I)^-1 b for b [n,
-/// columns]: those columns of the inverse are computed, `block` at a time, and the NNGP multiplied with each block.
+/// ConvergedFlow::leave_one_out() with amplitude 1 where no matrix is held, from solve(b) = (T + lambda I)^-1 b for b
+/// [n, columns]: those columns of the inverse are computed, `block` at a time, and the NNGP multiplied with each block.
 template <typename Solve>
 LeaveOneOut solved_leave_one_out(const KernelOperator& nngp, const Matrix<double>& weights, double lambda,
                                  std::span<const Index> inputs, Index block, const Solve& solve) {

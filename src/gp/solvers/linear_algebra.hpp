@@ -83,7 +83,8 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
 /// one.
 double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 
-/// x^T K x for each column x of `columns` [n, any]; reads the upper triangle of the symmetric K, n^2 operations a column.
+/// x^T K x for each column x of `columns` [n, any]; reads the upper triangle of the symmetric K, n^2 operations a
+/// column.
 Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns);
 
 /// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its

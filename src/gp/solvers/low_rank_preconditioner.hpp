@@ -12,8 +12,8 @@ struct LowRankKernel {
   Vector<double> values;   ///< S.
   double remainder;        ///< tau: mean of the diagonal that the columns leave.
 
-  /// From `columns` columns spread evenly over a seeded permutation; 0 of them give U without columns. Which ones they are
-  /// hardly matters for kernels of networks on images. Cost one pass, 2 n columns^2 operations.
+  /// From `columns` columns spread evenly over a seeded permutation; 0 of them give U without columns. Which ones they
+  /// are hardly matters for kernels of networks on images. Cost one pass, 2 n columns^2 operations.
   [[nodiscard]] static LowRankKernel of(const KernelOperator& gram, Index columns);
 };
 

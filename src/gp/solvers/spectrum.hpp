@@ -24,10 +24,11 @@ struct Spectrum {
 [[nodiscard]] Matrix<double> spectrum_probes(Index n);
 
 /// By Lanczos iterations with a block of probes, which solvers that hold K in other forms share, so that they judge it
-/// alike: of Q^T K Q from Q^T spectrum_probes() come the same numbers up to rounding. At most 12 calls of multiply(x [n,
-/// at most 32]) = K x; exact up to rounding for n <= 384.
+/// alike: of Q^T K Q from Q^T spectrum_probes() come the same numbers up to rounding. At most 12 calls of multiply(x
+/// [n, at most 32]) = K x; exact up to rounding for n <= 384.
 ///
-/// Source  Golub & Van Loan, Matrix Computations, 4th edition, section 10.3.6; the norm is Hutchinson's estimate, of what
+/// Source  Golub & Van Loan, Matrix Computations, 4th edition, section 10.3.6; the norm is Hutchinson's estimate, of
+/// what
 ///         the largest Ritz vectors leave.
 [[nodiscard]] Spectrum spectrum_of(const Matrix<double>& probes,
                                    const std::function<Matrix<double>(const Matrix<double>& x)>& multiply);

@@ -10,8 +10,8 @@
 
 namespace widelimit {
 
-/// Everything about the derivatives of a Gram matrix that depends neither on the values of the inputs nor on cotangents.
-/// Readouts are not pulled back, so that every layer is an operation with a backward pass.
+/// Everything about the derivatives of a Gram matrix that depends neither on the values of the inputs nor on
+/// cotangents. Readouts are not pulled back, so that every layer is an operation with a backward pass.
 struct DerivativePlan {
   Program program;
   InputMasks masks;
@@ -28,8 +28,8 @@ struct DerivativePlan {
   };
   std::vector<Source> sources;
   std::size_t vector_count = 0;  ///< Sources without positions.
-  /// Inputs a side of a block of pairs, which share what is brought into the order of a plane: many where planes are small
-  /// and are stacked, few where all of it would leave the second-level cache.
+  /// Inputs a side of a block of pairs, which share what is brought into the order of a plane: many where planes are
+  /// small and are stacked, few where all of it would leave the second-level cache.
   Index block_side = 1;
 
   /// Of a source without positions.
@@ -50,8 +50,8 @@ struct DerivativeInputs {
 /// Whether every operation of a graph has an adjoint.
 [[nodiscard]] bool has_way_back(const Graph& graph);
 
-/// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for one
-/// without a backward pass.
+/// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for
+/// one without a backward pass.
 [[nodiscard]] DerivativePlan make_derivative_plan(const Network& network, const DerivativeInputs& inputs,
                                                   bool with_ntk);
 

@@ -65,8 +65,8 @@ class TransformAdjoint {
           adjoint[(x * input[1] + y) * input[2] + z] += value;
   }
 
-  /// With y = (x - mean) r, r = 1 / sqrt(variance + epsilon): x-bar = r (y-bar - mean(y-bar) - y mean(y-bar y)), without
-  /// the first mean where nothing was centred.
+  /// With y = (x - mean) r, r = 1 / sqrt(variance + epsilon): x-bar = r (y-bar - mean(y-bar) - y mean(y-bar y)),
+  /// without the first mean where nothing was centred.
   void normalise_back(const FeatureNorm& norm, const std::vector<Index>& positions,
                       std::vector<double>& adjoint) const {
     const Index d = position_count(in_front_.shape);

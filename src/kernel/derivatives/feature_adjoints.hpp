@@ -7,8 +7,8 @@
 
 namespace widelimit {
 
-/// The backward pass through transformed_features(): `adjoint` [C', d'] of what the transforms made, channel by channel, becomes
-/// that of the input, [spatial..., C], and is added to `target`.
+/// The backward pass through transformed_features(): `adjoint` [C', d'] of what the transforms made, channel by
+/// channel, becomes that of the input, [spatial..., C], and is added to `target`.
 template <typename Scalar>
 void add_feature_adjoint(std::span<const Scalar> input, const Shape& shape, Index channels,
                          const std::vector<FeatureTransform>& transforms,

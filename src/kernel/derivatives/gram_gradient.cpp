@@ -61,8 +61,8 @@ class NumberLine {
   }
 
   /// The step whose derivatives of a few kernels agree best with those of a quarter of it: longer ones miss how kernels
-  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too. Of steps
-  /// that tell nothing, as of a number that nothing hangs on, the longest.
+  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too. Of
+  /// steps that tell nothing, as of a number that nothing hangs on, the longest.
   [[nodiscard]] double best_step(const KernelsOf& kernels_of) const {
     constexpr int most_quarters = 12;
     const double longest = longest_step();
@@ -194,8 +194,8 @@ class NumberLine {
   std::vector<double> changes_;
 };
 
-/// Some of a batch, which tell how closely kernels follow a number: from the smallest to the largest, as the size of the
-/// inputs decides where nonlinearities bend. The first ones of a batch may be alike.
+/// Some of a batch, which tell how closely kernels follow a number: from the smallest to the largest, as the size of
+/// the inputs decides where nonlinearities bend. The first ones of a batch may be alike.
 Inputs<double> probe_of(const Inputs<double>& x) {
   constexpr Index most = 4;
   if (x.size() <= most) return x;

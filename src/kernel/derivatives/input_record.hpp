@@ -9,9 +9,9 @@ namespace widelimit {
 
 class InputGraph;
 
-/// Where the things recorded of one input lie: for an input node with positions the features, channel by channel; for a row stage the
-/// variances before it and its auxiliary arrays; for a pair stage the variances and its own state. Positions of an
-/// array lie one after the other.
+/// Where the things recorded of one input lie: for an input node with positions the features, channel by channel; for a
+/// row stage the variances before it and its auxiliary arrays; for a pair stage the variances and its own state.
+/// Positions of an array lie one after the other.
 struct RecordLayout {
   std::vector<Index> positions;    ///< [node], before stages; of input nodes, after their transforms.
   std::vector<Index> channels;     ///< [node], of input nodes.

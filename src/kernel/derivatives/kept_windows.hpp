@@ -6,8 +6,8 @@
 /// Entries of a kept node that windows see which are no plane of it.
 namespace widelimit {
 
-/// Calls body(entry of the plane, entry of the kept matrix) for all that a circular convolution sums; the plane is of one
-/// piece. `left`, `right`: sizes before the convolution.
+/// Calls body(entry of the plane, entry of the kept matrix) for all that a circular convolution sums; the plane is of
+/// one piece. `left`, `right`: sizes before the convolution.
 template <typename Body>
 void for_each_wrapped(const Affine& affine, const PlacedPlane& plane, const Index3& left, const Index3& right,
                       const Body& body) {

@@ -6,8 +6,8 @@
 
 namespace widelimit {
 
-/// A place on a line, in steps, with its weights in a difference of eighth order and in one of fourth, which tells whether
-/// both mean a derivative.
+/// A place on a line, in steps, with its weights in a difference of eighth order and in one of fourth, which tells
+/// whether both mean a derivative.
 struct StencilPlace {
   double steps;
   double weight;

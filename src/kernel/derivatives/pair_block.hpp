@@ -15,16 +15,16 @@ struct BlockInput {
   RecordAdjoint<Scalar>* adjoint;
 };
 
-/// Pairs of a few left inputs of one shape with a few right ones of one shape, which share what is brought into the order
-/// of a plane.
+/// Pairs of a few left inputs of one shape with a few right ones of one shape, which share what is brought into the
+/// order of a plane.
 template <typename Scalar>
 struct PairBlock {
   std::vector<BlockInput<Scalar>> left;
   std::vector<BlockInput<Scalar>> right;
   /// Best in the order of for_each_pair(). One input with itself: at offset 0 covariances are variances.
   std::vector<TilePair> pairs;
-  /// One pair, of an input with itself: variances and states are recorded in the forward pass, and their adjoints join in on
-  /// the backward pass.
+  /// One pair, of an input with itself: variances and states are recorded in the forward pass, and their adjoints join
+  /// in on the backward pass.
   bool recording = false;
   /// The adjoints of features and variances of a side are summed up.
   bool left_wanted = true;

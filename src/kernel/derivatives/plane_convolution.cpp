@@ -50,8 +50,8 @@ void PlaneConvolution<Scalar>::forth(const ConvolvedPlanes& planes, const Plane<
     select_strided(windows, steps, source, target);
 }
 
-/// Forth, the second kernel is the sum of the first and of what windows see of it; so with the kernels exchanged and the
-/// windows turned round the same function goes back.
+/// Forth, the second kernel is the sum of the first and of what windows see of it; so with the kernels exchanged and
+/// the windows turned round the same function goes back.
 template <typename Scalar>
 void PlaneConvolution<Scalar>::shift_back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind,
                                           const Plane<Scalar>& in_front, const Scratch& scratch) {

@@ -27,8 +27,8 @@ class PlaneConvolution {
   void forth(const ConvolvedPlanes& planes, const Plane<Scalar>& source, const Plane<Scalar>& target,
              const Scratch& scratch);
 
-  /// K-bar = scale W^T (K'-bar + T'-bar), T-bar = scale W^T T'-bar; without weights T'-bar goes to T-bar only. `from` is not
-  /// empty. May change the adjoints in guards after the convolution.
+  /// K-bar = scale W^T (K'-bar + T'-bar), T-bar = scale W^T T'-bar; without weights T'-bar goes to T-bar only. `from`
+  /// is not empty. May change the adjoints in guards after the convolution.
   void back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind, const Plane<Scalar>& in_front,
             const Scratch& scratch);
 

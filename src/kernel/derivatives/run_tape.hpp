@@ -23,8 +23,8 @@ struct TapePlanes {
   }
 };
 
-/// The planes of a run's instructions. Those that the backward pass reads stay until it has read them; others, and adjoints,
-/// have slots that are used again, so that the first-level cache holds most of what is worked on.
+/// The planes of a run's instructions. Those that the backward pass reads stay until it has read them; others, and
+/// adjoints, have slots that are used again, so that the first-level cache holds most of what is worked on.
 template <typename Scalar>
 class RunTape {
  public:

@@ -17,16 +17,16 @@ namespace widelimit {
 template <typename Scalar>
 using KeptNodes = std::vector<std::vector<KeptNode<Scalar>>>;
 
-/// The instructions of a plane step, one offset after the other and stack by stack, forth and back. What they were on the
-/// forward pass stays until the next stack, so that the backward pass finds it in the cache.
+/// The instructions of a plane step, one offset after the other and stack by stack, forth and back. What they were on
+/// the forward pass stays until the next stack, so that the backward pass finds it in the cache.
 template <typename Scalar>
 class RunWalk {
  public:
   /// Everything must outlive the walk.
   RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step, WalkScope scope);
 
-  /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs are
-  /// recorded even if nobody does.
+  /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs
+  /// are recorded even if nobody does.
   struct RootPlane {
     PlaneOffsets offsets;
     bool is_demanded;
@@ -86,8 +86,8 @@ class RunWalk {
   void for_each_pair(const PlacedPlane& plane, const Plane<Scalar>& planes, const Body& body) {
     for (Index n = 0; n < stack_->count; ++n) body(n, planes + n * plane.layout.length);
   }
-  /// Where derivatives by scalars are wanted: body(values, adjoints, count) of all planes of instruction i, with 0 in gaps
-  /// and guards. Values are those of `values`, which lie alike.
+  /// Where derivatives by scalars are wanted: body(values, adjoints, count) of all planes of instruction i, with 0 in
+  /// gaps and guards. Values are those of `values`, which lie alike.
   template <typename Body>
   void with_scalars(std::size_t i, const Plane<Scalar>& values, const Body& body);
   /// Calls body(where to write what goes to the adjoint of `to`), and adds it up.

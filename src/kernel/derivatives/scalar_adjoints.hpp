@@ -8,15 +8,16 @@
 
 namespace widelimit {
 
-/// The numbers of a graph's linear operations, in the order of its nodes: of an AffineNode its weight and bias variance, of
-/// a SumNode its factors, of a ProductNode its factor. What other operations are made of stays inside them.
+/// The numbers of a graph's linear operations, in the order of its nodes: of an AffineNode its weight and bias
+/// variance, of a SumNode its factors, of a ProductNode its factor. What other operations are made of stays inside
+/// them.
 [[nodiscard]] std::vector<double> graph_scalars(const Graph& graph);
 
 /// Whether an operation has no numbers but these, which is all that graph_scalars() can tell of it.
 [[nodiscard]] bool has_scalars_only(const Operation& operation);
 
-/// Derivatives of L by graph_scalars(), summed up in the backward pass: an operation's entries and their adjoints are in the
-/// cache then. The weight variance of an AffineNode is found by division: where it is 0 the derivative is NaN.
+/// Derivatives of L by graph_scalars(), summed up in the backward pass: an operation's entries and their adjoints are
+/// in the cache then. The weight variance of an AffineNode is found by division: where it is 0 the derivative is NaN.
 class ScalarAdjoints {
  public:
   explicit ScalarAdjoints(const Graph& graph);

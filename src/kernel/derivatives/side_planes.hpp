@@ -9,12 +9,12 @@ namespace widelimit {
 
 enum class PairSide { left, right };
 
-/// What instructions of a run read of the inputs of one side of a block, in the order of the planes of an offset: features;
-/// or auxiliary arrays of a row stage and the variances before it. And the adjoints of features or variances. All
-/// pairs of an input share it.
+/// What instructions of a run read of the inputs of one side of a block, in the order of the planes of an offset:
+/// features; or auxiliary arrays of a row stage and the variances before it. And the adjoints of features or variances.
+/// All pairs of an input share it.
 ///
-/// As in the engine, rows are cut to the columns of a plane once for all offsets that agree along the last axis (strips);
-/// a plane is a few parts of a strip, one after the other, and its adjoints are added to the strip's.
+/// As in the engine, rows are cut to the columns of a plane once for all offsets that agree along the last axis
+/// (strips); a plane is a few parts of a strip, one after the other, and its adjoints are added to the strip's.
 template <typename Scalar>
 class SidePlanes {
  public:
@@ -24,15 +24,16 @@ class SidePlanes {
 
   /// From now on these inputs' planes are read; they must stay until flush().
   void begin_block(const std::vector<BlockInput<Scalar>>& inputs);
-  /// The planes of the tape are those of the next offset. Stacks read the inputs one after the other, and the first ones
-  /// again until there are `places`.
+  /// The planes of the tape are those of the next offset. Stacks read the inputs one after the other, and the first
+  /// ones again until there are `places`.
   void begin_plane(const RunTape<Scalar>& tape, const AxisOffsets& columns, Index places);
 
   /// [array] of the planes that begin with that of a place: features; or auxiliary arrays, and then the variances. Good
   /// until the next call.
   [[nodiscard]] const Scalar* const* arrays(std::size_t instruction, Index place);
 
-  /// Adds what a stack of `count` planes, that begins at a place, gives to array `k` (of a feature; 0: of the variances).
+  /// Adds what a stack of `count` planes, that begins at a place, gives to array `k` (of a feature; 0: of the
+  /// variances).
   void add(std::size_t instruction, Index k, Index place, Index count, const Scalar* adjoints);
 
   /// Adds what stacks gave to strips; planes that stand alone did so at once.

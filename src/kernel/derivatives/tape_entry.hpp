@@ -15,8 +15,8 @@ namespace widelimit {
   return static_cast<std::size_t>(padded(layout.margin()) + row_padding);
 }
 
-/// What an instruction is in the forward pass, and its adjoints in the backward pass: of a plane, guards included, or of a row of
-/// pairs after the positions.
+/// What an instruction is in the forward pass, and its adjoints in the backward pass: of a plane, guards included, or
+/// of a row of pairs after the positions.
 template <typename Scalar>
 struct TapeEntry {
   PlacedPlane plane;  ///< Of planes only.

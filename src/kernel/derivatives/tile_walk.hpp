@@ -53,8 +53,8 @@ class TileWalk {
             const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
             const StopRequest& stop);
 
-  /// The adjoints [rows, columns] of the last tile's products of vectors, of a source without positions: what they give to
-  /// the vectors is left to the caller, who multiplies larger matrices.
+  /// The adjoints [rows, columns] of the last tile's products of vectors, of a source without positions: what they give
+  /// to the vectors is left to the caller, who multiplies larger matrices.
   [[nodiscard]] const Matrix<Scalar>& product_adjoint(std::size_t vector) const {
     return product_adjoints_[vector];
   }

@@ -115,8 +115,8 @@ void VjpComputation<Scalar>::diagonal(const TileBatch<Scalar>& left, const TileB
   }
 }
 
-/// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what is
-/// brought into the order of a plane, and products of vectors are fast.
+/// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what
+/// is brought into the order of a plane, and products of vectors are fast.
 template <typename Scalar>
 std::vector<InputRange> VjpComputation<Scalar>::blocks(Index inputs) const {
   constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8;

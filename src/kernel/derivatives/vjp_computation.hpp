@@ -24,8 +24,8 @@ struct RecordedBatch {
       : x{inputs}, name{called}, records(plan, inputs, stop) {}
 };
 
-/// The backward pass of Gram matrices: tiles of pairs on threads. Tiles that run at the same time share no input of a side, so
-/// that sums over pairs have one order, whatever the threads.
+/// The backward pass of Gram matrices: tiles of pairs on threads. Tiles that run at the same time share no input of a
+/// side, so that sums over pairs have one order, whatever the threads.
 template <typename Scalar>
 class VjpComputation {
  public:
@@ -35,8 +35,8 @@ class VjpComputation {
   /// In the forward pass, before anything else.
   void record(RecordedBatch<Scalar>& batch);
 
-  /// All pairs of two batches, those of one batch, or of each input with itself: adds to the adjoints of both sides, which
-  /// are the same batch's in the last two.
+  /// All pairs of two batches, those of one batch, or of each input with itself: adds to the adjoints of both sides,
+  /// which are the same batch's in the last two.
   void rectangular(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                    const KernelCotangents<Scalar>& cotangents);
   void symmetric(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,

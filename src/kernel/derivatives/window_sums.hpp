@@ -7,8 +7,8 @@
 
 namespace widelimit {
 
-/// The windows of a convolution along one axis, between two dense planes (docs/engine.md): entry a of the plane after it
-/// sums the entries first(a), ..., first(a) + taps - 1 of the plane before it, as far as they are there.
+/// The windows of a convolution along one axis, between two dense planes (docs/engine.md): entry a of the plane after
+/// it sums the entries first(a), ..., first(a) + taps - 1 of the plane before it, as far as they are there.
 struct AxisWindows {
   Index taps;
   Index stride;

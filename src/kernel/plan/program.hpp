@@ -11,8 +11,8 @@
 /// and which are kept whole for a pair. It serves all pairs of inputs of some shapes.
 namespace widelimit {
 
-/// True for poolings, and for pair stages that map planes (PlaneMapping): the planes of a run in front are added to theirs
-/// as they are finished.
+/// True for poolings, and for pair stages that map planes (PlaneMapping): the planes of a run in front are added to
+/// theirs as they are finished.
 [[nodiscard]] bool gathers_planes(const Operation& operation);
 
 /// What a plane holds between its rows, and between planes of a stack.

@@ -18,7 +18,8 @@ namespace widelimit {
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `most_pairs` pairs. Once `stop` asks for it, Cancelled is thrown between any two instructions, pairs of a stage, and within stages.
+  /// The program must outlive the executor. Tiles have at most `most_pairs` pairs. Once `stop` asks for it, Cancelled
+  /// is thrown between any two instructions, pairs of a stage, and within stages.
   PlaneExecutor(const Program& program, const PairDemand& demand, Index most_pairs, StopRequest stop = {});
 
   /// Executes all steps; readout() then gives the values after the readouts. The inputs of one side have one

@@ -10,8 +10,8 @@
 
 namespace widelimit {
 
-/// The numerical error of the first of some tasks that are begun in order on several threads: which one is reported does
-/// not depend on who was faster.
+/// The numerical error of the first of some tasks that are begun in order on several threads: which one is reported
+/// does not depend on who was faster.
 class FirstError {
  public:
   /// body(), unless an earlier task failed; its NumericalError is kept.

@@ -100,8 +100,8 @@ struct HomogeneousRowLoops {
       apply_to<false>(dual, row);
   }
 
-  /// weight / sqrt(pq - c^2), the slope of the derivative in c; 0 at perfect correlation and without a variance, where it
-  /// is infinite.
+  /// weight / sqrt(pq - c^2), the slope of the derivative in c; 0 at perfect correlation and without a variance, where
+  /// it is infinite.
   static HWY_INLINE V derivative_in_c(const Constants& k, const Mapped& mapped) {
     const V nearest = hn::Set(k.d, 32 * std::numeric_limits<Scalar>::epsilon());
     const auto finite = hn::And(hn::Gt(mapped.distance, nearest), hn::Gt(mapped.root, k.zero));

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 
-/// A polynomial at t, lowest order first, its odd and even terms side by side: one chain of twenty multiplications would
-/// wait for itself. At least two coefficients.
+/// A polynomial at t, lowest order first, its odd and even terms side by side: one chain of twenty multiplications
+/// would wait for itself. At least two coefficients.
 template <class D, std::size_t count>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> polynomial_at(
     D d, const std::array<hwy::HWY_NAMESPACE::TFromD<D>, count>& coefficients, hwy::HWY_NAMESPACE::Vec<D> t) {

@@ -6,8 +6,8 @@
 
 namespace widelimit::numerics {
 
-/// A dual of which the variances enter with a shift s > 0, R^2 = (s + p)(s + q) - c^2: erf and exp(-x^2). GELU has s = 1
-/// and no other number.
+/// A dual of which the variances enter with a shift s > 0, R^2 = (s + p)(s + q) - c^2: erf and exp(-x^2). GELU has s =
+/// 1 and no other number.
 struct TiltedDual {
   double shift;   ///< s
   double weight;  ///< erf: value = weight arcsin(c / sqrt((s + p)(s + q))) + offset, derivative = weight / R.
@@ -15,7 +15,8 @@ struct TiltedDual {
 };
 
 /// Vectorised duals of erf, GELU and exp(-x^2). Auxiliary arrays: 0 the variance p, 1 the inverse root of s + p.
-/// Errors, relative to the root mean squares: below 4e-7 (float) and 1e-15 (double) for every correlation, +-1 included.
+/// Errors, relative to the root mean squares: below 4e-7 (float) and 1e-15 (double) for every correlation, +-1
+/// included.
 template <typename Scalar>
 struct TiltedRows {
   void (*prepare)(double shift, const Scalar* variance, Scalar* const* auxiliary, std::size_t size);
