@@ -211,15 +211,17 @@ NETWORKS = {
 TWO_TOKENS = {"model": "transformer", "gamma_squared": 0.125, "rho0": 0.2, "horizon": 0.25, "paths": 200}
 SHAPED = {"network": "shaped_transformer", "gamma_squared": 0.125, "width": 32, "depth": 8, "samples": 100}
 SDE = {
-    "simulate": TWO_TOKENS,
-    "network": SHAPED,
-    "compare": {**SHAPED, "paths": 200},
+    "simulate": {**TWO_TOKENS, "points": 5},
+    "network": {**SHAPED, "points": 8},
+    "compare": {**SHAPED, "paths": 200, "points": 4},
+    "coefficients": {"model": "transformer", "gamma_squared": 0.125,
+                     "V0": [[1.2, 0.3, -0.1], [0.3, 0.9, 0.25], [-0.1, 0.25, 1.5]]},
     "stopping-time": {"network": "shaped_attention", "gammas": [0.1, 0.5], "temperatures": [1, 4], "width": 32,
                       "depth": 32, "tokens": 4, "variance": 100, "samples": 20},
     "output": TWO_TOKENS,
-    "entropy": SHAPED,
-    "explosion": TWO_TOKENS,
-    "law": {"model": "attention", "gamma_squared": 0.125, "rho0": 0.2, "times": [0.25]},
+    "entropy": {**SHAPED, "points": 8},
+    "explosion": {**TWO_TOKENS, "model": "attention", "horizon": 2, "temperature": 0.25, "points": 4},
+    "law": {"model": "attention", "gamma_squared": 0.125, "rho0": 0.2, "times": [0.25, 0.5, 1]},
     "flow": {"flow": "commuting", "rho0": 0.2, "times": [0.25, 0.5, 1]},
     "gradients": {"width": 16, "depth": 6, "samples": 20,
                   "networks": [{"network": "shaped_transformer", "gamma_squared": 0.1},
