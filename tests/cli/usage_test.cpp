@@ -24,7 +24,7 @@ TEST_CASE("usage: a word that is no command is named") {
               "propagation, check, doctor, rerun, completion");
   check_usage("sde foo x.json",
               "sde foo: no such command; there are simulate, network, compare, stopping-time, output, "
-              "entropy, explosion, law, flow, gradients");
+              "entropy, explosion, law, flow, coefficients, gradients");
   check_usage("heads fly",
               "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, attention, "
               "phase-transition, feature-times, digits, digit-times, resampling");

@@ -135,10 +135,12 @@ TEST_CASE("a folder with other files, a file in its place, a place that cannot b
         std::string::npos);
 }
 
-TEST_CASE("a read-only store is an error for those who compute, and none for those who read") {
+TEST_CASE("a read-only store is an error for those who must compute, and none for those who read") {
   const TemporaryFolder folder;
   const auto x = images(6);
   static_cast<void>(GramStore<float>(folder.path() / "s", image_network(), x, {.tile_side = 4}).compute());
+  GramStore<float> part(folder.path() / "part", image_network(), x, {.tile_side = 4});
+  static_cast<void>(part.compute([place = 0]() mutable { return place < 1 ? place++ : 100; }));
   const auto permit = [&](std::filesystem::perms mode) {
     std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
@@ -149,12 +151,14 @@ TEST_CASE("a read-only store is an error for those who compute, and none for tho
   const bool is_root = geteuid() == 0;
   constexpr uid_t nobody = 65534;
   if (is_root) REQUIRE(seteuid(nobody) == 0);
-  const auto message =
-      error_message<DataError>([&] { return GramStore<float>(folder.path() / "s", image_network(), x); });
+  const auto message = error_message<DataError>(
+      [&] { return GramStore<float>(folder.path() / "part", image_network(), x).compute(); });
+  const auto computed = GramStore<float>(folder.path() / "s", image_network(), x).compute().computed;
   const auto check = StoredGram(folder.path() / "s").check();
   if (is_root) REQUIRE(seteuid(0) == 0);
   permit(std::filesystem::perms(0644));
-  check_refused(message, "claims: the store cannot be written to: Permission denied");
+  check_refused(message, "part: the store cannot be written to, and 2 of 3 tiles are missing in it");
+  CHECK(computed == 0);
   CHECK(check.is_complete());
 }
 
