@@ -6,33 +6,28 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <limits>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
 #include "numerics/blas_threads.hpp"
 #include "numerics/gemm.hpp"
+#include "processor_time.hpp"
 #include "widelimit/data/cifar10.hpp"
 #include "widelimit/widelimit.hpp"
 
 namespace {
 
 using namespace widelimit;
-
-template <typename Work>
-double processor_seconds(const Work& work) {
-  const std::clock_t start = std::clock();
-  work();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
+using benchmarks::processor_seconds;
 
 /// Standardised channel by channel.
 xt::xarray<float> images(const xt::xarray<float>& all, Index first, Index count) {
   xt::xarray<float> x = xt::view(all, xt::range(first, first + count));
   for (Index channel = 0; channel < 3; ++channel) {
     auto values = xt::view(x, xt::all(), xt::all(), xt::all(), channel);
-    const float mean = xt::mean(values)(), deviation = xt::stddev(values)();
+    const auto mean = static_cast<float>(xt::mean(values)()),
+               deviation = static_cast<float>(xt::stddev(values)());
     values = (values - mean) / deviation;
   }
   return x;

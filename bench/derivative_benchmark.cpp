@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "networks.hpp"
+#include "processor_time.hpp"
 #include "widelimit/kernel/gram_gradient.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -21,13 +21,6 @@
 namespace {
 
 using namespace benchmarks;
-
-template <typename Work>
-double seconds_of(const Work& work) {
-  const std::clock_t start = std::clock();
-  work();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
 
 struct Case {
   std::string name;
@@ -63,15 +56,15 @@ void run(const Case& to_run) {
          by_numbers = kernels;
   const KernelCotangents<Scalar> cotangents{ones, ones};
   for (int turn = 0; turn < 3; ++turn) {
-    kernels = std::min(kernels,
-                       seconds_of([&] { static_cast<void>(gram(to_run.network, first, second, options)); }));
+    kernels = std::min(
+        kernels, processor_seconds([&] { static_cast<void>(gram(to_run.network, first, second, options)); }));
     const auto derive = [&](VjpInputs wanted) {
-      return seconds_of(
+      return processor_seconds(
           [&] { static_cast<void>(gram_vjp(to_run.network, first, second, cotangents, wanted, control)); });
     };
     derivatives = std::min(derivatives, derive(VjpInputs::both));
     of_first = std::min(of_first, derive(VjpInputs::x1));
-    by_numbers = std::min(by_numbers, seconds_of([&] {
+    by_numbers = std::min(by_numbers, processor_seconds([&] {
                             static_cast<void>(gram_number_vjp(to_run.network, first, second, cotangents,
                                                               variances_of(to_run.network), control));
                           }));

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "networks.hpp"
+#include "processor_time.hpp"
 
 namespace {
 
@@ -24,14 +24,6 @@ struct Times {
   double in_a_batch = std::numeric_limits<double>::infinity();
 };
 
-/// Of processor time: other programs come and go.
-template <typename Work>
-double milliseconds_of(const Work& work) {
-  const std::clock_t start = std::clock();
-  work();
-  return 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
-
 /// The best of some turns of work(inputs) for single inputs and for all of them at once.
 template <typename Work>
 Times times_of(const xt::xarray<float>& x, const Work& work) {
@@ -39,10 +31,11 @@ Times times_of(const xt::xarray<float>& x, const Work& work) {
   const auto count = static_cast<double>(x.shape(0));
   Times times;
   for (int turn = 0; turn < 5; ++turn) {
-    times.in_a_batch = std::min(times.in_a_batch, milliseconds_of([&] { work(all); }) / count);
-    const double alone = milliseconds_of([&] {
-      for (Index i = 0; i < all.size(); ++i) work(all.single(i));
-    });
+    times.in_a_batch =
+        std::min(times.in_a_batch, 1e3 * benchmarks::processor_seconds([&] { work(all); }) / count);
+    const double alone = 1e3 * benchmarks::processor_seconds([&] {
+                           for (Index i = 0; i < all.size(); ++i) work(all.single(i));
+                         });
     times.alone = std::min(times.alone, alone / count);
   }
   return times;
