@@ -88,8 +88,8 @@ Matrix<Scalar> matrix_of(const Array<Scalar>& array) {
   return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, columns);
 }
 
-/// The same of a function's argument; ArgumentError, which names it, for more than two axes, TypeError as of
-/// numbers_of().
+/// The same of a function's argument; ArgumentError, which names it, for
+/// more than two axes, TypeError as of numbers_of().
 inline Matrix<double> matrix_of(const ArrayLikeObject& array, const char* name) {
   const Array<double> numbers = numbers_of(array, name);
   if (numbers.ndim() > 2)

@@ -152,7 +152,8 @@ void make_flows(HeadFlows* self, const std::string& activation, const Prior& pri
   new (self) HeadFlows(std::move(made));
 }
 
-/// (seed, converged, loss, standard error, curvature or None, [(tau, loss, rate)] of saddles, flow) of each start.
+/// (seed, converged, loss, standard error, curvature or None, whether it is a saddle, [(tau, loss, rate)] of those left, flow) of each
+/// start.
 nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start) {
   std::optional<HeadParameters> given;
   if (start) given = heads_of(*start);
@@ -164,8 +165,8 @@ nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start)
     nb::list left;
     for (const specialization::LeftSaddle& saddle : one.left_saddles)
       left.append(nb::make_tuple(saddle.tau, saddle.loss, saddle.rate));
-    result.append(nb::make_tuple(one.seed, one.converged, one.loss, one.standard_error, one.curvature, left,
-                                 arrays_of_flow(one.points)));
+    result.append(nb::make_tuple(one.seed, one.converged, one.loss, one.standard_error, one.curvature,
+                                 one.at_saddle(), left, arrays_of_flow(one.points)));
   }
   return result;
 }

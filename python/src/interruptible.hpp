@@ -38,8 +38,8 @@ bool run_watched(const std::shared_ptr<std::packaged_task<Result()>>& task, cons
   return true;
 }
 
-/// body(stop), which ends soon after a stop is asked for: at Ctrl-C, KeyboardInterrupt then. What it throws is passed
-/// on.
+/// body(stop), which ends soon after a stop is asked for: at Ctrl-C,
+/// KeyboardInterrupt then. What it throws is passed on.
 template <typename Body>
 std::invoke_result_t<Body, std::stop_token> run_interruptibly(const Body& body) {
   using Result = std::invoke_result_t<Body, std::stop_token>;

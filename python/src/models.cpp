@@ -109,8 +109,8 @@ ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
   return options;
 }
 
-/// The Python objects of a network or a model, whose functions are called, and of batches, whose arrays are referred
-/// to.
+/// The Python objects of a network or a model, whose functions are
+/// called, and of batches, whose arrays are referred to.
 template <typename Owner, typename Scalar>
 std::vector<nb::object> holders_of(const Owner& owner, const Batch<Scalar>& x,
                                    const Batch<Scalar>* other = nullptr) {

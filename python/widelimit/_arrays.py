@@ -127,6 +127,13 @@ def check_callable(name, function):
         raise TypeError(f"{name}: expected a function, got {function!r}")
 
 
+def one_of(value, name, known):
+    """`value`, which must be one of the known words."""
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return value
+
+
 def is_ragged(inputs):
     """Whether inputs are a list of arrays [..., C] rather than one array [n, ..., C]."""
     return isinstance(inputs, (list, tuple)) and len(inputs) > 0 and getattr(inputs[0], "ndim", 0) >= 2

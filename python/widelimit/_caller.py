@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import wraps
-from typing import Any, Callable, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ._jax import concretely
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Caller:
@@ -144,16 +141,6 @@ def is_live(*values: Any) -> bool:
 def _is_of_torch_func(torch, tensor):
     """Whether it stands for others in torch.func.grad or torch.vmap."""
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
-
-
-def as_given(function: _Function) -> _Function:
-    """The function with results of the same kind as its arguments."""
-
-    @wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return caller_of(args, kwargs).give(function(*args, **kwargs))
-
-    return called  # type: ignore[return-value]
 
 
 def _leaves(value):

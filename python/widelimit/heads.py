@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import numbers, real, whole
+from ._arrays import numbers, one_of, real, whole
 from ._progress import Progress, teller
 from ._core import Prior
 
@@ -83,22 +83,18 @@ class LeftSaddle(NamedTuple):
 
 class TrainedHeads(NamedTuple):
     """The heads after one flow: its seed, whether the gradient fell below stop_gradient, the loss on fresh samples with its
-    standard error, the lowest eigenvalue of the Hessian where it rests (None where it does not), the saddles that it left, and
-    the FlowPath."""
+    standard error, the lowest eigenvalue of the Hessian where it rests (None where it does not), whether the loss still falls in
+    some direction there (the curvature is below -5e-5 and below minus three times the gradient that is left), the saddles that it
+    left, and the FlowPath."""
 
     seed: int
     converged: bool
     loss: float
     standard_error: float
     curvature: float | None
+    at_saddle: bool
     left_saddles: list[LeftSaddle]
     path: FlowPath
-
-    @property
-    def at_saddle(self) -> bool:
-        """Whether the loss still falls in some direction where the flow rests: the curvature is below -5e-5 and below minus three
-        times the gradient that is left."""
-        return self.curvature is not None and self.curvature < -max(5e-5, 3 * float(self.path.gradient[-1]))
 
 
 class SgdPath(NamedTuple):
@@ -158,7 +154,7 @@ def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int
     the same seed: a Pruned. normaliser: 'kept_heads' or 'full_model', over which heads weights are normalised. Cost: H^2 / 2
     losses."""
     flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
-    return Pruned(*flows.prune(_arrays(parameters), _one_of(normaliser, "normaliser", ("kept_heads", "full_model")) == "full_model"))
+    return Pruned(*flows.prune(_arrays(parameters), one_of(normaliser, "normaliser", ("kept_heads", "full_model")) == "full_model"))
 
 
 class Judged(NamedTuple):
@@ -245,7 +241,7 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
               overlaps minus their mean exceeds delta (None: 1)
     tau       last time; the rest as of flow(). Progress counts flows.
     """
-    found, told = [], _callable(progress)
+    found, told = [], teller(progress, "steps")
     for eta in etas:
         for k in range(whole(starts, "starts", 1)):
             found.append(_core.head_first_times(
@@ -264,7 +260,7 @@ def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 
                progress: Progress = None) -> Estimate:
     """The smallest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, p the posterior."""
     return Estimate(*_core.head_bayes_risk(prior, whole(tokens, "tokens"), whole(samples, "samples"), whole(seed, "seed"),
-                                           whole(threads, "threads"), _callable(progress)))
+                                           whole(threads, "threads"), teller(progress, "steps")))
 
 
 def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | None = None) -> Numbers:
@@ -342,10 +338,10 @@ def _flows(activation, prior, tokens, heads, *, step=0.1, steps=0, record=(), st
            threads=0, progress=None):
     return _core.HeadFlows(
         _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), real(step, "step"), steps, list(record),
-        real(stop_gradient, "stop_gradient"), _one_of(stepper, "stepper", ("euler", "runge_kutta4", "dormand_prince")),
-        _one_of(variant, "variant", ("frame", "symmetric")) == "symmetric", real(batch_noise, "batch_noise"),
+        real(stop_gradient, "stop_gradient"), one_of(stepper, "stepper", ("euler", "runge_kutta4", "dormand_prince")),
+        one_of(variant, "variant", ("frame", "symmetric")) == "symmetric", real(batch_noise, "batch_noise"),
         whole(samples, "samples"), whole(fresh_samples, "fresh_samples"), _closed(symmetry), real(eta, "eta"), bool(leave_saddles),
-        whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), _callable(progress))
+        whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), teller(progress, "steps"))
 
 
 def _judge(activation, parameters, prior, tokens, samples, seed, threads):
@@ -357,9 +353,9 @@ def _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, re
     return _core.HeadSgd(
         _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
         whole(dimension if batch is None else batch, "batch"), real(gamma, "gamma"), steps, _even(records, steps),
-        real(eta, "eta"), _one_of(form, "form", ("gram", "vector")) == "vector",
+        real(eta, "eta"), one_of(form, "form", ("gram", "vector")) == "vector",
         None if planted_m is None else numbers(planted_m, name="planted_m"), whole(seed, "seed"), whole(threads, "threads"),
-        _callable(progress))
+        teller(progress, "steps"))
 
 
 def _flow_path(found):
@@ -396,18 +392,8 @@ def _growing(records, steps):
 
 
 def _activation(name):
-    return _one_of(name, "activation", _ACTIVATIONS)
+    return one_of(name, "activation", _ACTIVATIONS)
 
 
 def _closed(symmetry):
-    return _one_of(symmetry, "symmetry", ("plain", "closed")) == "closed"
-
-
-def _callable(progress):
-    return teller(progress, "steps")
-
-
-def _one_of(value, name, known):
-    if value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
-    return value
+    return one_of(symmetry, "symmetry", ("plain", "closed")) == "closed"

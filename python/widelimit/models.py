@@ -105,6 +105,13 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     return options
 
 
+def class_scores(places, count):
+    """Targets of classes by their places 0, 1, ...: one output for two, one for each of more."""
+    if count == 2:
+        return places.reshape(-1, 1) - 0.5
+    return np.eye(count)[places] - 1 / count
+
+
 class _Classes:
     """The classes of labels [n]: the different ones, in ascending order, with their names."""
 
@@ -143,9 +150,7 @@ class _Classes:
         if unknown.size:
             raise ValueError(f"{name}: label {unknown[0]} (from 0) is {str(labels[unknown[0]])!r}, which does not occur in the "
                              "training labels")
-        if len(self.labels) == 2:
-            return places.reshape(-1, 1) - 0.5
-        return np.eye(len(self.labels))[places] - 1 / len(self.labels)
+        return class_scores(places, len(self.labels))
 
 
 def _held_out(validation, inputs, targets):

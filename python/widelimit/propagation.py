@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import numbers, real, whole
+from ._arrays import numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -208,7 +208,7 @@ class BlockMap:
 
     def jacobian(self, state: TokenState, part: str = "block") -> Numbers:
         """d(q', gap') / d(q, gap), [2, 2], of 'attention', 'mlp' or the whole 'block'."""
-        return self._map.jacobian(_one_of(part, "part", ("attention", "mlp", "block")), tuple(state))
+        return self._map.jacobian(one_of(part, "part", ("attention", "mlp", "block")), tuple(state))
 
     @overload
     def trajectory(self, start: TokenState, depth: int, causal: bool = ...) -> Trajectory: ...
@@ -301,7 +301,7 @@ def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", n
     across, along = _axis(x, "x"), _axis(y, "y")
     return PhaseDiagram(np.array(across[1]), np.array(along[1]), *_core.phase_diagram(
         _made(parameters), across, along, real(depth, "depth"), causal, one_block, whole(threads, "threads"),
-        _callable(progress)))
+        teller(progress, "steps")))
 
 
 class Curve(NamedTuple):
@@ -353,7 +353,7 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
     NumericalError, naming what is free, if no value is critical.
     """
     alpha_A, alpha_M, sigma_w, *rest = _core.critical_initialisation(
-        _made(parameters), whole(depth, "depth"), _one_of(free, "free", _FREE), real(tolerance, "tolerance"), causal)
+        _made(parameters), whole(depth, "depth"), one_of(free, "free", _FREE), real(tolerance, "tolerance"), causal)
     return CriticalInitialisation(
         dataclasses.replace(parameters, alpha_A=alpha_A, alpha_M=alpha_M, sigma_w=sigma_w), *rest)
 
@@ -361,7 +361,7 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
 def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
     """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
     'gradient' vanishes, ascending. Two closer than 1/64 of the range are missed."""
-    return _core.critical_values(_one_of(which, "which", ("angle", "gradient")), free, _made(parameters),
+    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _made(parameters),
                                  real(depth, "depth"), causal)
 
 
@@ -452,7 +452,7 @@ def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_in
 
 def _drawn(width, networks, causal, seed, threads, progress):
     return _core.DrawnNetworks(whole(width, "width"), whole(networks, "networks"), causal, whole(seed, "seed"),
-                               whole(threads, "threads"), _callable(progress))
+                               whole(threads, "threads"), teller(progress, "steps"))
 
 
 def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
@@ -498,7 +498,7 @@ def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: 
     gram() with all its positions, times up to 16 for sampled layers.
     """
     return _propagated(_core.propagate(block, numbers(start, name="start"), whole(depth, "depth"),
-                                       whole(threads, "threads"), _callable(progress)))
+                                       whole(threads, "threads"), teller(progress, "steps")))
 
 
 def collapsed_norm(block: _core.Network, tokens: int, threads: int = 0) -> float | None:
@@ -524,7 +524,7 @@ def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_no
     is, or from 1 where there is none. Errors as of propagate(); cost twice that."""
     found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
                                   None if start_norm is None else real(start_norm, "start_norm"),
-                                  whole(threads, "threads"), _callable(progress))
+                                  whole(threads, "threads"), teller(progress, "steps"))
     return BlockExponents(*found[:2], *(Estimate(*estimate) for estimate in found[2:]))
 
 
@@ -548,7 +548,7 @@ def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, thr
     """What the parameters of every layer of the block see of a random gradient after all blocks: LayerGradients of each.
     Arguments and errors as of propagate(); cost depth / 2 times that for each, of attention three times that."""
     return [LayerGradients(*layer) for layer in _core.layer_gradients(
-        block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), _callable(progress))]
+        block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), teller(progress, "steps"))]
 
 
 class SampledBlock(NamedTuple):
@@ -566,7 +566,7 @@ def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width:
     propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
     tokens, gradients = _core.sample_block(block, numbers(start, name="start"), whole(depth, "depth"), whole(width, "width"),
                                            whole(networks, "networks"), whole(heads, "heads"), whole(seed, "seed"),
-                                           whole(threads, "threads"), _callable(progress))
+                                           whole(threads, "threads"), teller(progress, "steps"))
     return SampledBlock(_propagated(tokens), [LayerGradients(*layer) for layer in gradients])
 
 
@@ -676,21 +676,13 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
                                       whole(seed, "seed")))
 
 
-def _callable(progress):
-    return teller(progress, "steps")
-
-
-def _one_of(value, name, known):
-    if value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
-    return value
 
 
 def _axis(axis, name):
     coordinate, values = axis
-    return _one_of(coordinate, name, _COORDINATES), numbers(values, name=name).ravel().tolist()
+    return one_of(coordinate, name, _COORDINATES), numbers(values, name=name).ravel().tolist()
 
 
 def _range(given, name):
     coordinate, first, last = given
-    return _one_of(coordinate, name, _COORDINATES), real(first, name), real(last, name)
+    return one_of(coordinate, name, _COORDINATES), real(first, name), real(last, name)

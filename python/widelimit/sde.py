@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import integers, numbers, real, whole
+from ._arrays import integers, numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -414,7 +414,7 @@ def commuting_limit(v0: ArrayLike, times: Sequence[float] | ArrayLike, shortcut:
     width and depth commute. shortcut: 'unit', under which variances grow as e^t, or 'variance_preserving'."""
     known = ("unit", "variance_preserving")
     return _states(_core.sde_commuting_limit(numbers(v0, name="v0"), _times(times),
-                                             _one_of(shortcut, "shortcut", known) == known[1]))
+                                             one_of(shortcut, "shortcut", known) == known[1]))
 
 
 def _states(found):
@@ -451,7 +451,7 @@ def _network(network):
 def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed, threads):
     _model(model)
     known = ("geometric", "euler_maruyama", "euler_maruyama_dense")
-    chosen = known[model.causal and model.attention_drift > 0] if scheme is None else _one_of(scheme, "scheme", known)
+    chosen = known[model.causal and model.attention_drift > 0] if scheme is None else one_of(scheme, "scheme", known)
     return _core.SdePaths(_times(times), real(max_step, "max_step"),
                           None if step_control is None else real(step_control, "step_control"), chosen, real(lower, "lower"),
                           real(upper, "upper"), whole(paths, "paths"), whole(seed, "seed"), whole(threads, "threads"))
@@ -461,12 +461,6 @@ def _samples(network, layers, samples, seed, lower, upper, sampling, threads):
     _network(network)
     known = ("reduced", "explicit_weights")
     # Post-LN has no reduction.
-    chosen = known[network.name == "unshaped_post_ln"] if sampling is None else _one_of(sampling, "sampling", known)
+    chosen = known[network.name == "unshaped_post_ln"] if sampling is None else one_of(sampling, "sampling", known)
     return _core.SdeNetworks(integers(layers, "layers"), whole(samples, "samples"), whole(seed, "seed"), real(lower, "lower"),
                              real(upper, "upper"), chosen == known[1], whole(threads, "threads"))
-
-
-def _one_of(value, name, known):
-    if value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
-    return value

@@ -18,6 +18,7 @@ from ._calibration import probability_scale
 from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
+from .models import class_scores
 
 
 def default_network() -> Network:
@@ -254,10 +255,7 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         self.classes_, indices = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
-        if len(self.classes_) == 2:
-            targets = indices.reshape(-1, 1) - 0.5
-        else:
-            targets = np.eye(len(self.classes_))[indices] - 1 / len(self.classes_)
+        targets = class_scores(indices, len(self.classes_))
         self._fit_targets(X, targets, apart=False)
         others = self._posteriors[0].leave_one_out()
         self._scale = probability_scale(targets - others.residuals, others.variances, indices)
