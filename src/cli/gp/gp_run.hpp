@@ -48,8 +48,8 @@ using GpPrediction = gp::KernelPrediction;
 
 struct GpResult {
   double gram_seconds;  ///< For all kernels together.
-  std::vector<GpPrediction>
-      predictions;  ///< Of a part (--part) of stores that others have yet to complete, none.
+  /// Of a part (--part) of stores that others have yet to complete, none.
+  std::vector<GpPrediction> predictions;
 };
 
 /// Gram matrices of one network, then predictions for the test inputs (by the first of several processes). Test inputs

@@ -130,10 +130,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
     command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
         ->type_name("FILE");
     add_picture_option(*command, "--plot", arguments->plot, "Picture");
-    command
-        ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-        ->check(thread_count())
-        ->type_name("N");
+    add_threads_option(*command, arguments->threads);
     command->add_flag_callback(
         "--progress", [arguments] { arguments->progress = InLogs::line_a_minute; },
         "A line a minute on standard error where it is no terminal (there a bar is shown anyway)");

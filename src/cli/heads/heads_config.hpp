@@ -84,8 +84,8 @@ nlohmann::json to_json(const Matrix<double>& matrix);
 nlohmann::json to_json(const Vector<double>& vector);
 nlohmann::json time_or_null(const std::optional<double>& time);
 
-/// {field: median, least and greatest, "values": how many have one}; null, a time that was not reached, is later than
-/// all.
+/// {field: median, least and greatest, "values": how many have one};
+/// null, a time that was not reached, is later than all.
 [[nodiscard]] nlohmann::json starts_spread(const std::vector<nlohmann::json>& results, const char* field);
 
 /// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the

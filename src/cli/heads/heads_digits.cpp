@@ -91,21 +91,19 @@ FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std
   const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
   const HeadActivation activation = activation_of(in);
   HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + start_seed).heads;
-  FirstTimes found(static_cast<std::size_t>(task.class_means().rows()));
-  for (Index done = 0;; done += options.steps) {
-    options.steps = std::min(steps_a_batch_piece, steps - done);
-    options.record = record_every(1, options.steps);
-    options.run = piece_of(control, done, steps);
-    // Batches of their own for every piece and every start.
-    options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / steps_a_batch_piece);
-    const auto points = image_sgd(activation, task, state, options);
-    for (const ImageSgdPoint& point : points)
-      found.see(static_cast<double>(done) * options.gamma + point.tau,
-                feature_splits(point.heads.k * task.class_means().transpose()), delta);
-    if (found.all()) found.end = RunEnd::specialised;
-    if (found.all() || done + options.steps >= steps) return found;
-    state = points.back().heads;
-  }
+  return times_by_pieces({steps, steps_a_batch_piece, control},
+                         static_cast<std::size_t>(task.class_means().rows()),
+                         [&](const RunPiece& piece, FirstTimes& found) {
+                           options.steps = piece.steps;
+                           options.record = piece.record;
+                           options.run = piece.run;
+                           options.seed = batch_seed(seed, piece);
+                           const auto points = image_sgd(activation, task, state, options);
+                           for (const ImageSgdPoint& point : points)
+                             found.see(static_cast<double>(piece.done) * options.gamma + point.tau,
+                                       feature_splits(point.heads.k * task.class_means().transpose()), delta);
+                           state = points.back().heads;
+                         });
 }
 
 /// head, bias, the class whose mean its key is most alike and their cosine, and the key.
@@ -124,7 +122,7 @@ std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix
 }  // namespace
 
 ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
-  constexpr std::uint64_t judge_seed = 2'000'000'011, risk_seed = 2'000'000'033;
+  constexpr std::uint64_t risk_seed = 2'000'000'033;
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
   SgdOptions options = picture_options(in, task);

@@ -22,10 +22,13 @@ Dynamics dynamics_of(FieldReader& in) {
   return dynamics;
 }
 
+void require_either(const FieldReader& in, const char* one, const char* several) {
+  if (in.has(one) == in.has(several)) in.fail(one, fmt::format("give either {} or {}", one, several));
+}
+
 /// "dimension", or all of "dimensions".
 std::vector<Index> dimensions_of(FieldReader& in) {
-  if (in.has("dimension") == in.has("dimensions"))
-    in.fail("dimension", "give either dimension or dimensions");
+  require_either(in, "dimension", "dimensions");
   return in.has("dimensions") ? in.integers("dimensions") : std::vector<Index>{in.integer("dimension")};
 }
 
@@ -48,8 +51,7 @@ void read_flow(FieldReader& in, TimedFlows& flows) {
 
 /// "activation", or all of "activations".
 std::vector<HeadActivation> activations_of(FieldReader& in) {
-  if (in.has("activation") == in.has("activations"))
-    in.fail("activation", "give either activation or activations");
+  require_either(in, "activation", "activations");
   if (!in.has("activations")) return {activation_of(in)};
   std::vector<HeadActivation> activations;
   for (const std::string& name : in.texts("activations"))

@@ -116,8 +116,8 @@ std::string rows_block(const ExperimentTable& table) {
   return block + "EOD\n";
 }
 
-/// x and the median of a column with what was not reached as later than all; a gap in the line where that is the
-/// median.
+/// x and the median of a column with what was not reached as later than
+/// all; a gap in the line where that is the median.
 std::string medians_block(const ExperimentTable& table, std::size_t x, std::size_t column) {
   std::map<double, std::vector<double>> values;
   for (const std::vector<double>& row : table.rows) values[row[x]].push_back(row[column]);

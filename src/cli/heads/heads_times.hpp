@@ -19,8 +19,8 @@ class TimesOverScales {
  public:
   void add(double scale, std::optional<double> time);
   /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with
-  /// what was not reached (null) as later than all, the number reached, mean and variance where that is all, and the
-  /// values}.
+  /// what was not reached (null) as later than all, the number reached, mean
+  /// and variance where that is all, and the values}.
   [[nodiscard]] nlohmann::json summary() const;
 
  private:
@@ -41,8 +41,8 @@ class TimesTable {
   TimesTable(const std::string& quantity, const std::vector<std::string>& names,
              bool several_dimensions = false);
 
-  /// Adds a row for each of the sizes and starts in one dimension: run(eta, seed) gives FirstTimes of some or all
-  /// quantities.
+  /// Adds a row for each of the sizes and starts in one dimension: run(eta,
+  /// seed) gives FirstTimes of some or all quantities.
   template <typename Run>
   void fill(FieldReader& in, Index dimension, const Run& run) {
     const Index starts = starts_of(in, 2);

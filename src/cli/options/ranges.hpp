@@ -47,6 +47,13 @@ inline CLI::Validator seed_number() { return whole_number<std::uint64_t>(0); }
 /// For numbers of threads.
 inline CLI::Validator thread_count() { return whole_number(0, 4096); }
 
+/// --threads of a command whose results do not depend on them.
+inline void add_threads_option(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "Threads, 0 for all [0]; results do not depend on them")
+      ->check(thread_count())
+      ->type_name("N");
+}
+
 inline CLI::Validator positive_number() {
   return number_in_range("a finite number above 0",
                          [](double number) { return number > 0 && std::isfinite(number); });

@@ -27,8 +27,8 @@ extern "C" char** environ;
 namespace widelimit::cli {
 namespace {
 
-/// What stands after `key` and the next of `= :` in the first line of a file that begins with it; "unknown" without
-/// one.
+/// What stands after `key` and the next of `= :` in the first line of a
+/// file that begins with it; "unknown" without one.
 std::string value_in(const char* file, std::string_view key) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {

@@ -126,6 +126,20 @@ void check_start(const CLI::App& command) {
     throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
 }
 
+void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index fewest, const char* networks) {
+  constexpr Index widest = 1 << 16, most = 1 << 20;
+  command.add_option("--width", sampled.width, fmt::format("Width d, 1 to {} [{}]", widest, sampled.width))
+      ->check(whole_number<Index>(1, widest))
+      ->type_name("D");
+  command
+      .add_option("--networks", sampled.networks,
+                  fmt::format("{}, {} to {} [{}]", networks, fewest, most, sampled.networks))
+      ->check(whole_number<Index>(fewest, most))
+      ->type_name("N");
+  command.add_option("--seed", sampled.seed, "Seed [0]")->check(seed_number())->type_name("N");
+  add_threads_option(command, sampled.threads);
+}
+
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
   command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
       ->type_name("FILE");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,8 +38,8 @@ struct PropagationModel {
   /// An option that has no effect in what is asked for: ArgumentError "OPTION: WHY; leave it out" if it was given, and
   /// origins leave it out.
   void exclude(const std::string& option, const std::string& why);
-  /// The same of --alpha-A and --alpha-M, as far as something else sets them, and of --alpha where nothing of it is
-  /// left.
+  /// The same of --alpha-A and --alpha-M, as far as something else sets
+  /// them, and of --alpha where nothing of it is left.
   void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
 
   /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.
@@ -57,6 +58,18 @@ void check_block_file(const PropagationModel& model);
 
 /// Writes the transformer of the parameters as a network file, its attention not averaged, where --block asks for it.
 void write_block(const PropagationModel& model, const propagation::Parameters& parameters);
+
+/// The networks that a command samples.
+struct SampledNetworks {
+  propagation::Index width = 64;
+  propagation::Index networks = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+};
+
+/// --width, --networks with at least `fewest` of them, --seed and --threads; `networks` is what the help begins with.
+void add_sampling_options(CLI::App& command, SampledNetworks& sampled, propagation::Index fewest,
+                          const char* networks);
 
 /// Where results go.
 struct PropagationOutput {

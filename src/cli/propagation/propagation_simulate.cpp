@@ -28,9 +28,7 @@ namespace {
 struct SimulateArguments {
   PropagationModel model;
   PropagationOutput output;
-  Index width = 64, networks = 32;
-  std::uint64_t seed = 0;
-  int threads = 0;
+  SampledNetworks sampled{.networks = 32};
   std::optional<double> q0, c0;  // none: the command's default
   double p_inside = 0.75, p_across = 0.5;
   std::filesystem::path samples;  ///< Of histograms; empty: not asked for.
@@ -41,11 +39,11 @@ struct SimulateArguments {
 class Run {
  public:
   explicit Run(const SimulateArguments& arguments) : bar_{"networks", InLogs::nothing, Counted::steps} {
-    options_.width = arguments.width;
-    options_.networks = arguments.networks;
+    options_.width = arguments.sampled.width;
+    options_.networks = arguments.sampled.networks;
     options_.mask = arguments.model.mask();
-    options_.seed = arguments.seed;
-    options_.threads = arguments.threads;
+    options_.seed = arguments.sampled.seed;
+    options_.threads = arguments.sampled.threads;
     options_.stop = arguments.stop;
     options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
   }
@@ -61,12 +59,13 @@ PropagationTable begin(const char* command, const SimulateArguments& arguments, 
                        const json& start) {
   check_output(arguments.output, {.written = {{"--block", model.block}, {"--samples", arguments.samples}}});
   check_block_file(model);
-  json settings{{"width", arguments.width}, {"networks", arguments.networks}};
+  json settings{{"width", arguments.sampled.width}, {"networks", arguments.sampled.networks}};
   settings.update(start);
   PropagationTable table = table_of(fmt::format("simulate {}", command), model, settings);
-  table.origin.seed = arguments.seed;
-  table.summary["parameters"].update(
-      {{"width", arguments.width}, {"networks", arguments.networks}, {"causal", arguments.model.causal}});
+  table.origin.seed = arguments.sampled.seed;
+  table.summary["parameters"].update({{"width", arguments.sampled.width},
+                                      {"networks", arguments.sampled.networks},
+                                      {"causal", arguments.model.causal}});
   return table;
 }
 
@@ -205,7 +204,7 @@ void run_gradient(const SimulateArguments& arguments) {
         gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
   write_block(model, parameters);
   write_table(arguments.output, table);
-  warn_of_spread(measured, arguments.networks, depth);
+  warn_of_spread(measured, arguments.sampled.networks, depth);
   if (!arguments.q0) return;
   const TokenState first = TokenState::from_cosine(*arguments.q0, c0);
   warn_of_annealing(model, largest_gap(mean_trajectory(BlockMap(parameters), first, depth, model.mask())),
@@ -253,17 +252,7 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   add_model_options(*command, arguments->model);
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
-  command->add_option("--width", arguments->width, "Width d, 1 to 65536 [64]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("D");
-  command->add_option("--networks", arguments->networks, "Number of networks, 1 to 1048576 [32]")
-      ->check(whole_number<Index>(1, 1 << 20))
-      ->type_name("N");
-  command->add_option("--seed", arguments->seed, "Seed [0]")->check(seed_number())->type_name("N");
-  command
-      ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(thread_count())
-      ->type_name("N");
+  add_sampling_options(*command, arguments->sampled, 1, "Number of networks");
   command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start, above 0")
       ->check(positive_number())
       ->type_name("Q");

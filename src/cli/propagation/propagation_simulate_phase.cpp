@@ -28,9 +28,7 @@ struct SimulatePhaseArguments {
   PropagationModel model;
   PropagationOutput output;
   std::string x = "alpha:0.05:0.95", y = "sigma_w:0.2:4";
-  Index width = 64, networks = 8;
-  std::uint64_t seed = 0;
-  int threads = 0;
+  SampledNetworks sampled{.networks = 8};
   double c0 = 0.99;
   bool one_block = false;
   std::stop_token stop;
@@ -71,10 +69,10 @@ std::vector<ComparedPoint> compare(const SimulatePhaseArguments& arguments, cons
   ProgressBar bar("networks", InLogs::nothing, Counted::steps);
   const auto points = static_cast<Index>(x.values.size() * y.values.size());
   propagation::SampleOptions options;
-  options.width = arguments.width;
-  options.networks = arguments.networks;
+  options.width = arguments.sampled.width;
+  options.networks = arguments.sampled.networks;
   options.mask = arguments.model.mask();
-  options.threads = arguments.threads;
+  options.threads = arguments.sampled.threads;
   options.stop = arguments.stop;
   std::vector<ComparedPoint> compared;
   for (const double vertical : y.values)
@@ -83,9 +81,9 @@ std::vector<ComparedPoint> compare(const SimulatePhaseArguments& arguments, cons
       set_coordinate(point, x.coordinate, horizontal);
       set_coordinate(point, y.coordinate, vertical);
       const auto done = static_cast<Index>(compared.size());
-      options.seed = seed_of_point(arguments.seed, done);
+      options.seed = seed_of_point(arguments.sampled.seed, done);
       compared.push_back(compare_at(arguments, point, options));
-      bar.show((done + 1) * arguments.networks, points * arguments.networks);
+      bar.show((done + 1) * arguments.sampled.networks, points * arguments.sampled.networks);
     }
   return compared;
 }
@@ -141,11 +139,11 @@ void run_simulate_phase(const SimulatePhaseArguments& arguments) {
   PropagationTable table = table_of("simulate phase", model,
                                     {{"x", arguments.x},
                                      {"y", arguments.y},
-                                     {"width", arguments.width},
-                                     {"networks", arguments.networks},
+                                     {"width", arguments.sampled.width},
+                                     {"networks", arguments.sampled.networks},
                                      {"c0", arguments.c0},
                                      {"one_block", arguments.one_block}});
-  table.origin.seed = arguments.seed;
+  table.origin.seed = arguments.sampled.seed;
   table.summary.update({{"depth", options.depth},
                         {"angle", agreement(points, &ComparedPoint::angle)},
                         {"gradient", agreement(points, &ComparedPoint::gradient)},
@@ -185,17 +183,7 @@ void add_propagation_simulate_phase_command(CLI::App& simulate, const RunContext
   add_output_options(*command, arguments->output, "Theory, networks and z-scores of both exponents");
   command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.05:0.95:8]")->type_name("AXIS");
   command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:8]")->type_name("AXIS");
-  command->add_option("--width", arguments->width, "Width d, 1 to 65536 [64]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("D");
-  command->add_option("--networks", arguments->networks, "Networks at each point, 2 to 1048576 [8]")
-      ->check(whole_number<Index>(2, 1 << 20))
-      ->type_name("N");
-  command->add_option("--seed", arguments->seed, "Seed [0]")->check(seed_number())->type_name("N");
-  command
-      ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(thread_count())
-      ->type_name("N");
+  add_sampling_options(*command, arguments->sampled, 2, "Networks at each point");
   command->add_option("--c0", arguments->c0, "Cosine of tokens whose angles grow, from 0 to 1 [0.99]")
       ->check(number_from_to(0, 1))
       ->type_name("C");

@@ -272,10 +272,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
   command->add_option("--out", arguments->out, "Folder for results (made if need be)")
       ->required()
       ->type_name("FOLDER");
-  command
-      ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(thread_count())
-      ->type_name("N");
+  add_threads_option(*command, arguments->threads);
   add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");

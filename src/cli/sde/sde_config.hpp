@@ -85,8 +85,8 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
 
-/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the
-/// start.
+/// "lower" and "upper". Where a start lies outside, the error names the
+/// bound that was given, else a field of the start.
 [[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
                                                      covariance_sde::StopBounds otherwise,
                                                      const Matrix<double>& v0);

@@ -90,8 +90,8 @@ void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEn
 void require_running(const std::string& command, const std::string& what,
                      const covariance_sde::CovarianceEnsemble& ensemble);
 
-/// The commands; see their --help. In sde_command.cpp, sde_coefficients.cpp, sde_law.cpp, sde_laws.cpp, sde_probes.cpp
-/// and sde_stopping.cpp.
+/// The commands; see their --help. In sde_command.cpp, sde_coefficients.cpp,
+/// sde_law.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context);
 void run_sde_network(const SdeArguments& arguments, const RunContext& context);
 void run_sde_compare(const SdeArguments& arguments, const RunContext& context);

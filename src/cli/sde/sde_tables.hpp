@@ -21,8 +21,8 @@ enum class SampleTimes { last, all };
 
 /// quantiles.csv (every time; apart for the paths that run and those that have stopped), means.csv and correlations.csv
 /// (every time, of the paths that run), samples.csv (the last time), summary.json (counts), and for all times
-/// trajectories.csv: path by path, a row a time. Of lists each row begins with its point, and summary.json has a list
-/// of `points`.
+/// trajectories.csv: path by path, a row a time. Of lists each row begins
+/// with its point, and summary.json has a list of `points`.
 class EnsembleTables {
  public:
   explicit EnsembleTables(SampleTimes times) : times_{times} {}
@@ -44,8 +44,8 @@ class EnsembleTables {
 
 /// Columns of rows of correlations(): "time,mean,mean_error,mean_abs,...".
 [[nodiscard]] std::string correlation_columns();
-/// A row a time: means over pairs of tokens and paths that run, and quantiles over all of them; rows begin with
-/// `cells`.
+/// A row a time: means over pairs of tokens and paths that run, and
+/// quantiles over all of them; rows begin with `cells`.
 [[nodiscard]] std::string correlation_rows(const std::string& cells,
                                            const covariance_sde::CovarianceEnsemble& ensemble);
 

@@ -14,8 +14,8 @@ struct SplitChoice {
   std::optional<std::size_t> validation;  ///< Absent: a fifth where they are read, else none.
   std::optional<std::size_t> test;        ///< The same.
   std::uint64_t seed = 0;
-  bool reads_validation =
-      true;  ///< Whether anything is chosen on validation rows; what nothing reads is trained on.
+  /// Whether anything is chosen on validation rows; what nothing reads is trained on.
+  bool reads_validation = true;
 
   [[nodiscard]] bool is_given() const { return train || validation || test; }
 };
