@@ -40,24 +40,23 @@ FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, 
   FlowOptions options;
   options.step = flows.step;
   options.stop_gradient = flows.stop_gradient;
-  FirstTimes found(count);
   HeadParameters state = matched.start;
-  for (Index done = 0;; done += options.steps) {
-    options.steps = std::min(steps_a_piece, flows.steps - done);
-    options.record = record_every(1, options.steps);
-    options.run = piece_of(flows.run, done, flows.steps);
-    const auto points = gradient_flow(flows.activation, state, samples, options);
-    for (const FlowPoint& point : points)
-      found.see(static_cast<double>(done) * flows.step + point.tau,
-                quantities_of(point.parameters.m * matched.spike_root), flows.delta);
-    if (found.all())
-      found.end = RunEnd::specialised;
-    else if (points.back().gradient < flows.stop_gradient)
-      found.end = RunEnd::rest;
-    if (found.end != RunEnd::tau || done + options.steps >= flows.steps) return found;
-    state = points.back().parameters;
-  }
+  return times_by_pieces({flows.steps, steps_a_piece, flows.run}, count,
+                         [&](const RunPiece& piece, FirstTimes& found) {
+                           options.steps = piece.steps;
+                           options.record = piece.record;
+                           options.run = piece.run;
+                           const auto points = gradient_flow(flows.activation, state, samples, options);
+                           for (const FlowPoint& point : points)
+                             found.see(static_cast<double>(piece.done) * flows.step + point.tau,
+                                       quantities_of(point.parameters.m * matched.spike_root), flows.delta);
+                           if (points.back().gradient < flows.stop_gradient) found.end = RunEnd::rest;
+                           state = points.back().parameters;
+                         });
 }
+
+/// max_split(), one quantity.
+Vector<double> split_of(const Matrix<double>& m) { return Vector<double>::Constant(1, max_split(m)); }
 
 /// The state of SGD at a recorded point.
 GramState state_at(const SgdPoint& point, Index dimension) {
@@ -77,21 +76,18 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
   options.tokens = flows.tokens;
   options.batch = batch == 0 ? flows.dimension : batch;
   options.gamma = flows.step;
-  FirstTimes found(1);
-  for (Index done = 0;; done += options.steps) {
-    options.steps = std::min(sgd_steps_a_piece, flows.steps - done);
-    options.record = record_every(1, options.steps);
-    options.run = piece_of(flows.run, done, flows.steps);
-    // Every piece of every start has batches of its own.
-    options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / sgd_steps_a_piece);
-    const auto points = gram_sgd(flows.activation, flows.prior, state, options);
-    for (const SgdPoint& point : points)
-      found.see(static_cast<double>(done) * flows.step + point.tau,
-                Vector<double>::Constant(1, max_split(point.overlaps.m)), flows.delta);
-    if (found.all()) found.end = RunEnd::specialised;
-    if (found.all() || done + options.steps >= flows.steps) return found;
-    state = state_at(points.back(), flows.dimension);
-  }
+  return times_by_pieces({flows.steps, sgd_steps_a_piece, flows.run}, 1,
+                         [&](const RunPiece& piece, FirstTimes& found) {
+                           options.steps = piece.steps;
+                           options.record = piece.record;
+                           options.run = piece.run;
+                           options.seed = batch_seed(seed, piece);
+                           const auto points = gram_sgd(flows.activation, flows.prior, state, options);
+                           for (const SgdPoint& point : points)
+                             found.see(static_cast<double>(piece.done) * flows.step + point.tau,
+                                       split_of(point.overlaps.m), flows.delta);
+                           state = state_at(points.back(), flows.dimension);
+                         });
 }
 
 bool FirstTimes::all() const {
@@ -104,9 +100,7 @@ void FirstTimes::see(double tau, const Vector<double>& values, double bound) {
 }
 
 FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed) {
-  return first_times(flows, eta, seed, 1, [](const Matrix<double>& m) {
-    return Vector<double>(Vector<double>::Constant(1, max_split(m)));
-  });
+  return first_times(flows, eta, seed, 1, split_of);
 }
 
 FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed) {

@@ -33,8 +33,8 @@ class ImageDraw {
   std::uint64_t seed_;
 };
 
-/// The mean of the losses of `count` sequences, and its error; find_losses(block, losses) writes those of a block of so
-/// many.
+/// The mean of the losses of `count` sequences, and its error;
+/// find_losses(block, losses) writes those of a block of so many.
 template <typename FindLosses>
 BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const FindLosses& find_losses) {
   std::vector<double> losses(static_cast<std::size_t>(count));

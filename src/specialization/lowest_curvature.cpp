@@ -78,9 +78,7 @@ class HessianProduct {
   [[nodiscard]] VectorXd gradient_at(double step, const VectorXd& direction) const {
     HeadParameters moved = parameters_;
     add_scaled(moved, step, unpacked(numbers_of(direction), parameters_));
-    return vector_of(sampled_loss(activation_, moved, samples_, LossDetail::gradients,
-                                  {.threads = run_.threads, .stop = run_.stop})
-                         .gradient);
+    return vector_of(sampled_loss(activation_, moved, samples_, LossDetail::gradients, run_).gradient);
   }
 
   HeadActivation activation_;
@@ -91,8 +89,8 @@ class HessianProduct {
   MatrixXd left_out_;
 };
 
-/// Lowest eigenvalue of a symmetric operator and its eigenvector, by Lanczos iterations whose basis is kept
-/// orthogonal.
+/// Lowest eigenvalue of a symmetric operator and its eigenvector, by
+/// Lanczos iterations whose basis is kept orthogonal.
 template <typename Operator>
 std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
   constexpr Index most_steps = 200;

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <utility>
 
-#include "numerics/tasks.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/moving_parts.hpp"
+#include "specialization/run_pieces.hpp"
+#include "specialization/seeds.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/specialization/lowest_curvature.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
@@ -17,10 +17,6 @@
 namespace widelimit::specialization {
 
 namespace {
-
-// Far from the small seeds a user counts up: fresh samples and starts must not repeat the training set.
-constexpr std::uint64_t noise_seed = 1'000'000'007;
-constexpr std::uint64_t judge_seed = 2'000'000'011;
 
 bool converged(const TrainingSetup& setup, const TrainedStart& result) {
   return result.end().gradient < setup.flow.stop_gradient;
@@ -36,8 +32,8 @@ std::optional<HeadParameters> moved_from_saddle(const TrainingSetup& setup, cons
     for (const double sign : {1.0, -1.0}) {
       HeadParameters moved = end.parameters;
       add_scaled(moved, sign * length, direction);
-      SampledLoss there = sampled_loss(setup.activation, moved, samples, LossDetail::gradients,
-                                       {.stop = setup.flow.run.stop});
+      SampledLoss there =
+          sampled_loss(setup.activation, moved, samples, LossDetail::gradients, setup.flow.run);
       keep_what_moves(setup.activation, setup.flow.variant, there.gradient);
       if (there.loss < end.loss && largest_entry(there.gradient) > enough_gradient * setup.flow.stop_gradient)
         return moved;
@@ -55,10 +51,7 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
     if (step > steps) options.record.push_back(step - steps);
   // Not step 0, whose time is that of the rest.
   if (options.record.empty()) options.record.push_back(options.steps);
-  if (setup.flow.run.progress)
-    options.run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t) {
-      setup.flow.run.progress(done + steps, setup.flow.steps);
-    };
+  options.run = piece_of(setup.flow.run, steps, setup.flow.steps);
   std::vector<FlowPoint> points = gradient_flow(setup.activation, moved, samples, options);
   for (FlowPoint& point : points) point.tau += static_cast<double>(steps) * options.step;
   return points;
@@ -68,9 +61,8 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
 void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, TrainedStart& result) {
   while (converged(setup, result) && setup.flow.batch_noise == 0) {
     const FlowPoint& end = result.end();
-    const LowestCurvature lowest = numerics::on_threads(setup.flow.run.threads, [&] {
-      return lowest_curvature(setup.activation, end.parameters, samples, setup.flow.variant, setup.flow.run);
-    });
+    const LowestCurvature lowest =
+        lowest_curvature(setup.activation, end.parameters, samples, setup.flow.variant, setup.flow.run);
     result.curvature = lowest.eigenvalue;
     const auto steps = static_cast<Index>(std::llround(end.tau / setup.flow.step));
     if (!setup.leave_saddles || !result.at_saddle() || steps >= setup.flow.steps) return;
@@ -114,7 +106,7 @@ SampleSet<float> fresh_samples(const TrainingSetup& setup) {
 
 std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup) {
   return train(setup, [&](std::uint64_t seed) {
-    return noise_start(setup.activation, setup.heads, setup.prior.features(), setup.eta, seed + noise_seed);
+    return noise_start(setup.activation, setup.heads, setup.prior.features(), setup.eta, seed + start_seed);
   });
 }
 
