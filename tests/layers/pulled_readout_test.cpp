@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "layers/opaque_layer.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -30,25 +31,10 @@ xt::xarray<Scalar> images(Index count, Index side, Index channels) {
   return x;
 }
 
-/// Does nothing; lowering cannot know that, so that a readout after it is not pulled back.
-class Opaque final : public RowStageOf<Opaque> {
- public:
-  StageRules rules() const override {
-    return {.accepts = StageRules::Accepts::anything,
-            .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
-  }
-  std::size_t auxiliary_count() const override { return 0; }
-  template <typename Scalar>
-  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
-  template <typename Scalar>
-  void apply_row(const numerics::DualRow<Scalar>&) const {}
-};
-
 Network network(const Layers& linear, const Layer& readout, bool direct) {
   Layers all = {conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.1}), relu()};
   all.insert(all.end(), linear.begin(), linear.end());
-  if (direct) all.push_back(row_layer("opaque", std::make_shared<Opaque>()));
+  if (direct) all.push_back(opaque_layer());
   // The nonlinearity after the readout sees the variances that the functional leaves.
   all.insert(all.end(), {readout, dense({.weight_variance = 2, .bias_variance = 0.2}), relu(), dense()});
   return Network(all);
@@ -191,8 +177,7 @@ TEST_CASE("sequences of different length: global pooling is pulled back, flatten
   };
   for (const Layer& readout : {global_average_pool(), global_sum_pool()}) {
     const auto pulled = gram<double>(behind({readout}), batch),
-               direct =
-                   gram<double>(behind({row_layer("opaque", std::make_shared<Opaque>()), readout}), batch);
+               direct = gram<double>(behind({opaque_layer(), readout}), batch);
     CHECK(deviation(pulled.nngp, direct.nngp) < 1e-14);
     CHECK(deviation(pulled.ntk, direct.ntk) < 1e-14);
   }
@@ -224,7 +209,7 @@ TEST_CASE_TEMPLATE("linear from the inputs to the pooling: features take the cov
         all.insert(all.end(), {readout, dense({.weight_variance = 2, .bias_variance = 0.2})});
         return Network(all);
       };
-      const Network features = behind({}), direct = behind({row_layer("opaque", std::make_shared<Opaque>())});
+      const Network features = behind({}), direct = behind({opaque_layer()});
       REQUIRE(is_carried_by_features(features, {4, 4}));
       REQUIRE(!is_carried_by_features(direct, {4, 4}));
       const auto result = gram<Scalar>(features, x), expected = gram<Scalar>(direct, x);
@@ -244,7 +229,7 @@ TEST_CASE("features of sequences of different length, beside other branches of t
     branch.push_back(dense());
     return Network({sum({{0.7, branch}, {0.4, {global_average_pool(), dense()}}}), relu(), dense()});
   };
-  const Network features = with({}), direct = with({row_layer("opaque", std::make_shared<Opaque>())});
+  const Network features = with({}), direct = with({opaque_layer()});
   REQUIRE(is_carried_by_features(features, {5}));
   const auto result = gram<double>(features, batch), expected = gram<double>(direct, batch);
   CHECK(deviation(result.nngp, expected.nngp) < 1e-14);

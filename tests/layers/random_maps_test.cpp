@@ -235,8 +235,8 @@ TEST_CASE("the same between images of different shape") {
   }
 }
 
-/// Along an axis: tap o takes position i to stride i + o - front (jax.lax.conv_transpose; around the border modulo
-/// all).
+/// Along an axis: tap o takes position i to stride i + o - front
+/// (jax.lax.conv_transpose; around the border modulo all).
 Matrix<double> tap_matrix(Index size, Index filter, Index stride, Padding padding, Index tap) {
   const Index all = stride * size + (padding == Padding::valid ? std::max<Index>(filter - stride, 0) : 0);
   const Index zeros = stride > filter - 1 ? filter - 1 : (filter + stride - 1) / 2;

@@ -175,8 +175,8 @@ struct AdjointTolerances {
   double in_float;
 };
 
-/// Checks pairs of ragged inputs and an input with itself, all entries wanted or the diagonal, with and without the
-/// NTK.
+/// Checks pairs of ragged inputs and an input with itself, all entries
+/// wanted or the diagonal, with and without the NTK.
 inline void check_adjoint(const std::shared_ptr<const PairStage>& stage, const PairSide& left,
                           const PairSide& right, const AdjointTolerances& tolerances,
                           std::shared_ptr<const PairStage> reference = nullptr) {
