@@ -8,11 +8,11 @@ namespace widelimit::files {
 /// Which process of which machine: file names and claims say whose they are.
 struct ProcessIdentity {
   std::string host;  ///< The machine's name, letters, digits and _ only.
-  std::string
-      space;  ///< 8 hexadecimal digits: of the machine since it was started, and of its numbers of processes.
+  /// 8 hexadecimal digits: of the machine since it was started, and of its numbers of processes.
+  std::string space;
   long process = 0;  ///< Its number among those.
-  std::string
-      random;  ///< 8 hexadecimal digits: numbers of processes come again, and containers may share a host's name.
+  /// 8 hexadecimal digits: numbers of processes come again, and containers may share a host's name.
+  std::string random;
 
   [[nodiscard]] bool operator==(const ProcessIdentity&) const = default;
 

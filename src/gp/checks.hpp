@@ -44,8 +44,8 @@ void require_not_negative(double number, std::string_view where, std::string_vie
 /// Positive and finite.
 void require_amplitude(double amplitude, std::string_view where);
 
-/// An amplitude that was fitted: NumericalError for 0, that of targets that are all 0, under which nothing has a
-/// density.
+/// An amplitude that was fitted: NumericalError for 0, that of targets
+/// that are all 0, under which nothing has a density.
 void require_fitted_amplitude(double amplitude, std::string_view where);
 
 }  // namespace widelimit::gp

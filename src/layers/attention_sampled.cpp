@@ -93,8 +93,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   [[nodiscard]] Index blocks() const { return keys_differ() ? 6 : 3; }
 
   /// Whether nothing that is drawn changes the weights: keys that are equal to rounding give a query equal logits,
-  /// which softmax cannot tell from others. That is so of equal tokens, from which exponents of deep networks are
-  /// taken.
+  /// which softmax cannot tell from others. That is so of equal tokens,
+  /// from which exponents of deep networks are taken.
   template <typename Scalar>
   [[nodiscard]] bool has_equal_keys(const PairView<Scalar>& pair) const {
     if (options().sequence.rotary || options().weights.is_softmax1()) return false;

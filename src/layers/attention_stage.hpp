@@ -153,8 +153,8 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
   }
 
   /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with
-  /// itself is the variance, in float too, where the states are rounded; at a correlation of 1 - 1e-8 half the digits
-  /// are lost.
+  /// itself is the variance, in float too, where the states are rounded; at a
+  /// correlation of 1 - 1e-8 half the digits are lost.
   template <typename Scalar>
   [[nodiscard]] EncodedPair encode_with_variances(const PairView<Scalar>& pair) const {
     EncodedPair encoded = encode(pair);

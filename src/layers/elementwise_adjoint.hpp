@@ -49,8 +49,8 @@ class ElementwiseAdjoint {
       rho_.emplace(*options.sequence.rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
   }
 
-  /// Prepared variances of the logits of position a and of position b, their variances, and the adjoints to be added
-  /// to.
+  /// Prepared variances of the logits of position a and of position b,
+  /// their variances, and the adjoints to be added to.
   struct Sides {
     const PreparedVariances& prepared_left;
     const PreparedVariances& prepared_right;

@@ -9,8 +9,8 @@
 
 namespace widelimit::layers {
 
-/// At a node r >= 0: the adjoints of SumFunctions' four functions there and at -r, and what their own adjoints need to
-/// know.
+/// At a node r >= 0: the adjoints of SumFunctions' four functions there
+/// and at -r, and what their own adjoints need to know.
 struct NodeSums {
   double point;                                       ///< r
   Eigen::Array4d behind = Eigen::Array4d::Zero();     ///< Adjoints of g_1 .. g_4.

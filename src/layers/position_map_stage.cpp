@@ -329,8 +329,8 @@ class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
 /// Where every position is read so often that mapping the rows of a matrix, one side after the other, costs less.
 constexpr double many_readers = 4;
 
-/// What a row of a plane adds to is worked out once for all its rows: of images with few long rows that takes longer
-/// than adding.
+/// What a row of a plane adds to is worked out once for all its rows: of
+/// images with few long rows that takes longer than adding.
 bool has_enough_rows(const Shape& input) {
   constexpr Index many_rows = 8, short_row = 16;
   const Index rows = position_count(input) / input.back();

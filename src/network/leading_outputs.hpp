@@ -66,8 +66,8 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 template <typename Scalar>
 void write_no_leading_outputs(Scalar* numbers);
 
-/// Leading outputs of attention with a norm after it, whose scales follow from them: diag A V A^T is d^3 operations
-/// too.
+/// Leading outputs of attention with a norm after it, whose scales
+/// follow from them: diag A V A^T is d^3 operations too.
 template <typename Scalar>
 struct NormedOutputs {
   Vector<Scalar> variances;  ///< diag A V A^T, [d]; what the directions leave out is missing.

@@ -18,8 +18,8 @@ namespace widelimit {
 
 struct NetworkNumbers::Places {
   Network network;
-  /// As in the network's file, but with nothing in the place of layers that no path leads to: files need not know
-  /// those.
+  /// As in the network's file, but with nothing in the place of layers
+  /// that no path leads to: files need not know those.
   nlohmann::json document;
   std::set<std::size_t> layers;  ///< That paths lead to.
   std::vector<NetworkNumber> numbers;

@@ -88,8 +88,8 @@ enum class Needed { nothing, diagonal, all };
 template <typename Scalar>
 class ForwardPass {
  public:
-  /// With `own`, the variances after attention before flatten are those of its leading outputs, where few
-  /// suffice.
+  /// With `own`, the variances after attention before flatten are
+  /// those of its leading outputs, where few suffice.
   explicit ForwardPass(const SelfView<Scalar>& input, const OwnKernels<Scalar>* own = nullptr)
       : input_{input}, own_{own} {}
 

@@ -17,8 +17,8 @@ WeightsForm in_front_of_sandwich(WeightsForm form);
 /// Before any layer.
 WeightsForm form_in_front(const LinearTree& tree, WeightsForm form);
 
-/// True for attention that makes W a matrix, of the covariance before the tree: its leading outputs may stand for
-/// it (leading_outputs.hpp).
+/// True for attention that makes W a matrix, of the covariance before the tree:
+/// its leading outputs may stand for it (leading_outputs.hpp).
 bool has_leading_outputs(const LinearTree& tree, WeightsForm form);
 
 /// Whether the tree has such attention that keeps them of inputs of d positions.

@@ -20,8 +20,8 @@ class PairQuadrature {
  public:
   PairQuadrature(const SmoothFunction& phi, const SmoothMesh& mesh) : phi_{phi}, mesh_{mesh} {}
 
-  /// NumericalError where sqrt(p) or sqrt(q) is beyond the mesh. The derivative is 0 of functions without a derivative
-  /// dual.
+  /// NumericalError where sqrt(p) or sqrt(q) is beyond the mesh. The
+  /// derivative is 0 of functions without a derivative dual.
   [[nodiscard]] Dual<double> dual(double p, double q, double c, const GaussLegendre& rule) const;
 
   /// The same with slopes, phi being smooth and phi'' given: E[phi'' phi''] for that of the derivative in c, and

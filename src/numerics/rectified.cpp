@@ -10,8 +10,8 @@ namespace {
 
 constexpr int highest_rectified_degree = 32;
 
-/// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight / sqrt(pq -
-/// c^2).
+/// The value of a homogeneous function of degree 0 depends on the angle
+/// alone: its slope in c is weight / sqrt(pq - c^2).
 DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
   if (!(p > 0 && q > 0) || perfect_covariance(p, q, c, jump_tolerance)) return {dual, {0, 0}, {0, 0}, 0, 0};
   const double slope = weight / root;

@@ -51,8 +51,8 @@ class MeshBuilder {
   }
 
  private:
-  /// Far out the rounding of phi, or what nobody's variances reach, ends the mesh before this shell; nearer it is an
-  /// error.
+  /// Far out the rounding of phi, or what nobody's variances reach, ends
+  /// the mesh before this shell; nearer it is an error.
   bool is_resolved(double inner, double outer, std::vector<double>& edges) {
     try {
       return add_shell(inner, outer, edges);

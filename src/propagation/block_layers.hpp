@@ -10,8 +10,8 @@ namespace widelimit::propagation {
 
 /// A layer of a block that holds no others.
 struct BlockLayer {
-  std::string
-      path;  ///< "layers[0].branches[1].layers[2]"; repeated layers as "layers[0].times[1].layers[2]".
+  /// "layers[0].branches[1].layers[2]"; repeated layers as "layers[0].times[1].layers[2]".
+  std::string path;
   Layer layer;
   std::function<Layers(const Layers&)> replaced;  ///< The block with other layers in its place.
 };

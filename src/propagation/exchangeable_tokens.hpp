@@ -10,8 +10,8 @@
 /// the place of n x n, carried as the Gram matrix of two of them.
 namespace widelimit::propagation {
 
-/// The Gram matrix of two of the tokens if all have the same norm and dot product, to the last bit, and there are two
-/// or more.
+/// The Gram matrix of two of the tokens if all have the same norm and dot
+/// product, to the last bit, and there are two or more.
 [[nodiscard]] std::optional<Matrix<double>> two_of_exchangeable(const Matrix<double>& gram);
 /// Back to n tokens.
 [[nodiscard]] Matrix<double> exchangeable_gram(const Matrix<double>& two, Eigen::Index tokens);

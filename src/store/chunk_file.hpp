@@ -22,8 +22,8 @@ enum class ChunkState { whole, missing, damaged };
 [[nodiscard]] ChunkState read_chunk(const std::filesystem::path& file, std::span<std::byte> numbers,
                                     std::uint32_t* sum = nullptr);
 
-/// What stands where a chunk's file or one of the three folders above it belongs, and is none: a pipe, a folder, a
-/// file.
+/// What stands where a chunk's file or one of the three folders above it
+/// belongs, and is none: a pipe, a folder, a file.
 [[nodiscard]] std::optional<std::filesystem::path> what_blocks(const std::filesystem::path& file);
 
 /// Writes a chunk, and its folders if need be; it is on the disk when this returns. An earlier one is replaced in one

@@ -21,8 +21,8 @@ struct ClaimPulse {
 
 /// Claims by files that are made exclusively, where the file system has no locks. Their owner touches them while it
 /// lives; the claim of a process that has ended is free at once on its own machine, and on others when it was not
-/// touched for minutes, as the file system's clock goes. In rare races a claim has two owners: it spares work and
-/// guards nothing.
+/// touched for minutes, as the file system's clock goes. In rare races a
+/// claim has two owners: it spares work and guards nothing.
 class ClaimFiles {
  public:
   /// Makes the folder, and removes what is nobody's from it. Throws DataError if it cannot be made.

@@ -10,8 +10,8 @@ namespace widelimit::store {
 struct StoredGram::Open {
   StoreFolder folder;
   StoreFacts facts;
-  mutable TileRecords
-      records;  ///< Which numbers belong into which tile: read again where they are not those of one.
+  /// Which numbers belong into which tile: read again where they are not those of one.
+  mutable TileRecords records;
 
   explicit Open(const std::filesystem::path& path)
       : folder(path), facts{folder.facts()}, records(folder.records_folder(facts)) {

@@ -84,8 +84,8 @@ TEST_CASE("quadrature: agrees with closed forms over twelve orders of variance a
           CAPTURE(rho);
           const auto expected = closed->dual(p, q, c);
           const auto actual = quadrature->dual(p, q, c);
-          // Closed forms of functions that jump take the rounding of c for perfect correlation, whose angle quadrature
-          // sees.
+          // Closed forms of functions that jump take the rounding of c for
+          // perfect correlation, whose angle quadrature sees.
           const bool jumps = name == "sign" || name == "step";
           constexpr double angle_of_rounding = 3e-8;  // sqrt(4 epsilon)
           const double of_rounding = jumps && std::abs(rho) == 1 ? angle_of_rounding : 0;

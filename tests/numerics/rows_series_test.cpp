@@ -1,5 +1,5 @@
-// Hermite series by vectors, on whatever instruction set main() chose: functions that have closed forms as if they had
-// none.
+// Hermite series by vectors, on whatever instruction set main() chose:
+// functions that have closed forms as if they had none.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -158,8 +158,8 @@ TEST_CASE("slopes: those of one variable with itself agree with differences") {
   }
 }
 
-// The partial slopes of bounded functions are larger than their sum by the variance: added up, they would lose all
-// digits.
+// The partial slopes of bounded functions are larger than their sum by
+// the variance: added up, they would lose all digits.
 TEST_CASE("slopes: along the diagonal they keep their digits at variances of every size") {
   for (const auto& [name, activation] : smooth_forms()) {
     const std::string& tested = name;

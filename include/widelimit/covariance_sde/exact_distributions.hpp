@@ -11,8 +11,8 @@ namespace widelimit::covariance_sde {
 struct LineDistribution;
 
 /// The longest time of the laws below: 1e9 over linear_noise. Where slopes differ, but so little that relu_drift (c_+ -
-/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations then linger near -1 for longer than a grid
-/// goes on.
+/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations
+/// then linger near -1 for longer than a grid goes on.
 [[nodiscard]] double longest_law_time(const SdeModel& model);
 
 /// Distribution at one time of a one-dimensional diffusion on a half line or the line. Made by the functions below.

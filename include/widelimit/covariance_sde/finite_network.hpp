@@ -125,8 +125,7 @@ struct NetworkOptions {
 ///             Wishart factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention
 ///             block the query-key factors before them.
 /// Errors      ArgumentError unless v0 is a covariance of positive variances within the bounds, layers increase, and
-/// the
-///             network is valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature
+///             the network is valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature
 ///             positive, lambda^2
 ///             + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN
 ///             with several heads, are sampled by explicit weights.

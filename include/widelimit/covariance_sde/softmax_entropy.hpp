@@ -11,8 +11,8 @@ namespace widelimit::covariance_sde {
 
 /// Entropy in nats of the softmax rows (without identity and centring) that the attention of the next layer has, each
 /// network of the ensemble with logits drawn for its covariance: m means with standard errors. Stopped networks are
-/// left out; NaN where all have stopped. Of Pre-LN networks the ensemble holds what branches see
-/// (NetworkOptions::kept).
+/// left out; NaN where all have stopped. Of Pre-LN networks the ensemble
+/// holds what branches see (NetworkOptions::kept).
 ///
 /// Errors  ArgumentError unless the network attends, and the ensemble is of valid size, time and content.
 [[nodiscard]] std::vector<numerics::Estimate> softmax_entropy(const NetworkSpec& network,

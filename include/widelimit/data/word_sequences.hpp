@@ -33,8 +33,8 @@ struct SequenceStatistics {
   std::size_t truncated_texts = 0;         ///< Longer than max_length.
   std::size_t truncated_words = 0;         ///< Known words cut off these.
   std::vector<std::string> without_words;  ///< Names of texts without any word: left out.
-  std::vector<std::string>
-      without_known_words;  ///< Names of texts none of whose words has a vector: left out.
+  /// Names of texts none of whose words has a vector: left out.
+  std::vector<std::string> without_known_words;
 };
 
 /// Sequences of different lengths with one class label each.

@@ -67,8 +67,8 @@ struct LimitReport {
 
 /// Checks the layer between dense layers, after one in the standard parametrisation whose biases begin at 0, and in a
 /// deeper network with nonlinearities around it, as far as the rules of what may follow what allow. Throws NetworkError
-/// if the layer can be used with none of the shapes or has no finite counterpart; ArgumentError for options out of
-/// range.
+/// if the layer can be used with none of the shapes or has no finite
+/// counterpart; ArgumentError for options out of range.
 ///
 /// Cost  draws networks of every width: seconds for the defaults.
 [[nodiscard]] LimitReport check_limit(const Layer& layer, const LimitOptions& options = {});

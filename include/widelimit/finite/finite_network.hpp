@@ -38,8 +38,7 @@ struct Widths {
 ///             a user's layer without a finite counterpart and for channels that do not fit each other;
 ///             ArgumentError for widths, heads or inputs that do not fit the network.
 /// Stop        every function that takes long ends with Cancelled soon after a stop was asked for: it is asked for
-/// between
-///             the layers of every piece.
+///             between the layers of every piece.
 template <typename Scalar>
 class FiniteNetwork {
  public:

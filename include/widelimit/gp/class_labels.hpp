@@ -32,8 +32,8 @@ class ClassLabels {
   [[nodiscard]] int index_of(const std::string& label) const;
   [[nodiscard]] int index_of(std::int64_t label) const;
 
-  /// Regression targets of labels, see class_scores(). ArgumentError, with `where` in front, for a label that is none
-  /// of these.
+  /// Regression targets of labels, see class_scores(). ArgumentError, with
+  /// `where` in front, for a label that is none of these.
   [[nodiscard]] Matrix<double> targets(std::span<const std::int64_t> labels, const char* where) const;
   [[nodiscard]] Matrix<double> targets(std::span<const std::string> labels, const char* where) const;
 

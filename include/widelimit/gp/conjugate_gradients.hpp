@@ -44,8 +44,8 @@ struct ShiftedSolutions {
   std::vector<std::string> unsolved = {};
 };
 
-/// Solves (K + lambda I) x = b for all lambdas and all columns of b together: one pass over K serves an iteration of
-/// all.
+/// Solves (K + lambda I) x = b for all lambdas and all columns of b
+/// together: one pass over K serves an iteration of all.
 ///
 /// Method  block conjugate gradients with orthonormal residual blocks: the columns of b share their search space, each
 ///         lambda has its own and a preconditioner U S U^T + (tau + lambda) I from few columns of K. Solved lambdas

@@ -93,8 +93,8 @@ void require_criterion(Criterion criterion, TargetKind kind);
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 
-/// One kernel's predictions after the other. The Gram matrices are used up. Throws what the solvers throw, and
-/// Cancelled.
+/// One kernel's predictions after the other. The Gram matrices are used
+/// up. Throws what the solvers throw, and Cancelled.
 [[nodiscard]] std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop = {},

@@ -52,8 +52,8 @@ struct ModelOptions {
   std::optional<double> amplitude = {};
   /// Numbers are fitted less their mean over the training inputs and divided by their standard deviation, each output
   /// on its own, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is
-  /// in the units of the targets, they are only centred. true: neither is done. Scores of classes are taken as they
-  /// are.
+  /// in the units of the targets, they are only centred. true: neither is
+  /// done. Scores of classes are taken as they are.
   bool targets_as_they_are = false;
   /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. The preprocessing
   /// is to be fitted with mirror_images.

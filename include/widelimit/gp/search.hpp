@@ -42,8 +42,7 @@ struct SearchOptions {
 ///         bound that is not positive, integers with bounds that are none, trials < 1. What `score` and
 ///         `gradient` throw ends the search.
 /// Source  Gablonsky & Kelley 2001, A locally-biased form of the DIRECT algorithm; Rowan 1990, Functional stability
-/// analysis of numerical algorithms; Liu & Nocedal 1989, On the limited memory BFGS method; as NLopt has
-///         them.
+///         analysis of numerical algorithms; Liu & Nocedal 1989, On the limited memory BFGS method; as NLopt has them.
 [[nodiscard]] std::vector<Trial> search(const std::vector<SearchParameter>& parameters,
                                         const std::function<double(const std::vector<double>&)>& score,
                                         const SearchOptions& options = {});

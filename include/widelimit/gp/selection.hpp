@@ -37,9 +37,9 @@ struct RegulariserScore {
   double mean_squared_error;
   double negative_log_predictive_density;  ///< Where prior variances are known.
   double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
-  double
-      leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density() of representative_inputs(); for the criterion of that
-                      ///< name only.
+  /// LeaveOneOut::negative_log_predictive_density() of
+  /// representative_inputs(); for the criterion of that name only.
+  double leave_one_out;
   /// Why a solver could not be had for it; empty as a rule. The scores are NaN then and the value is never chosen.
   std::string unsolved = {};
 };
@@ -118,8 +118,8 @@ struct Selection {
 
 /// The choice among values of the grid that a solver scores: scores(lambdas) gives, in one call, the scores of all
 /// variances lambda, for all outputs together or once for each output. Values below the noise floor are not scored;
-/// that is the one of select_regulariser(), from 12 passes over K at most. A choice for each set of scores. Errors as
-/// above.
+/// that is the one of select_regulariser(), from 12 passes over K at most.
+/// A choice for each set of scores. Errors as above.
 [[nodiscard]] std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
     const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&

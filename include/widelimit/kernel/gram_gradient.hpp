@@ -20,16 +20,14 @@ using NumberDirection = std::map<std::string, double>;
 /// of its range (a bias variance of 0), of the step that serves four inputs best, from the smallest to the largest:
 /// 1e-9 of the largest entry or better (one-sided ones 1e-8), but never better than 1e-13 of the kernel's largest entry
 /// over the number (or over 1, for smaller ones): derivatives that are smaller than that are lost beside the kernel's
-/// rounding. Sampled layers draw the same for all differences; their estimates jump where the covariance of positions
-/// is singular.
+/// rounding. Sampled layers draw the same for all differences; their
+/// estimates jump where the covariance of positions is singular.
 ///
 /// Errors  ArgumentError, naming the path, for one that does not lead to a number or to an integer, and for a direction
-/// that
-///         is empty or not finite; NumericalError, naming the direction, where kernels jump or no derivative is found;
-///         NetworkError for a number of a layer that files do not know; what gram() throws.
+///         that is empty or not finite; NumericalError, naming the direction, where kernels jump or no derivative is
+///         found; NetworkError for a number of a layer that files do not know; what gram() throws.
 /// Cost    8 times that of gram(), 9 at the end of a range, and some hundred times that of four inputs; memory: three
-/// times
-///         the result.
+///         times the result.
 [[nodiscard]] GramResult<double> gram_jvp(const Network& network, const Inputs<double>& x,
                                           const NumberDirection& direction, Kernels kernels = Kernels::both,
                                           const RunControl& run = {});

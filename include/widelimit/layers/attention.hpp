@@ -62,8 +62,8 @@ struct MatrixPositions {
 };
 
 /// R = rho times any function of the distance of two positions, the sum over the axes of |i - j|^power in units of one
-/// position. R must be positive semidefinite between the positions of every input, and of two that are paired
-/// (NetworkError).
+/// position. R must be positive semidefinite between the positions of every
+/// input, and of two that are paired (NetworkError).
 struct DecayPositions {
   std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach, from one to another too.
   Index power = 2;             ///< >= 1

@@ -60,12 +60,12 @@ struct PairResult {
 /// A pair of inputs in the backward pass through a stage. L is a number that depends on its results; an adjoint is the
 /// derivative of L in what it stands for. Those of what the stage reads are to be added to, whatever stands there;
 /// those of an input with itself may be one array, left and right. There only the sum over all that is one number
-/// counts: the variance of a position, its covariance with itself and what the state keeps of it may share a slope in
-/// any way.
+/// counts: the variance of a position, its covariance with itself and what
+/// the state keeps of it may share a slope in any way.
 template <typename Scalar>
 struct PairAdjoint {
-  Eigen::Map<const Matrix<Scalar>>
-      nngp_behind;  ///< [e, e'], of the results; 0 at entries that were not wanted.
+  /// [e, e'], of the results; 0 at entries that were not wanted.
+  Eigen::Map<const Matrix<Scalar>> nngp_behind;
   Eigen::Map<const Matrix<Scalar>> ntk_behind;  ///< [e, e'], or 0 x 0.
   Eigen::Map<Matrix<Scalar>> nngp;              ///< [d, d']
   Eigen::Map<Matrix<Scalar>> ntk;               ///< [d, d'], or 0 x 0.

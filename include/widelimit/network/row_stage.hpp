@@ -92,8 +92,8 @@ class RowStage {
   [[nodiscard]] virtual bool mixes_variances() const { return false; }
 
   /// The backward pass through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
-  /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default:
-  /// leaves them.
+  /// adjoints of a position's variance add up to in all entries, and gets
+  /// the adjoints of the variances. Default: leaves them.
   virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}
   virtual void prepare_adjoint(double* /*variance*/, std::size_t /*positions*/) const {}
 };

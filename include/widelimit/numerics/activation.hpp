@@ -46,8 +46,8 @@ class Activation {
   /// not. A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within
   /// 32 rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form knows better
   /// (docs/theory/derivatives.md, section 3). The default takes extrapolated differences of dual(), one-sided at the
-  /// ends of the range, to about 1e-9 relative to the scale of the Dual over p, q or sqrt(pq). Cost: 70 calls of
-  /// dual().
+  /// ends of the range, to about 1e-9 relative to the scale of the Dual
+  /// over p, q or sqrt(pq). Cost: 70 calls of dual().
   [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const;
 
   /// dual(p, p, p) and its total derivative in p, by differences unless overridden; 0 at p = 0 then.

@@ -48,8 +48,7 @@ struct DualEstimate {
 /// Any elementwise function as an activation; its dual is computed by quadrature.
 ///
 /// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints
-/// are
-///           those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
+///           are those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
 ///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is
 ///           the
 ///           mean of both sides, whatever phi_derivative says). The NTK
@@ -72,8 +71,7 @@ struct DualEstimate {
 ///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
 ///           too often there).
 /// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2
-/// ms
-///           by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
+///           ms by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
 ///           exponent
 ///           of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
 class QuadratureActivation final : public Activation {
@@ -97,8 +95,8 @@ class QuadratureActivation final : public Activation {
 
   /// By the Hermite series where it converges, else by nested rules with differences of phi', or where phi has
   /// breakpoints by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the
-  /// last of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a row by 64 orders, 10 us by 384,
-  /// milliseconds elsewhere.
+  /// last of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a
+  /// row by 64 orders, 10 us by 384, milliseconds elsewhere.
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
   [[nodiscard]] SelfSlopes self_slopes(double p) const override;
 

@@ -59,8 +59,8 @@ struct Parameters {
   int mlp_depth = 2;  ///< Number of nonlinearities, >= 1; the MLP has one more matrix.
   numerics::ActivationPtr activation = numerics::tanh();
   /// Factors ta_A and ta_M of the skip connections, >= 0; none: sqrt(1 - alpha^2). With 1 for both, as usual
-  /// transformers have them, norms grow with depth and have no fixed point, and neither have exponents: they are means
-  /// over depth.
+  /// transformers have them, norms grow with depth and have no fixed point,
+  /// and neither have exponents: they are means over depth.
   std::optional<double> skip_A = {}, skip_M = {};
 };
 

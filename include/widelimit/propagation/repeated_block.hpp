@@ -21,8 +21,7 @@
 ///         NetworkError for a block that cannot take n tokens or leaves another shape; NumericalError where covariances
 ///         leave the range of double, naming the layer; Cancelled.
 /// Progress  counts blocks, times replicates of sampled layers; layer_gradients(): layers times blocks;
-/// collapsed_norm(),
-///         whose search ends when it ends: none.
+///         collapsed_norm(), whose search ends when it ends: none.
 /// Source  docs/theory/signal-propagation.md, section 11.
 namespace widelimit::propagation {
 

@@ -46,8 +46,8 @@ struct StoreOptions {
   bool grow = false;
   /// Go on with a store whose numbers come from another kind of processor: last bits may then differ from tile to tile.
   bool other_arithmetic = false;
-  /// What makes the store, as a shell reads it: a new one remembers it, so that `widelimit store verify` can say what
-  /// mends it.
+  /// What makes the store, as a shell reads it: a new one remembers it, so
+  /// that `widelimit store verify` can say what mends it.
   std::string command = {};
   std::function<void(const StoreProgress&)> progress = {};
   /// Hears at once of what a run goes on with all the same: a damaged file, a file system without locks.
@@ -87,9 +87,8 @@ class GramStore {
   /// written to is read: compute() finds its tiles, or says how many are missing.
   ///
   /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of
-  /// other
-  ///         inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named); it
-  ///         cannot
+  ///         other inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named);
+  ///         it cannot
   ///         be written to; another process is changing its size. ArgumentError for options out of range, and as
   ///         gram().
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x,

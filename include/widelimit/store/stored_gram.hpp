@@ -72,8 +72,8 @@ class StoredGram {
   template <typename Scalar>
   [[nodiscard]] GramResult<Scalar> matrix() const;
 
-  /// One array of a tile: no other file is read. Several threads may read. ArgumentError for an array that is not
-  /// there.
+  /// One array of a tile: no other file is read. Several threads may
+  /// read. ArgumentError for an array that is not there.
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> tile(const std::string& array, TileIndex tile) const;
 

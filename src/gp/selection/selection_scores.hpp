@@ -9,8 +9,8 @@
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/matrix.hpp"
 
-/// How regularisers do, from one reduction to a band for all. One for which K + lambda I is not positive definite is
-/// RegulariserScore::unsolved.
+/// How regularisers do, from one reduction to a band for all. One for which K +
+/// lambda I is not positive definite is RegulariserScore::unsolved.
 namespace widelimit::gp {
 
 struct ValidationPart {

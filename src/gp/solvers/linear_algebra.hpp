@@ -72,8 +72,8 @@ struct SymmetricEigen {
 };
 
 /// Divide and conquer is faster; its workspace of 2 n^2 numbers passes LAPACK's 32-bit counts for n > 32766,
-/// from where on relatively robust representations take over (n^2 workspace), whose vectors are made orthogonal to
-/// rounding afterwards.
+/// from where on relatively robust representations take over (n^2 workspace),
+/// whose vectors are made orthogonal to rounding afterwards.
 enum class EigenSolver { by_size, divide_and_conquer, robust_representations };
 
 SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
@@ -83,8 +83,8 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
 /// one.
 double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 
-/// x^T K x for each column x of `columns` [n, any]; reads the upper triangle of the symmetric K, n^2 operations a
-/// column.
+/// x^T K x for each column x of `columns` [n, any]; reads the upper
+/// triangle of the symmetric K, n^2 operations a column.
 Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns);
 
 /// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its

@@ -9,8 +9,8 @@ namespace widelimit::gp {
 
 /// What bounds a symmetric matrix K and its errors.
 struct Spectrum {
-  double
-      smallest;  ///< Ritz value: no eigenvalue's lower bound, and close to the smallest one where smallest_error is small.
+  /// Ritz value: no eigenvalue's lower bound, and close to the smallest one where smallest_error is small.
+  double smallest;
   double smallest_error;  ///< An eigenvalue lies within this of `smallest`.
   double largest;         ///< Eigenvalue.
   double frobenius_norm;  ///< Root of the sum of squares of all entries, to some percent.
@@ -28,8 +28,7 @@ struct Spectrum {
 /// [n, at most 32]) = K x; exact up to rounding for n <= 384.
 ///
 /// Source  Golub & Van Loan, Matrix Computations, 4th edition, section 10.3.6; the norm is Hutchinson's estimate, of
-/// what
-///         the largest Ritz vectors leave.
+///         what the largest Ritz vectors leave.
 [[nodiscard]] Spectrum spectrum_of(const Matrix<double>& probes,
                                    const std::function<Matrix<double>(const Matrix<double>& x)>& multiply);
 [[nodiscard]] Spectrum spectrum_of(const KernelOperator& gram);

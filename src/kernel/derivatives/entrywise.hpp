@@ -18,8 +18,8 @@ void add_times(const Plane<Scalar>& source, double factor, std::size_t size, con
   if (target.ntk != nullptr) rows.add(source.ntk, static_cast<Scalar>(factor), target.ntk, size);
 }
 
-/// From the adjoint after a product to that of its k-th factor, to which it adds. `source(i)`: the i-th of `count`
-/// factors.
+/// From the adjoint after a product to that of its k-th factor, to which
+/// it adds. `source(i)`: the i-th of `count` factors.
 template <typename Scalar, typename Source>
 void factor_back(const ProductNode& product, const Source& source, std::size_t count, std::size_t k,
                  const Plane<Scalar>& behind, std::size_t size, const Plane<Scalar>& adjoint) {
@@ -39,8 +39,8 @@ void factor_back(const ProductNode& product, const Source& source, std::size_t c
   }
 }
 
-/// What a row stage reads of the two inputs of every entry: arrays [auxiliaries] of the entries' order, and the
-/// variances.
+/// What a row stage reads of the two inputs of every entry: arrays
+/// [auxiliaries] of the entries' order, and the variances.
 template <typename Scalar>
 struct PackedArrays {
   std::vector<const Scalar*> left;

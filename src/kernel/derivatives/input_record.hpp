@@ -17,8 +17,8 @@ struct RecordLayout {
   std::vector<Index> channels;     ///< [node], of input nodes.
   std::vector<Index> auxiliaries;  ///< [node], of row stages.
   std::vector<Index> states;       ///< [node], numbers of a pair stage's own state.
-  std::vector<Index>
-      values;  ///< [node], where its numbers begin: features or variances, then auxiliaries or state.
+  /// [node], where its numbers begin: features or variances, then auxiliaries or state.
+  std::vector<Index> values;
   std::vector<Index> adjoints;  ///< [node], where their adjoints begin: of all but auxiliaries.
   Index value_count = 0;
   Index adjoint_count = 0;

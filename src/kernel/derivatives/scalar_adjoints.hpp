@@ -9,8 +9,8 @@
 namespace widelimit {
 
 /// The numbers of a graph's linear operations, in the order of its nodes: of an AffineNode its weight and bias
-/// variance, of a SumNode its factors, of a ProductNode its factor. What other operations are made of stays inside
-/// them.
+/// variance, of a SumNode its factors, of a ProductNode its factor. What
+/// other operations are made of stays inside them.
 [[nodiscard]] std::vector<double> graph_scalars(const Graph& graph);
 
 /// Whether an operation has no numbers but these, which is all that graph_scalars() can tell of it.

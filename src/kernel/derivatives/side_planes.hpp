@@ -32,8 +32,8 @@ class SidePlanes {
   /// until the next call.
   [[nodiscard]] const Scalar* const* arrays(std::size_t instruction, Index place);
 
-  /// Adds what a stack of `count` planes, that begins at a place, gives to array `k` (of a feature; 0: of the
-  /// variances).
+  /// Adds what a stack of `count` planes, that begins at a place, gives to
+  /// array `k` (of a feature; 0: of the variances).
   void add(std::size_t instruction, Index k, Index place, Index count, const Scalar* adjoints);
 
   /// Adds what stacks gave to strips; planes that stand alone did so at once.
@@ -53,8 +53,8 @@ class SidePlanes {
     std::vector<Scalar> planes, plane_adjoints;  ///< [array][place][length]
     bool has_strips = false, has_strip_adjoints = false;
     bool has_planes = false, has_plane_adjoints = false;
-    bool shares_variances =
-        false;  ///< The first auxiliary array holds the variances: they need no array of their own.
+    /// The first auxiliary array holds the variances: they need no array of their own.
+    bool shares_variances = false;
   };
 
   [[nodiscard]] const Index3& sizes(std::size_t instruction) const {

@@ -7,8 +7,8 @@ namespace widelimit {
 /// What a walk has to do with besides the NNGP and derivatives by the inputs.
 struct WalkScope {
   bool with_ntk;
-  bool
-      with_scalars;  ///< Derivatives by graph_scalars() read values that derivatives by the inputs need not keep.
+  /// Derivatives by graph_scalars() read values that derivatives by the inputs need not keep.
+  bool with_scalars;
 };
 
 /// The run of a plane step, between inputs of two shapes.

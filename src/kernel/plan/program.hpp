@@ -61,8 +61,8 @@ struct Program {
   Run points;               ///< What happens after them, on rows of pairs; loads readouts.
   std::vector<bool> has_positions;
   std::vector<bool> kept;  ///< Nodes with positions that are kept whole for a pair.
-  std::vector<bool>
-      as_matrix;  ///< Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
+  /// Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
+  std::vector<bool> as_matrix;
 };
 
 /// `shapes`: those of all nodes for every shape that occurs among the inputs, the largest first; any two may

@@ -46,8 +46,8 @@ class SideArrays {
   /// Packs the plane of every input, and the first ones again until there are `places`.
   void pack(const PlacedPlane& plane, bool from_strips, Index places);
 
-  /// Spreads the arrays of sequences over matrices with so many positions of the other side, and reads them from now
-  /// on.
+  /// Spreads the arrays of sequences over matrices with so many positions
+  /// of the other side, and reads them from now on.
   void pack_whole(Index others);
 
   /// True if the plane lies in the states of all inputs as a whole.

@@ -19,8 +19,8 @@ namespace widelimit {
 /// Adds the planes before a map of positions (PlaneMapping) to the planes after it, of the pairs of a tile.
 ///
 /// The planes come in groups that agree in their offset along the last axis, so that all their rows are of one length.
-/// Their rows are mapped first, whole vectors at a time; when the group ends, what came of them is mapped along the
-/// last axis.
+/// Their rows are mapped first, whole vectors at a time; when the group
+/// ends, what came of them is mapped along the last axis.
 template <typename Scalar>
 class PlaneMap {
  public:

@@ -16,8 +16,8 @@ using NamedShapes = std::map<Shape, std::string>;
 /// A network for inputs of several shapes.
 struct LoweredNetwork {
   Graph graph;
-  std::vector<std::vector<Shape>>
-      shapes;  ///< Of all nodes, for every input shape, the largest input's first.
+  /// Of all nodes, for every input shape, the largest input's first.
+  std::vector<std::vector<Shape>> shapes;
 };
 
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.

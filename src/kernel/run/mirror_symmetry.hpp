@@ -12,8 +12,8 @@ namespace widelimit {
 /// Whether K(sx, sx') = K(x, x') for a network and all inputs of some shapes, sx being the mirror image of x.
 ///
 /// Found out with normal random numbers, three inputs of every shape, in double. A kernel that is equal for numbers
-/// that are as good as any is equal for all, and data never say so: symmetric images have equal kernels after any
-/// network.
+/// that are as good as any is equal for all, and data never say so:
+/// symmetric images have equal kernels after any network.
 class MirrorSymmetry {
  public:
   /// Exchanges left and right.

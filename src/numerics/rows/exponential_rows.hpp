@@ -17,8 +17,8 @@ struct WaveDual {
   double one_minus_k;  ///< Exact where k is near 1.
 };
 
-/// value = weight exp(rate x), derivative = slope times that; x = -(p + q - 2c) of radial basis functions, p + q + 2c
-/// of exponentials.
+/// value = weight exp(rate x), derivative = slope times that; x = -(p + q - 2c)
+/// of radial basis functions, p + q + 2c of exponentials.
 struct ExponentialDual {
   double rate;  ///< At least 0.
   double weight;

@@ -32,8 +32,8 @@ struct ColumnMap {
 };
 
 /// Linear maps of the rows and of the columns of planes, compiled for every instruction set and chosen at run time.
-/// Every entry is a sum in the order of its terms, whatever else is mapped with it; terms of weight 0 leave it as it
-/// is.
+/// Every entry is a sum in the order of its terms, whatever else is
+/// mapped with it; terms of weight 0 leave it as it is.
 template <typename Scalar>
 struct MappedRows {
   /// Rows of `size` numbers, `target_step` (whole vectors) apart in the target. Whole vectors are moved: less than one

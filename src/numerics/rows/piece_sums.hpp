@@ -17,8 +17,8 @@ struct WeightedPiece {
 template <typename Scalar>
 struct PieceSums {
   /// Adds the weighted sums of both arrays over all pieces to sums[0] and sums[1]; in lanes of the row's precision, so
-  /// that they are meant for no more entries than a plane has. The first sum does not depend on whether there is a
-  /// second.
+  /// that they are meant for no more entries than a plane has. The first
+  /// sum does not depend on whether there is a second.
   void (*add)(const WeightedPiece<Scalar>* pieces, std::size_t count, double* sums);
 };
 

@@ -15,8 +15,8 @@ struct TiltedDual {
 };
 
 /// Vectorised duals of erf, GELU and exp(-x^2). Auxiliary arrays: 0 the variance p, 1 the inverse root of s + p.
-/// Errors, relative to the root mean squares: below 4e-7 (float) and 1e-15 (double) for every correlation, +-1
-/// included.
+/// Errors, relative to the root mean squares: below 4e-7 (float) and
+/// 1e-15 (double) for every correlation, +-1 included.
 template <typename Scalar>
 struct TiltedRows {
   void (*prepare)(double shift, const Scalar* variance, Scalar* const* auxiliary, std::size_t size);
