@@ -29,17 +29,15 @@ class SharedProgress {
   /// All must outlive it. `tiles`: those that count, by their numbers.
   SharedProgress(const StoreFolder& folder, const StoreFacts& facts, TileRecords& records,
                  const std::vector<Index>& tiles)
-      : folder_{folder}, facts_{facts}, grid_{facts.grid()}, records_{records}, tiles_{tiles} {
+      : folder_{folder}, facts_{facts}, grid_{facts.grid()}, records_{records} {
     records_.refresh();
-    for (const Index tile : tiles_) {
-      const TileIndex index = grid_.tile(tile);
-      places_.emplace(tile, is_there_.size());
-      is_there_.push_back(has_files(index));
-      times_before_.push_back(records_.history_of(index).times);
+    for (const Index number : tiles) {
+      const TileIndex index = grid_.tile(number);
+      places_.emplace(number, tiles_.size());
+      tiles_.push_back(
+          {.index = index, .is_there = has_files(index), .times_before = records_.history_of(index).times});
       pairs_ += grid_.pairs(index);
     }
-    counted_.assign(tiles_.size(), false);
-    own_.assign(tiles_.size(), Stage::others);
     count();
   }
 
@@ -88,6 +86,15 @@ class SharedProgress {
   /// Of a tile, what this process has to do with it.
   enum class Stage { others, in_work, written };
 
+  /// A tile that counts.
+  struct Tile {
+    TileIndex index;
+    Stage own = Stage::others;
+    bool is_counted = false;
+    bool is_there = false;   ///< Its files lie in the store.
+    Index times_before = 0;  ///< So often it had been computed when this process began.
+  };
+
   static double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
@@ -103,28 +110,28 @@ class SharedProgress {
     const auto place = places_.find(tile);
     if (place == places_.end()) return;
     const std::scoped_lock lock(mutex_);
-    own_[place->second] = stage;
-    take(place->second, stage == Stage::written);
+    Tile& changed = tiles_[place->second];
+    changed.own = stage;
+    take(changed, stage == Stage::written);
   }
 
   /// Counts a tile or not.
-  void take(std::size_t t, bool is_whole) {
-    if (counted_[t] == is_whole) return;
-    counted_[t] = is_whole;
-    there_ += (is_whole ? 1 : -1) * grid_.pairs(grid_.tile(tiles_[t]));
+  void take(Tile& tile, bool is_whole) {
+    if (tile.is_counted == is_whole) return;
+    tile.is_counted = is_whole;
+    there_ += (is_whole ? 1 : -1) * grid_.pairs(tile.index);
     tiles_there_ += is_whole ? 1 : -1;
   }
 
   void count() {
     const std::scoped_lock lock(mutex_);
     looked_at_ = Clock::now();
-    for (std::size_t t = 0; t < tiles_.size(); ++t) {
-      if (own_[t] != Stage::others) continue;
-      const TileIndex index = grid_.tile(tiles_[t]);
-      const TileRecords::TileHistory history = records_.history_of(index);
+    for (Tile& tile : tiles_) {
+      if (tile.own != Stage::others) continue;
+      const TileRecords::TileHistory history = records_.history_of(tile.index);
       // What is written down is put in its place a moment later.
-      if (!is_there_[t] && history.times != times_before_[t]) is_there_[t] = has_files(index);
-      take(t, is_there_[t] && (history.times == 0 || history.pairs >= grid_.pairs(index)));
+      if (!tile.is_there && history.times != tile.times_before) tile.is_there = has_files(tile.index);
+      take(tile, tile.is_there && (history.times == 0 || history.pairs >= grid_.pairs(tile.index)));
     }
     const files::ProcessIdentity self = files::this_process();
     working_.clear();
@@ -149,13 +156,9 @@ class SharedProgress {
   const StoreFacts& facts_;
   TileGrid grid_;
   TileRecords& records_;
-  std::vector<Index> tiles_;
-  std::unordered_map<Index, std::size_t> places_;  ///< Of tiles, by their numbers.
+  std::vector<Tile> tiles_;
+  std::unordered_map<Index, std::size_t> places_;  ///< In tiles_, by the numbers of the tiles.
   std::mutex mutex_;
-  std::vector<Stage> own_;
-  std::vector<bool> counted_;
-  std::vector<bool> is_there_;
-  std::vector<Index> times_before_;
   Index pairs_ = 0;
   Index there_ = 0;
   Index tiles_there_ = 0;

@@ -105,7 +105,7 @@ void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
   constexpr std::chrono::milliseconds first_interval{50}, last_interval{1000};
   constexpr double seconds_between_words = 300;
   double next_word = seconds() + options_.silent_waiting_seconds;
-  is_waiting_ = true;
+  work_.waits = true;
   // Where there are no locks, each look is some messages to a server.
   for (auto interval = first_interval; !waiting.empty();
        interval = claims_.are_kept() ? first_interval : std::min(2 * interval, last_interval)) {
@@ -152,7 +152,7 @@ void StoreRun<Scalar>::report_progress(Index in_this_tile) {
   if (!progress_) return;
   const Index computed = work_.computed + in_this_tile;
   double busy = work_.seconds + (in_this_tile > 0 ? seconds() - work_.tile_began : 0);
-  if (is_waiting_ && in_this_tile == 0) busy = 0;  // It adds nothing to the pace of the others.
+  if (work_.waits && in_this_tile == 0) busy = 0;  // It adds nothing to the pace of the others.
   options_.progress(
       progress_->state({static_cast<double>(computed), busy, std::max<Index>(computed - work_.written, 0)}));
 }

@@ -49,6 +49,7 @@ class StoreRun {
     std::atomic<Index> written = 0;  ///< So many of those computed.
     double seconds = 0;
     double tile_began = 0;  ///< The one in work.
+    bool waits = false;     ///< For tiles of others.
   };
 
   const StoreOptions& options_;
@@ -61,7 +62,6 @@ class StoreRun {
   TileSource<Scalar> source_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Work work_;
-  bool is_waiting_ = false;                 ///< For tiles of others.
   std::optional<SharedProgress> progress_;  ///< Where somebody wants to know.
   StoreRunReport report_;
   std::future<void> writing_;  ///< Of the tile before; ends before the rest.

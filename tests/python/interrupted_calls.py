@@ -72,7 +72,7 @@ def signals(name):
                  "sample_block": lambda: propagation.sample_block(block, start, 8, width=256, networks=200),
                  "simulate_trajectory": lambda: propagation.simulate_trajectory(parameters, 4, width=256, networks=4000),
                  "phase_diagram": lambda: propagation.phase_diagram(parameters, ("alpha", np.linspace(0.1, 0.9, 20)),
-                                                                    ("sigma_w", np.linspace(0.2, 4, 2000)), causal=True)}
+                                                                    ("sigma_w", np.linspace(0.2, 4, 20_000)), causal=True)}
     return functions[name]
 
 

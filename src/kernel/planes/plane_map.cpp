@@ -44,10 +44,7 @@ PlaneMap<Scalar>::PlaneMap(const PairLayout& pair, NodeId node, const Plane<Scal
       layout_{pair.stores.layouts[node]},
       mapped_{mapped},
       next_mapped_{pair.stores.size},
-      row_sums_{row_sums},
-      row_size_{mapped_row_size(pair)},
-      kernel_size_{mapped_kernel_size(pair, node)},
-      kernels_{pair.with_ntk() ? 2 : 1} {
+      sums_{row_sums, mapped_row_size(pair), mapped_kernel_size(pair, node), pair.with_ntk() ? 2 : 1} {
   group_.begun.assign(static_cast<std::size_t>(layout_.rows()), 0);
 }
 
@@ -160,11 +157,11 @@ void PlaneMap<Scalar>::add(Index first_pair, Index count, const Plane<Scalar>& p
                                          group_.adds.data(), rows.targets.size()};
   const PlaneLayout& layout = group_.layout;
   for (Index n = 0; n < count; ++n)
-    for (Index kernel = 0; kernel < kernels_; ++kernel)
+    for (Index kernel = 0; kernel < sums_.kernels; ++kernel)
       numerics::mapped_rows<Scalar>().combine(
           terms, (kernel == 0 ? planes.nngp : planes.ntk) + n * layout.length, layout.stride[0],
-          layout.stride[1], static_cast<std::size_t>(group_.width), row_sums(first_pair + n, kernel),
-          row_size_);
+          layout.stride[1], static_cast<std::size_t>(group_.width), sums_.of(first_pair + n, kernel),
+          sums_.row_size);
 }
 
 template <typename Scalar>
@@ -185,12 +182,12 @@ void PlaneMap<Scalar>::end_group() {
 template <typename Scalar>
 void PlaneMap<Scalar>::map_rows(Index first_row, Index rows) {
   for (Index pair = 0; pair < pairs_; ++pair)
-    for (Index kernel = 0; kernel < kernels_; ++kernel) {
+    for (Index kernel = 0; kernel < sums_.kernels; ++kernel) {
       Scalar* mapped = (kernel == 0 ? mapped_.nngp : mapped_.ntk) + pair * next_mapped_;
-      const Scalar* source = row_sums(pair, kernel) + first_row * row_size_;
+      const Scalar* source = sums_.of(pair, kernel) + first_row * sums_.row_size;
       for (const Columns& columns : group_.columns)
         numerics::mapped_rows<Scalar>().map_columns(
-            columns.map, source, row_size_, static_cast<std::size_t>(rows),
+            columns.map, source, sums_.row_size, static_cast<std::size_t>(rows),
             mapped + layout_.row_start(first_row, columns.offset) + columns.start,
             behind(2, columns.offset).extent);
     }

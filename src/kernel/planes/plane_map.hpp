@@ -64,6 +64,17 @@ class PlaneMap {
     const Rows* rows = nullptr;
     std::vector<std::uint8_t> adds;  ///< Of those rows.
   };
+  /// Where rows are added up before they are mapped along the last axis.
+  struct RowSums {
+    Scalar* begin;
+    Index row_size;     ///< Numbers from a row to the next.
+    Index kernel_size;  ///< From the NNGP of a pair to its NTK.
+    Index kernels;      ///< 1 or 2.
+
+    [[nodiscard]] Scalar* of(Index pair, Index kernel) const {
+      return begin + (pair * kernels + kernel) * kernel_size;
+    }
+  };
   using RowKey = std::array<Index, 4>;
 
   [[nodiscard]] std::vector<AxisTerm> terms(std::size_t axis, const AxisPieces& pieces) const;
@@ -73,9 +84,6 @@ class PlaneMap {
   [[nodiscard]] AxisRange behind(std::size_t axis, Index offset) const {
     return {left_[axis], right_[axis], offset};
   }
-  [[nodiscard]] Scalar* row_sums(Index pair, Index kernel) const {
-    return row_sums_ + (pair * kernels_ + kernel) * kernel_size_;
-  }
   void map_rows(Index first_row, Index rows);
 
   std::array<AxisMapping, 3> axes_;
@@ -83,8 +91,7 @@ class PlaneMap {
   const StoreLayout& layout_;
   Plane<Scalar> mapped_;
   Index next_mapped_;
-  Scalar* row_sums_;
-  Index row_size_, kernel_size_, kernels_;
+  RowSums sums_;
   Index pairs_ = 0;
   std::map<RowKey, Rows> rows_;  ///< By the offsets along the first two axes, and how many there are.
   Group group_;
