@@ -13,8 +13,7 @@ namespace widelimit::store {
 /// A store as it lies on the disk: a Zarr group (version 3) whose arrays are the kernels.
 ///
 ///   zarr.json             the group; its attribute "widelimit" holds the facts, and is the truth about sizes
-///   nngp/zarr.json        an array [rows, columns], chunks of one tile each, bytes little endian + crc32c, fill value
-///   NaN
+///   nngp/zarr.json        an array [rows, columns], chunks of one tile each, bytes little endian + crc32c, fill: NaN
 ///   nngp/c/I/J            tile (I, J), whole: what is beyond the matrix, or was not computed, is NaN
 ///   nngp/claims           see TileClaims; in the folder of the first array, where Zarr does not list it
 ///   nngp/claims.files/    the same where there are no locks

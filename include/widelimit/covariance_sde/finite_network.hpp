@@ -126,9 +126,8 @@ struct NetworkOptions {
 ///             block the query-key factors before them.
 /// Errors      ArgumentError unless v0 is a covariance of positive variances within the bounds, layers increase, and
 ///             the network is valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature
-///             positive, lambda^2
-///             + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN
-///             with several heads, are sampled by explicit weights.
+///             positive, lambda^2 + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless
+///             Post-LN, and Pre-LN with several heads, are sampled by explicit weights.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                                  const NetworkOptions& options);
 

@@ -30,9 +30,8 @@ namespace widelimit::gp {
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
 /// Method      least mean negative logarithm of the probabilities, over s from 1e-3 to 1e3, by the method of Brent. As
 ///             in Platt's scaling each label counts as 1 - 1 / (n + 2) and the others share the rest, so that data that
-///             are
-///             told apart perfectly do not drive s to infinity. Of more than 1,000 inputs, 1,000 evenly spaced ones are
-///             looked at. 1 where a variance is 0. Errors as of class_probabilities() and of calibration().
+///             are told apart perfectly do not drive s to infinity. Of more than 1,000 inputs, 1,000 evenly spaced ones
+///             are looked at. 1 where a variance is 0. Errors as of class_probabilities() and of calibration().
 /// Source      Guo et al. 2017, section 4.2 (temperature scaling); Platt 1999, Probabilistic outputs for support vector
 ///             machines, equation 4, for the labels.
 [[nodiscard]] double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,

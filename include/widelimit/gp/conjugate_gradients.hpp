@@ -54,11 +54,9 @@ struct ShiftedSolutions {
 /// Memory  4 n columns numbers a lambda, and n numbers for each column of the preconditioner.
 /// Errors  ArgumentError for shapes, numbers that are not finite, lambdas below 0 and options out of range;
 ///         NotPositiveDefinite where x^T (K + lambda I) x <= 0 shows up: rounding, as of Gram matrices in float,
-///         outweighs
-///         lambda; NotConverged if the residual stalls above the one asked for, or after most_passes. Where lambda
-///         stands
-///         below ten times the rounding errors of K (KernelOperator::epsilon()), the message says so, and which
-///         regulariser would do.
+///         outweighs lambda; NotConverged if the residual stalls above the one asked for, or after most_passes. Where
+///         lambda stands below ten times the rounding errors of K (KernelOperator::epsilon()), the message says so, and
+///         which regulariser would do.
 /// Source  Dubrulle 2001, Retooling the method of block conjugate gradients (BCGrQ).
 [[nodiscard]] ShiftedSolutions solve_shifted(const KernelOperator& gram, const Matrix<double>& b,
                                              const std::vector<double>& lambdas,

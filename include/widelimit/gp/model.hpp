@@ -121,8 +121,7 @@ enum class Sampling { joint, marginal };
 /// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
 ///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
 ///          Predicting: n kernel values a new input, the states of the training inputs being kept (PreparedInputs),
-///          then
-///          n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
+///          then n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
 /// Threads  may share a model; copies are cheap.
 class Model {

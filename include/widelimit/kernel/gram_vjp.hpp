@@ -32,8 +32,7 @@ struct GramVjp {
 ///
 /// Errors  ArgumentError for cotangents that are both empty, of another shape than [n1, n2] or not finite, and for a
 ///         network with a layer without a backward pass, naming it (sampled attention; layers of a user's own without
-///         an adjoint); what
-///         gram() throws.
+///         an adjoint); what gram() throws.
 /// Cost    3 to 5 times that of gram(), and the digits of float: docs/derivatives.md. Memory: twice what is recorded of
 ///         the inputs (see GramOptions); a thread keeps the planes of one run, and nodes that poolings and attention
 ///         need whole;

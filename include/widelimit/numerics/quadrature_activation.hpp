@@ -50,11 +50,9 @@ struct DualEstimate {
 /// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints
 ///           are those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
 ///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is
-///           the
-///           mean of both sides, whatever phi_derivative says). The NTK
-///           and finite networks use phi'. Cusps steeper than |x - b|^0.8 at a breakpoint b, logarithms too, have no
-///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and backward passes throw
-///           ArgumentError.
+///           the mean of both sides, whatever phi_derivative says). The NTK and finite networks use phi'. Cusps steeper
+///           than |x - b|^0.8 at a breakpoint b, logarithms too, have no derivative dual: dual() has NaN for it, and
+///           rows with an NTK, slopes and backward passes throw ArgumentError.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
 ///           rho^k / (k+1) and E[phi' phi'] = sum_k d_k(p) d_k(q) rho^k, d_k the Hermite coefficients of phi'
 ///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders prepared a
@@ -65,15 +63,12 @@ struct DualEstimate {
 ///           converges; float rows 1e-6. estimate() tells more.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
 ///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there
-///           (within
-///           0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and apply
-///           throw NumericalError for
-///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
-///           too often there).
+///           (within 0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and
+///           apply throw NumericalError for a variance so large that phi could not be resolved over 13 standard
+///           deviations (it overflows or oscillates too often there).
 /// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2
 ///           ms by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
-///           exponent
-///           of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
+///           exponent of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
 class QuadratureActivation final : public Activation {
  public:
   using Function = std::function<double(double)>;

@@ -88,9 +88,8 @@ class GramStore {
   ///
   /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of
   ///         other inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named);
-  ///         it cannot
-  ///         be written to; another process is changing its size. ArgumentError for options out of range, and as
-  ///         gram().
+  ///         it cannot be written to; another process is changing its size. ArgumentError for options out of range, and
+  ///         as gram().
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x,
             const StoreOptions& options = {});
   /// Of gram(network, x1, x2): not symmetric; only rows may join.
