@@ -1,6 +1,7 @@
 """Tables of head specialisation (Sagitova, Duranthon, Zdeborova, arXiv:2603.03993) over many starts.
 
     python heads.py features|times|rest [--starts N] [--threads 1]
+    python heads.py resampling|digits|sgd [--starts N] [--threads 1] [--program widelimit] [--mnist FOLDER]
     python heads.py summary
 
 Appends a row to docs/experiments/data/heads_TABLE.csv as each start ends, and leaves out the starts that the file holds, so
@@ -11,44 +12,30 @@ that a run that was stopped goes on where it was.
 features  figure 3: overlaps of every head at tau = 100, 400 and 4,000 for three Gaussian features
 times     figure 6: specialisation times of flows over the size of the start
 rest      figures 4 (right and left with H = 3, 5, 7), 9, 10 and 15: losses where flows rest
+resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20 and to tau = 100
+digits    figure 7: times at which digits are specialised on, SGD on MNIST's test images
+sgd       figure 1: SGD at D = 10,000 beside the flow from its start, to tau = 40
 """
 import argparse
+import csv
 import itertools
+import json
 import pathlib
-import platform
-import sys
-import time
+import subprocess
+import tempfile
 
 import numpy as np
-import widelimit
 from widelimit import heads
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+from tables import DATA, EXPERIMENTS, Table, rows_of
+
+PAGE = EXPERIMENTS / "head-specialization.md"
 ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
 
 
-class Table:
-    """A file of comma-separated rows, whose first columns say which case a row is of."""
-
-    def __init__(self, name, keys, columns):
-        self.path = DATA / f"heads_{name}.csv"
-        self.keys = len(keys)
-        if not self.path.exists():
-            command = "python docs/experiments/programs/heads.py " + " ".join(sys.argv[1:])
-            self.path.write_text(f"# {command}; widelimit {widelimit.__version__}; {platform.machine()}; seeds 1, 2, ...\n"
-                                 + ",".join((*keys, *columns)) + "\n")
-        self.done = {tuple(line.split(",")[:self.keys]) for line in self.path.read_text().splitlines()[2:]}
-
-    def lacks(self, *key):
-        return tuple(map(str, key)) not in self.done
-
-    def append(self, *rows):
-        with self.path.open("a") as file:
-            file.write("".join(",".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in row) + "\n" for row in rows))
-
-
 def features(starts, threads):
-    table = Table("features", ("activation", "seed"), ("tau", "head", "m0", "m1", "m2", "loss_at_the_end", "standard_error"))
+    table = Table("heads_features", ("activation", "seed"), ("tau", "head", "m0", "m1", "m2", "loss_at_the_end", "standard_error"),
+                  "seeds 1, 2, ...")
     prior = heads.Prior.gaussian([20, 10.5, 1])
     for seed, activation in itertools.product(range(1, starts + 1), ("softmax", "bayes")):
         if table.lacks(activation, seed):
@@ -62,7 +49,7 @@ def features(starts, threads):
 
 
 def times(starts, threads):
-    table = Table("times", ("activation", "eta", "seed"), ("log_scale", "time"))
+    table = Table("heads_times", ("activation", "eta", "seed"), ("log_scale", "time"), "seeds 1, 2, ...")
     prior = heads.Prior.flip2(2, 2)
     cases = itertools.product(range(1, starts + 1), ("bayes", "softmax"), (0.1, 0.01, 0.001, 1e-4))
     for seed, activation, eta in cases:
@@ -89,31 +76,67 @@ def rest_cases():
 
 
 def rest(starts, threads):
-    table = Table("rest", ("figure", "activation", "prior", "heads", "seed"),
-                  ("loss", "standard_error", "at_rest", "tau", "lowest_curvature", "left_saddles", "relevant_mass", "seconds"))
+    table = Table("heads_rest", ("figure", "activation", "prior", "heads", "seed"),
+                  ("loss", "standard_error", "at_rest", "tau", "lowest_curvature", "left_saddles", "relevant_mass"),
+                  "seeds 1, 2, ...")
     cases = itertools.product(range(1, starts + 1), rest_cases())
     for seed, (figure, activation, name, prior, tokens, count) in cases:
         if table.lacks(figure, activation, name, count, seed):
-            begin = time.time()
             (end,) = heads.flow(activation, prior, tokens, count, tau=40_000, records=2, step=0.5, samples=20_000, seed=seed,
                                 threads=threads)
             mass = heads.judge(activation, end.path.end, prior, tokens, seed=seed, threads=threads).relevant
             table.append((figure, activation, name, count, seed, end.loss, end.standard_error, int(end.converged),
                           float(end.path.tau[-1]), float("nan") if end.curvature is None else end.curvature,
-                          len(end.left_saddles), mass, round(time.time() - begin)))
+                          len(end.left_saddles), mass))
 
 
-def rows_of(name):
-    """The rows of a committed file, as dictionaries of texts."""
-    lines = (DATA / f"heads_{name}.csv").read_text().splitlines()[1:]
-    return [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+def run(program, command, configuration, threads):
+    """What `widelimit heads COMMAND` makes of a configuration: the object that it prints, and the rows of its table."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = pathlib.Path(folder, "configuration.json"), pathlib.Path(folder, "out.csv")
+        file.write_text(json.dumps(configuration))
+        done = subprocess.run([program, "heads", command, str(file), "--threads", str(threads), "--out", str(out)], check=True,
+                              capture_output=True, text=True)
+        with out.open() as lines:
+            return json.loads(done.stdout), list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+FLIP2 = {"kind": "flip2", "nu1": 2, "nu2": 2}
+
+
+def resampling(given):
+    table = Table("heads_resampling", ("tau", "seed"), ("largest_difference_m", "largest_difference_S"), "seeds 1, 2, ...")
+    for tau, seed in itertools.product((20, 100), range(1, (given.starts or 20) + 1)):
+        if table.lacks(tau, seed):
+            found, _ = run(given.program, "resampling", {"activation": "softmax", "prior": FLIP2, "tokens": 8, "heads": 2, "samples": 20000,
+                                                         "tau": tau, "stop_gradient": 0, "starts": 1, "seed": seed}, given.threads)
+            table.append((tau, seed, found["largest_difference_m"], found["largest_difference_S"]))
+
+
+def sgd(given):
+    table = Table("heads_sgd", ("seed",), ("largest_difference_m", "largest_difference_S"), "seeds 1, 2, ...")
+    for seed in range(1, (given.starts or 5) + 1):
+        if table.lacks(seed):
+            found, _ = run(given.program, "compare", {"activation": "softmax", "prior": FLIP2, "tokens": 10, "heads": 2, "dimension": 10000,
+                                                      "samples": 100000, "tau": 40, "starts": 1, "seed": seed}, given.threads)
+            table.append((seed, found["largest_difference_m"], found["largest_difference_S"]))
+
+
+def digits(given):
+    table = Table("heads_digits", ("seed",), (*(f"time_{digit}" for digit in range(10)), "log_scale"),
+                  "seeds 1, 2, ...; MNIST's test images")
+    for seed in range(1, (given.starts or 20) + 1):
+        if table.lacks(seed):
+            _, (row,) = run(given.program, "digit-times", {"activation": "softmax", "mnist": str(given.mnist), "etas": [1], "starts": 1,
+                                                           "tau": 1500, "seed": seed}, given.threads)
+            table.append((seed, *(float(row[f"digit_time_{digit}"]) for digit in range(10)), float(row["log_scale"])))
 
 
 def summary_of_features():
     """How much of a head lies along its largest component, over all heads longer than .3 of all starts."""
     yield "| activation | tau | starts | heads longer than .3 | largest component: 10 %, median, 90 % | above .95 | starts with all above .9 |"
     yield "|---|---|---|---|---|---|---|"
-    rows = rows_of("features")
+    rows = rows_of("heads_features")
     for activation, tau in itertools.product(("softmax", "bayes"), ("100", "400", "4000")):
         heads_of = {}
         for row in rows:
@@ -136,7 +159,7 @@ def summary_of_features():
 def summary_of_times():
     yield "| activation | eta | starts | mean | standard deviation | least | greatest |"
     yield "|---|---|---|---|---|---|---|"
-    rows = rows_of("times")
+    rows = rows_of("heads_times")
     for activation in ("softmax", "bayes"):
         scales, means = [], []
         for eta in ("0.1", "0.01", "0.001", "0.0001"):
@@ -156,7 +179,7 @@ def summary_of_rest():
     yield "| figure | prior | heads | activation | median loss | least | greatest | at rest | relevant mass |"
     yield "|---|---|---|---|---|---|---|---|---|"
     cases = {}
-    for row in rows_of("rest"):
+    for row in rows_of("heads_rest"):
         cases.setdefault((row["figure"], row["prior"], row["heads"], row["activation"]), []).append(row)
     for key, rows in sorted(cases.items()):
         losses = sorted(float(row["loss"]) for row in rows)
@@ -164,22 +187,62 @@ def summary_of_rest():
                f"{sum(row['at_rest'] == '1' for row in rows)} of {len(rows)} | {np.median([float(row['relevant_mass']) for row in rows]):.3f} |")
 
 
+def ranges(rows, name):
+    values = sorted(float(row[name]) for row in rows)
+    return f"{np.median(values):.4f} ({values[0]:.4f} to {values[-1]:.4f})"
+
+
+def summary_of_resampling():
+    yield "| tau | starts | largest difference in m: median (range) | in S |"
+    yield "|---|---|---|---|"
+    for tau in ("20", "100"):
+        rows = [row for row in rows_of("heads_resampling") if row["tau"] == tau]
+        if rows:
+            yield f"| {tau} | {len(rows)} | {ranges(rows, 'largest_difference_m')} | {ranges(rows, 'largest_difference_S')} |"
+
+
+def summary_of_sgd():
+    rows = rows_of("heads_sgd")
+    yield (f"Over {len(rows)} starts the largest difference between SGD and flow is {ranges(rows, 'largest_difference_m')} in m and "
+           f"{ranges(rows, 'largest_difference_S')} in S (median and range).")
+
+
+def summary_of_digits():
+    """Times of every digit, and how often it comes before the others."""
+    rows = rows_of("heads_digits")
+    found = np.array([[float(row[f"time_{digit}"]) for digit in range(10)] for row in rows])
+    place = np.where(np.isnan(found), np.inf, found).argsort(axis=1).argsort(axis=1) + 1
+    yield "| digit | starts that reach it | time: median (range) | its place among the ten: median (range) |"
+    yield "|---|---|---|---|"
+    for digit in range(10):
+        reached, places = found[:, digit][~np.isnan(found[:, digit])], place[:, digit]
+        yield (f"| {digit} | {len(reached)} of {len(found)} | {np.median(reached):.0f} ({reached.min():.0f} to {reached.max():.0f}) | "
+               f"{np.median(places):g} ({places.min()} to {places.max()}) |")
+
+
+SUMMARIES = {"heads_features": summary_of_features, "heads_times": summary_of_times, "heads_rest": summary_of_rest,
+             "heads_resampling": summary_of_resampling, "heads_digits": summary_of_digits, "heads_sgd": summary_of_sgd}
+
+
 def summary():
-    for name, lines in ("features", summary_of_features), ("times", summary_of_times), ("rest", summary_of_rest):
-        if (DATA / f"heads_{name}.csv").exists():
+    for name, lines in SUMMARIES.items():
+        if (DATA / f"{name}.csv").exists():
             print("\n".join(lines()), end="\n\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("features", "times", "rest", "summary"))
-    parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100 and 5 by default")
+    parser.add_argument("table", choices=("features", "times", "rest", "resampling", "digits", "sgd", "summary"))
+    parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100, 5, 20, 20 and 5 by default")
+    parser.add_argument("--program", default="widelimit")
+    parser.add_argument("--mnist", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
     {"summary": summary, "features": lambda: features(given.starts or 20, given.threads),
      "times": lambda: times(given.starts or 100, given.threads),
-     "rest": lambda: rest(given.starts or 5, given.threads)}[given.table]()
+     "rest": lambda: rest(given.starts or 5, given.threads), "resampling": lambda: resampling(given),
+     "digits": lambda: digits(given), "sgd": lambda: sgd(given)}[given.table]()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+"""Shaped transformers (Noci et al., arXiv:2306.17759): stopping times over two parameters, gradients at the paper's size.
+
+    python shaped_transformer.py stopping|gradients [--threads 1]
+    python shaped_transformer.py summary|picture
+
+stopping   figure 8: 500 networks at each of 60 residual weights and temperatures; data/shaped_stopping.csv
+gradients  of the second version, at initialisation: width 200 and 150 layers, 128 networks of each kind, and width 64 and 24
+           layers, 1,024 networks; data/shaped_gradients.csv
+"""
+import argparse
+
+import numpy as np
+from widelimit import sde
+
+from tables import EXPERIMENTS, Table, brief, rows_of, save
+
+GAMMAS = tuple(round(0.1 * k, 1) for k in range(1, 11))
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+SIZES = {"200 x 150": (200, 150, 128), "64 x 24": (64, 24, 1024)}  # width, layers, networks
+PLACES = ("at the input", "first layer", "last layer")
+PAGE = EXPERIMENTS / "shaped-transformer.md"
+PICTURE = EXPERIMENTS / "shaped-transformer" / "stopping_times.png"
+
+
+def kinds(width):
+    def of(name, causal, gamma_squared=None):
+        return sde.Network(name, width, gamma_squared, causal=causal)
+
+    for mask, causal in ("full", False), ("causal", True):
+        yield f"shaped (gamma^2 = .1) {mask}", of("shaped_transformer", causal, 0.1)
+        yield f"unshaped Pre-LN {mask}", of("unshaped_pre_ln", causal)
+        yield f"unshaped Post-LN {mask}", of("unshaped_post_ln", causal)
+
+
+def stopping(threads):
+    table = Table("shaped_stopping", ("temperature", "gamma"), ("networks", "median", "median_error", "lower_decile", "upper_decile", "share_that_stay"),
+                  "seed 1; attention only; width and depth 200; 4 tokens; V_0 = 100 (.8 I + .2 1 1^T)")
+    start = sde.start(tokens=4, variance=100, rho0=0.2)
+    for temperature in TEMPERATURES:
+        for gamma in GAMMAS:
+            if table.lacks(temperature, gamma):
+                times = sde.stopping_times(sde.Network("shaped_attention", 200, gamma**2, temperature), start, [200], samples=500,
+                                           seed=1, threads=threads)[0, 0]
+                half = 0.5 / len(times) ** 0.5  # a standard error of the share of times below the median
+                below, middle, above, low, high = map(float, np.quantile(times, (0.5 - half, 0.5, 0.5 + half, 0.1, 0.9)))
+                table.append((temperature, gamma, len(times), middle, (above - below) / 2, low, high, float(np.mean(times >= 1))))
+
+
+def gradients(threads):
+    table = Table("shaped_gradients", ("size", "network"), ("place", "networks", "squared_gradient", "standard_error"),
+                  "seed 1; 6 tokens of correlation .2; gradients of the output matrix, at the input of the tokens")
+    start = sde.start(tokens=6, rho0=0.2)
+    for size, (width, depth, networks) in SIZES.items():
+        for name, network in kinds(width):
+            if table.lacks(size, name):
+                found = sde.gradients(network, start, depth, networks=networks, seed=1, threads=threads)
+                values, errors = found.parameters["output"]
+                table.append(*((size, name, place, networks, float(value), float(error)) for place, value, error in zip(
+                    PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))
+
+
+def summary_of_stopping():
+    rows = rows_of("shaped_stopping")
+    found = {(row["temperature"], row["gamma"]): row for row in rows}
+    yield "| tau_0 \\ gamma | " + " | ".join(f"{gamma:g}" for gamma in GAMMAS) + " |"
+    yield "|---|" + "---|" * len(GAMMAS)
+    for temperature in TEMPERATURES:
+        cells = []
+        for gamma in GAMMAS:
+            row = found[f"{temperature:g}", f"{gamma:g}"]
+            error = round(1000 * float(row["median_error"]))
+            cells.append("stays" if row["median"] == "1" else f"{float(row['median']):.3f}".removeprefix("0") + f"({error})")
+        yield f"| {temperature:g} | {' | '.join(cells)} |"
+
+
+def summary_of_gradients():
+    yield "| width x layers | network | networks | " + " | ".join(PLACES) + " |"
+    yield "|---|---|---|---|---|---|"
+    rows = rows_of("shaped_gradients")
+    for size, network in dict.fromkeys((row["size"], row["network"]) for row in rows):
+        of_kind = {row["place"]: row for row in rows if (row["size"], row["network"]) == (size, network)}
+        cells = (brief(float(of_kind[place]["squared_gradient"]), float(of_kind[place]["standard_error"])) for place in PLACES)
+        yield f"| {size} | {network} | {int(of_kind[PLACES[0]]['networks']):,} | {' | '.join(cells)} |"
+
+
+def draw_picture():
+    import matplotlib
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+    rows = rows_of("shaped_stopping")
+    median = np.array([float(row["median"]) for row in rows]).reshape(len(TEMPERATURES), len(GAMMAS))
+    figure, axes = plt.subplots(figsize=(7, 3.6))
+    image = axes.imshow(np.log10(median), origin="lower", aspect="auto", cmap="viridis")
+    axes.set_xticks(range(len(GAMMAS)), [f"{gamma:g}" for gamma in GAMMAS])
+    axes.set_yticks(range(len(TEMPERATURES)), [f"{temperature:g}" for temperature in TEMPERATURES])
+    axes.set(xlabel="residual weight gamma", ylabel="temperature tau_0", title="Median stopping time, 4 tokens, 500 networks a point")
+    for row, column in np.ndindex(*median.shape):
+        axes.text(column, row, f"{median[row, column]:.2g}".removeprefix("0"), ha="center", va="center", fontsize=7,
+                  color="white" if median[row, column] < 0.3 else "black")
+    figure.colorbar(image, label="log10 of the median of d* / n")
+    save(figure, PICTURE)
+
+
+SUMMARIES = {"shaped_stopping": summary_of_stopping, "shaped_gradients": summary_of_gradients}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("stopping", "gradients", "summary", "picture"))
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    if given.what == "summary":
+        for lines in SUMMARIES.values():
+            print("\n".join(lines()), end="\n\n")
+    elif given.what == "picture":
+        draw_picture()
+    else:
+        {"stopping": stopping, "gradients": gradients}[given.what](given.threads)
+
+
+if __name__ == "__main__":
+    main()
