@@ -1,4 +1,4 @@
-"""Derivatives of Gram matrices by the inputs, and by numbers of the network."""
+"""Derivatives of Gram matrices with respect to the inputs and to hyperparameters of the network."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
              progress: Progress = None, lengths1: ArrayLike | None = None,
              lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
              graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
-    """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T = gram(network, x1, x2).
+    """The derivatives of L = sum(nngp * K) + sum(ntk * T) with respect to the inputs, where K and T = gram(network, x1, x2).
 
     network    a Network; every layer needs a backward pass (sampled attention has none: ArgumentError)
     x1, x2     inputs as those of gram()
-    nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
-    wanted     'both', or 'x1' or 'x2': the derivatives by that alone, None for the other, which costs less
-    others     as those of gram()
+    nngp, ntk  cotangents [n1, n2], the derivatives of L with respect to the entries of K and of T; at least one of them
+    wanted     'both', or 'x1' or 'x2': the derivatives with respect to that batch only, and None for the other, at less cost
+    others     those of gram()
 
-    Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, of the symmetric K and T of x1, dx1 alone. A list of arrays
-    of different size gives one array [n, longest..., C] with 0 after shorter ones. Where a kernel has an infinite slope, as
-    ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
+    Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, dx1 alone, for the symmetric K and T of x1. A list of
+    arrays of different sizes gives one array [n, longest..., C] with 0 after shorter ones. Where a kernel has an infinite
+    slope, like ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
     """
     progress = teller(progress, "pairs")
     dtype = type_of_inputs(precision, x1, x2)
@@ -45,7 +45,7 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
 def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None,
                       precision: str | None = None, threads: int = 0, lengths: ArrayLike | None = None,
                       mask: ArrayLike | None = None, graphs: Graphs | None = None) -> NDArray[Any]:
-    """gram_vjp() of gram_diagonal(network, x): cotangents are vectors [n], the result has the shape of x. Errors as there."""
+    """gram_vjp() for gram_diagonal(network, x): cotangents are vectors [n], the result has the shape of x. Same errors."""
     dtype = type_of_inputs(precision, x)
     columns = [None if given is None else numbers(np.reshape(given, (-1, 1)), dtype, name)
                for given, name in ((nngp, "nngp"), (ntk, "ntk"))]
@@ -56,16 +56,16 @@ def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, di
              kernels: str = "both", threads: int = 0, progress: Progress = None,
              lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None,
              mask2: ArrayLike | None = None, graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Gram:
-    """The derivatives of K and T = gram(network, x1, x2) along a direction of the network's numbers.
+    """The derivatives of K and T = gram(network, x1, x2) along a direction of the network's hyperparameters.
 
     direction  how fast numbers change, by their paths in the network's file: {'layers[0].weight_variance': 1}
     kernels    'nngp', 'ntk' or 'both'
-    others     as those of gram(); always computed in double
+    others     those of gram(); always computed in double
 
-    Returns a Gram of derivatives. Central differences of eighth order of the kernels, and one-sided ones where a number is at
-    the end of its range: 1e-9 of the largest entry or better (1e-13 of the kernel's largest entry where that is more), at 8
-    or 9 times the cost of gram() and that of probes. ArgumentError for a path that leads to no number or to an integer,
-    NumericalError where a kernel has no derivative. Ctrl-C stops it.
+    Returns a Gram of derivatives. They are central differences of eighth order of the kernels, and one-sided ones if a number
+    is at the end of its range. The error is 1e-9 of the largest entry or less (1e-13 of the kernel's largest entry where that
+    is more); the cost is 8 or 9 times that of gram(), and that of probes. ArgumentError for a path that leads to no number or
+    to an integer, NumericalError if a kernel has no derivative. Ctrl-C stops it.
     """
     progress = teller(progress, "pairs")
     sides = _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2)
@@ -76,8 +76,8 @@ def gram_gradient(network: _core.Network, x1: Inputs, x2: Inputs | None = None, 
                   kernels: str = "both", threads: int = 0, lengths1: ArrayLike | None = None,
                   lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
                   graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> list[Gram]:
-    """The derivatives by each of several numbers, in the order of their paths: see gram_jvp(). Regression.score_derivatives
-    makes derivatives of the evidence of them."""
+    """The derivatives with respect to each of several numbers, in the order of their paths: see gram_jvp().
+    Regression.score_derivatives turns them into derivatives of the evidence."""
     if isinstance(numbers, str):
         raise TypeError(f"numbers: expected a sequence of paths, got the string {numbers!r}")
     if len(set(numbers)) < len(numbers):
@@ -92,15 +92,16 @@ def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None
                     threads: int = 0, lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None,
                     mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
                     graphs2: Graphs | None = None) -> NDArray[np.float64]:
-    """The derivatives of L = sum(nngp * K) + sum(ntk * T) by numbers of the network, K and T = gram(network, x1, x2).
+    """The derivatives of L = sum(nngp * K) + sum(ntk * T) with respect to hyperparameters, where K and T = gram(network, x1, x2).
 
     numbers    their paths in the network's file: ['layers[0].weight_variance', 'layers[3].bias_variance']
-    nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
-    others     as those of gram()
+    nngp, ntk  cotangents [n1, n2], the derivatives of L with respect to the entries of K and of T; at least one of them
+    others     those of gram()
 
-    Returns an array [numbers]. Those that nothing but variances of dense and convolutional layers, and factors of branches,
-    hang on take one backward pass for all of them, some 5 times the cost of gram(); others differences each (gram_jvp()), whose
-    errors these are. With Regression.score_cotangents(), derivatives of evidence by hyperparameters. Ctrl-C stops it.
+    Returns an array [numbers]. One backward pass, at about 5 times the cost of gram(), gives the derivatives by all numbers on
+    which only variances of dense and convolutional layers, and factors of branches, depend. Each other number takes
+    differences, with the errors of gram_jvp(). With Regression.score_cotangents(), these are derivatives of the evidence by
+    hyperparameters. Ctrl-C stops it.
     """
     if isinstance(numbers, str):
         raise TypeError(f"numbers: expected a sequence of paths, got the string {numbers!r}")
@@ -112,13 +113,13 @@ def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None
 
 
 def _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2):
-    """Both batches; None for the second where there is none."""
+    """Both batches; None for the second if there is none."""
     left = batch(x1, np.float64, "x1", lengths1, mask1, graphs1)
     return left, None if x2 is None else batch(x2, np.float64, "x2", lengths2, mask2, graphs2)
 
 
 def cotangent(given, dtype, name):
-    """Derivatives by the entries of a kernel, [n1, n2]; None if none are given."""
+    """Derivatives with respect to the entries of a kernel, [n1, n2]; None if none are given."""
     if given is None:
         return None
     array = numbers(given, dtype, name)

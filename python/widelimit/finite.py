@@ -17,14 +17,14 @@ class FiniteNetwork:
 
     network          a Network
     shape, channels  of an input: spatial sizes, () for vectors
-    hidden           channels wherever the network leaves them open, at least 1; widths: one number for every such place
-                     instead
+    hidden           channels wherever the network leaves them open, at least 1; widths: instead, one number for each such
+                     place
     outputs          channels after the last layer, at least 1
     heads            of attention, at least 1
-    seed             equal seeds give equal bits for any number of threads
+    seed             equal seeds give equal bits with any number of threads
 
-    Inputs x are one array [n, spatial..., channels], or a list of arrays [spatial..., channels] of different size.
-    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart, ArgumentError
+    Inputs x are one array [n, spatial..., channels], or a list of arrays [spatial..., channels] of different sizes.
+    Raises NetworkError if the network does not fit the form or has layers without a finite counterpart, and ArgumentError
     for widths that do not fit it and for inputs of another form or with NaN. Threads may share one as long as none of them
     sets its parameters.
     """
@@ -50,7 +50,7 @@ class FiniteNetwork:
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """All parameters, layer after layer, [count]: independent standard normal numbers at the start. They may be set;
+        """All parameters, layer after layer, [count]: independent standard normal numbers at the start. You may set them;
         ValueError for another number of them."""
         return self._network.parameters
 
@@ -64,36 +64,36 @@ class FiniteNetwork:
 
     def __call__(self, x: Inputs, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
                  draw: int = 0) -> NDArray[np.float64]:
-        """Outputs [n, outputs]; `draw` numbers the draws of dropout, lengths [n] are the positions of each input that
-        count, graphs one Graph an input."""
+        """Outputs [n, outputs]. `draw` numbers the draws of dropout, lengths [n] are the numbers of positions that count in
+        each input, and graphs has one Graph for each input."""
         return self._network.forward(_inputs(x, lengths, graphs), draw)
 
     def jacobian(self, x: Inputs, output: int = 0, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
                  draw: int = 0, first_input: int = 0) -> NDArray[np.float64]:
         """Gradients of one output with respect to the parameters at every input, [n, count]. `draw` numbers the draws of
-        dropout, of which every input has its own: they are counted from `first_input`. ArgumentError unless `output` is
+        dropout, which are different for every input and counted from `first_input`. ArgumentError unless `output` is
         one of 0 .. outputs - 1. Memory: n count doubles."""
         return self._network.jacobian(_inputs(x, lengths, graphs), output, draw, first_input)
 
     def vector_jacobian(self, x: Inputs, weights: ArrayLike, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
                         draw: int = 0) -> NDArray[np.float64]:
-        """The gradient of sum(weights * outputs) with respect to the parameters, [count]; weights [n, outputs], others as in
-        __call__(). ArgumentError for weights of another shape. Cost: about three passes."""
+        """The gradient of sum(weights * outputs) with respect to the parameters, [count]. weights are [n, outputs], other
+        arguments those of __call__(). ArgumentError for weights of another shape. Cost: about three passes."""
         return self._network.vector_jacobian(_inputs(x, lengths, graphs), _matrix(weights), draw)
 
     def input_jacobian(self, x: ArrayLike, output: int = 0) -> NDArray[np.float64]:
-        """Gradients of one output with respect to the inputs, an array of the shape of x, of networks without dropout.
+        """Gradients of one output with respect to the inputs, an array of the shape of x, for networks without dropout.
         ArgumentError unless `output` is one of 0 .. outputs - 1."""
         return self._network.input_jacobian(_inputs(x), output).reshape(np.shape(x))
 
     def nngp(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
-        """Products of outputs, averaged over outputs, [n1, n2]. Dropout draws for the inputs of x2 as for others behind
-        those of x1; without x2 of all pairs of x1, once an input. Its mean over seeds tends to gram()'s nngp with the width."""
+        """Products of outputs, averaged over outputs, [n1, n2]. Dropout numbers the inputs of x2 after those of x1; without x2
+        it draws once for each input of x1. The mean over seeds tends to the nngp of gram() with growing width."""
         return self._network.nngp(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
     def ntk(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
-        """The empirical NTK, products of gradients with respect to all parameters, averaged over outputs, [n1, n2]; draws
-        as in nngp(). Cost: some three passes an input and output."""
+        """The empirical NTK, products of gradients with respect to all parameters, averaged over outputs, [n1, n2]. Draws are
+        those of nngp(). Cost: about three passes for each input and output."""
         return self._network.ntk(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
 

@@ -4,14 +4,14 @@
     prior = heads.Prior.spikes(4, 10)
     (trained,) = heads.flow("softmax1", prior, tokens=5, heads=4, step=0.5)
 
-A sequence has L tokens, one of which carries a signal that is a mixture of F spikes, by features theta of a Prior. H heads
+A sequence has L tokens, one of which carries a signal that is a mixture of F spikes, with features theta from a Prior. H heads
 score the tokens; m [H, F] are their overlaps with the spikes, S [H, H] the Gram matrix of their parts orthogonal to these,
-r a root of S, b [H] biases and v scales (as many as heads for 'softmaxv', else one). Activations are 'softmax', 'softmaxv',
+r a root of S, b [H] biases and v scales (one for each head for 'softmaxv', else one). Activations are 'softmax', 'softmaxv',
 'softmax1' and 'bayes'; times tau are learning rate times steps. Losses are 1 - 1/L for uniform attention.
 Mathematics: docs/theory/head-specialization.md. Source: Sagitova, Duranthon, Zdeborova, arXiv:2603.03993.
 
-Functions with `progress` call it with (steps done, steps in all), `threads` is 0 for one a core, and results depend on
-neither; Ctrl-C stops them. Equal seeds give the bits that `widelimit heads` gives.
+Functions with `progress` call it with (steps done, total steps). `threads` is 0 for one on each core. Results depend on
+neither; Ctrl-C stops all functions. Equal seeds give the bits that `widelimit heads` gives.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class HeadParameters(NamedTuple):
 
 
 class FlowPath(NamedTuple):
-    """A flow at its recorded times: tau, loss on its samples and largest entry of the gradient, [k]; m [k, H, F], S and r
-    [k, H, H], b [k, H], v [k, scales]."""
+    """A flow at its recorded times [k]: tau, the loss on its samples and the largest entry of the gradient, all [k]; m [k, H, F],
+    S and r [k, H, H], b [k, H], v [k, scales]."""
 
     tau: Numbers
     loss: Numbers
@@ -68,12 +68,12 @@ class FlowPath(NamedTuple):
 
     @property
     def end(self) -> HeadParameters:
-        """Where the flow ended."""
+        """The parameters at the end of the flow."""
         return HeadParameters(self.m[-1], self.r[-1], self.b[-1], self.v[-1])
 
 
 class LeftSaddle(NamedTuple):
-    """A saddle at which a flow rested before it went on: when, its loss there on its own samples, and the rate, per unit of
+    """A saddle at which a flow rested before it continued: when, its loss there on its own samples, and the rate, per unit of
     tau, at which a flow leaves it."""
 
     tau: float
@@ -83,8 +83,8 @@ class LeftSaddle(NamedTuple):
 
 class TrainedHeads(NamedTuple):
     """The heads after one flow: its seed, whether the gradient fell below stop_gradient, the loss on fresh samples with its
-    standard error, the lowest eigenvalue of the Hessian where it rests (None where it does not), whether the loss still falls in
-    some direction there (the curvature is below -5e-5 and below minus three times the gradient that is left), the saddles that it
+    standard error, the lowest eigenvalue of the Hessian if the flow came to rest (else None), whether the loss still falls in
+    some direction there (the curvature is below -5e-5 and below minus three times the remaining gradient), the saddles that it
     left, and the FlowPath."""
 
     seed: int
@@ -98,8 +98,8 @@ class TrainedHeads(NamedTuple):
 
 
 class SgdPath(NamedTuple):
-    """An online SGD at its recorded times: tau, loss of the batch [k]; overlaps m [k, H, F], Gram matrices q of the heads
-    [k, H, H] and p of the spikes [k, F, F], S = q - m p^-1 m^T [k, H, H], b [k, H], v [k, scales]."""
+    """A run of online SGD at its recorded times [k]: tau and the loss of the batch [k]; overlaps m [k, H, F], Gram matrices q of
+    the heads [k, H, H] and p of the spikes [k, F, F], S = q - m p^-1 m^T [k, H, H], b [k, H], v [k, scales]."""
 
     tau: Numbers
     loss: Numbers
@@ -116,21 +116,21 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
          stop_gradient: float = 1e-4, leave_saddles: bool = True, stepper: str = "euler", variant: str = "frame", batch_noise: float = 0,
          samples: int = 100_000, fresh_samples: int = 200_000, symmetry: str = "plain", seed: int = 1, threads: int = 0,
          progress: Progress = None) -> list[TrainedHeads]:
-    """Gradient flows of the population loss, the limit of online SGD, one from each start: TrainedHeads of each.
+    """Gradient flows of the population loss, the limit of online SGD. Returns TrainedHeads for each start.
 
     tau            last time, a whole number of steps; None: 20,000, with records at growing instead of even times
-    step           of the integrator, in tau; records: rows of the path, about
-    starts         flows, each with a seed of its own (seed, seed + 1, ...); heads end in different minima
-    start          where all of them begin; None: random ones, with heads of length eta
-    stop_gradient  a flow ends once every entry of its gradient is below; 0: never
-    leave_saddles  a flow that rests at a saddle is moved along its descending direction and goes on; False: it ends there
+    step           of the integrator, in tau; records: approximate number of rows of the path
+    starts         number of flows, each with its own seed (seed, seed + 1, ...); heads end in different minima
+    start          the point from which all of them begin; None: random points, with heads of length eta
+    stop_gradient  a flow ends once every entry of its gradient is below this; 0: never
+    leave_saddles  a flow that rests at a saddle is moved along its descending direction and continues; False: it ends there
     stepper        'euler', 'runge_kutta4' or 'dormand_prince'
-    variant        'frame': as SGD has it; 'symmetric': the symmetrised gradient that the paper prints
-    batch_noise    gamma D / N_b of an SGD whose noise enters S; of 'euler' only
-    samples        training set, drawn once for a flow; fresh_samples: those on which the loss is judged
+    variant        'frame': the flow that SGD follows; 'symmetric': the symmetrised gradient that the paper prints
+    batch_noise    gamma D / N_b of an SGD whose noise enters S; for 'euler' only
+    samples        size of the training set, drawn once for a flow; fresh_samples: number of those on which the loss is judged
     symmetry       'closed': samples are completed under shifts of the heads and signs of features; or 'plain'
 
-    ArgumentError for numbers out of range, NumericalError where a state stops being finite.
+    ArgumentError for numbers out of range, NumericalError if a state stops being finite.
     """
     steps = _steps(20_000 if tau is None else tau, step)
     record = _growing(records, steps) if tau is None else _even(records, steps)
@@ -150,9 +150,9 @@ class Pruned(NamedTuple):
 
 def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, normaliser: str = "kept_heads",
           samples: int = 200_000, seed: int = 1, threads: int = 0) -> Pruned:
-    """Removes heads one by one, each time the one without which the loss is smallest, on the fresh samples of a flow() of
-    the same seed: a Pruned. normaliser: 'kept_heads' or 'full_model', over which heads weights are normalised. Cost: H^2 / 2
-    losses."""
+    """Removes heads one by one, each time the one without which the loss is lowest, on the fresh samples of a flow() with
+    the same seed. Returns a Pruned. normaliser: 'kept_heads' or 'full_model', the heads over which weights are normalised.
+    Cost: H^2 / 2 losses."""
     flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
     return Pruned(*flows.prune(_arrays(parameters), one_of(normaliser, "normaliser", ("kept_heads", "full_model")) == "full_model"))
 
@@ -169,7 +169,7 @@ class Judged(NamedTuple):
 
 def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, samples: int = 200_000, seed: int = 1,
           threads: int = 0) -> Judged:
-    """The loss of heads and where they attend, on the fresh samples of a flow() of the same seed: a Judged."""
+    """The loss of heads and where they attend, on the fresh samples of a flow() with the same seed: a Judged."""
     flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
     loss, gradient, mass = flows.judge(_arrays(parameters))
     return Judged(Estimate(*loss), HeadParameters(*gradient), *mass)
@@ -180,10 +180,10 @@ def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, 
         seed: int = 1, threads: int = 0, progress: Progress = None) -> SgdPath:
     """Online SGD with fresh batches in D dimensions, from a random start: an SgdPath.
 
-    dimension  D; at least H + F + L of the form 'gram'
+    dimension  D; at least H + F + L for the form 'gram'
     tau        last time, gamma times steps
-    batch      sequences a step; None: D
-    gamma      learning rate; eta: length of a head at the start; records: rows of the path, about, at even times
+    batch      sequences in each step; None: D
+    gamma      learning rate; eta: length of a head at the start; records: approximate number of rows, at even times
     form       'gram': the same in distribution without vectors of length D, hundreds of times faster; or 'vector'
     planted_m  overlaps at the start, [H, F]; None: random ones
     """
@@ -199,12 +199,12 @@ class Comparison(NamedTuple):
 
     @property
     def largest_difference_m(self) -> float:
-        """Between overlaps, at any time."""
+        """The largest difference between overlaps, at any time."""
         return float(abs(self.sgd.m - self.flow.m).max())
 
     @property
     def largest_difference_S(self) -> float:
-        """The same of S."""
+        """The largest difference between entries of S, at any time."""
         return float(abs(self.sgd.S - self.flow.S).max())
 
 
@@ -213,7 +213,7 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
             records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None, seed: int = 1, threads: int = 0,
             progress: Progress = None) -> Comparison:
     """An sgd() and the flow from its own start, spikes whitened and batch noise included: a Comparison. `step`, `samples` and
-    `symmetry` are of the flow, the rest as of sgd(). ArgumentError where SGD is recorded between the flow's steps."""
+    `symmetry` are those of the flow, the rest those of sgd(). ArgumentError if SGD is recorded between the flow's steps."""
     both = _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads,
                 progress)
     run, beside = both.compare(real(step, "step"), whole(samples, "samples"), _closed(symmetry))
@@ -221,8 +221,8 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
 
 
 class SpecialisationTimes(NamedTuple):
-    """log_scale [etas] = ln(sqrt(D) / eta); times [etas, starts], or [etas, starts, F] of single features, NaN where time was
-    up before; ends [etas, starts]: 'specialised', 'rest' or 'tau'."""
+    """log_scale [etas] = ln(sqrt(D) / eta). times [etas, starts], or [etas, starts, F] for single features, are NaN if the
+    run ended before. ends [etas, starts] are 'specialised', 'rest' or 'tau'."""
 
     log_scale: Numbers
     times: Numbers
@@ -234,12 +234,12 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
                          step: float = 0.1, samples: int = 20_000, symmetry: str = "closed", stop_gradient: float = 0,
                          seed: int = 1, threads: int = 0,
                          progress: Progress = None) -> SpecialisationTimes:
-    """When heads of flows from random starts in D dimensions specialise: SpecialisationTimes.
+    """The times at which heads of flows from random starts in D dimensions specialise: SpecialisationTimes.
 
-    etas      lengths of the heads at the start; for each `starts` flows (seed, seed + 1, ...)
-    features  False: when two heads are further apart than delta (None: 0.2); True: for each feature, when the length of its
-              overlaps minus their mean exceeds delta (None: 1)
-    tau       last time; the rest as of flow(). Progress counts flows.
+    etas      lengths of the heads at the start, with `starts` flows for each (seed, seed + 1, ...)
+    features  False: the time at which two heads are further apart than delta (None: 0.2); True: for each feature, the time at
+              which the length of its overlaps minus their mean exceeds delta (None: 1)
+    tau       last time; other arguments are those of flow(). Progress counts flows.
     """
     found, told = [], teller(progress, "steps")
     for eta in etas:
@@ -258,14 +258,14 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
 
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
                progress: Progress = None) -> Estimate:
-    """The smallest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, p the posterior."""
+    """The lowest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, where p is the posterior."""
     return Estimate(*_core.head_bayes_risk(prior, whole(tokens, "tokens"), whole(samples, "samples"), whole(seed, "seed"),
                                            whole(threads, "threads"), teller(progress, "steps")))
 
 
 def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | None = None) -> Numbers:
-    """The probability of each token to carry the signal, [L], by the projections chi_star [L, F] of the tokens on the spikes.
-    spike_gram: p [F, F] at finite D; None: the identity."""
+    """The probability that each token carries the signal, [L], from the projections chi_star [L, F] of the tokens on the
+    spikes. spike_gram: p [F, F] at finite D; None: the identity."""
     return _core.head_bayes_posterior(prior, numbers(chi_star, name="chi_star"),
                                       None if spike_gram is None else numbers(spike_gram, name="spike_gram"))
 
@@ -291,14 +291,14 @@ class HessianConstants(NamedTuple):
 
 
 def hessian(activation: str, tokens: int, heads: int, b: float | None = None) -> HessianConstants:
-    """The HessianConstants at the point that the flow reaches from b = 0, v = 1, or of 'softmax1' at a given bias. ArgumentError
-    for fewer than two tokens."""
+    """The HessianConstants at the point that the flow reaches from b = 0, v = 1, or for 'softmax1' at a given bias.
+    ArgumentError for fewer than two tokens."""
     return HessianConstants(*_core.head_hessian(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
                                                 None if b is None else real(b, "b")))
 
 
 class EscapeRates(NamedTuple):
-    """Growth a unit of tau, along an eigenvector of Cov(theta): of heads that move apart (of two or more), and together."""
+    """Growth rates per unit of tau along an eigenvector of Cov(theta): of heads that move apart (at least two), and together."""
 
     split: float
     common: float
@@ -311,9 +311,9 @@ def escape_rates(constants: HessianConstants, heads: int, eigenvalue: float) -> 
 
 def split_rate(activation: str, tokens: int, heads: int, nu1: float, nu2: float, samples: int | None = 1_000_000, seed: int = 1,
                threads: int = 0) -> Estimate:
-    """The rate at which heads split along the second feature from the unspecialised saddle of Prior.flip2(nu1, nu2); its
-    inverse is the slope of specialisation times in ln(sqrt(D) / eta). By Monte Carlo; samples=None: by quadrature, of few
-    tokens. ArgumentError unless the activation is 'softmax' or 'bayes' and heads >= 2."""
+    """The rate at which heads split along the second feature from the unspecialised saddle of Prior.flip2(nu1, nu2). Its
+    inverse is the slope of specialisation times in ln(sqrt(D) / eta). It is computed by Monte Carlo, or with samples=None by
+    quadrature, for few tokens. ArgumentError unless the activation is 'softmax' or 'bayes' and heads >= 2."""
     return Estimate(*_core.head_split_rate(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
                                            real(nu1, "nu1"), real(nu2, "nu2"),
                                            None if samples is None else whole(samples, "samples"), whole(seed, "seed"),
@@ -321,7 +321,7 @@ def split_rate(activation: str, tokens: int, heads: int, nu1: float, nu2: float,
 
 
 def attention_map(activation: str, parameters: HeadParameters, chi_star: ArrayLike, xi: ArrayLike) -> Numbers:
-    """The weights that each head gives to each token of a sequence over H, [H, L], by the tokens' projections chi_star [L, F]
+    """The weights over H that each head gives to each token of a sequence, [H, L], from the tokens' projections chi_star [L, F]
     on the spikes and xi [L, H] on the rest of the heads. Columns sum to the weights of the tokens."""
     return _core.head_attention_map(_activation(activation), _arrays(parameters), numbers(chi_star, name="chi_star"),
                                     numbers(xi, name="xi"))
@@ -382,7 +382,8 @@ def _steps(tau, step):
 
 
 def _even(records, steps):
-    """About so many steps at even distances, 0 and the last among them."""
+    """About this many steps at even distances, including 0 and the last."""
+
     stride = max(1, steps // whole(records, "records", 1))
     return sorted({*range(0, steps, stride), steps})
 

@@ -14,8 +14,8 @@ from ._progress import Progress, told
 
 
 class Gram(NamedTuple):
-    """Gram matrices [n1, n2]; None what was not asked for. The errors are standard errors, for networks with sampled
-    layers (softmax attention with 1/sqrt(width)) only."""
+    """Gram matrices [n1, n2]; None for those that were not asked for. The errors are standard errors, which only networks
+    with sampled layers have (softmax attention with 1/sqrt(width))."""
 
     nngp: NDArray[Any] | Any
     ntk: NDArray[Any] | Any
@@ -44,20 +44,20 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
 
     network    a Network
     x1, x2     [n, C], or [n, spatial..., C] with one to three spatial axes, channels last; NumPy, JAX or PyTorch arrays
-               (row-major float32 and float64 are not copied), or a list of arrays [spatial..., C] of different size
+               (row-major float32 and float64 are not copied), or a list of arrays [spatial..., C] of different sizes
     kernels    'nngp', 'ntk' or 'both'
-    precision  'float' or 'double'; None: float where the inputs are float32, else double
-    threads    0: one a core. Results do not depend on it.
-    progress   called with (pairs done, pairs in all); True: a bar of tqdm where it is installed, else a line
-    store      a folder: tiles are kept in it as they are done (a Zarr group, docs/scale.md), and a call that finds them
-               goes on with what is missing. DataError, nothing touched, for a store of another network, of other inputs,
-               kernels or precision; what is damaged is computed again, with a RuntimeWarning.
+    precision  'float' or 'double'; None: float if the inputs are float32, else double
+    threads    0: one for each core. Results do not depend on it.
+    progress   called with (pairs done, total pairs); True: a bar of tqdm if it is installed, else a line
+    store      a folder in which tiles are kept as they are done (a Zarr group, docs/scale.md). A call that finds them
+               continues with those that are missing. DataError, with nothing touched, for a store of another network, of other
+               inputs, kernels or precision; damaged tiles are computed again, with a RuntimeWarning.
     lengths1, lengths2  true lengths of padded sequences, [n] integers
     mask1, mask2        [n, spatial...] of bool: positions that count; for a list of arrays also a list of masks
-    graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
+    graphs1, graphs2    for networks with aggregate layers, one for each input: Graph objects or adjacency matrices
 
-    Returns a Gram of matrices [n1, n2], of memory that nothing else uses. Raises NetworkError where the network does not fit such
-    inputs, ArgumentError for inputs that are not finite, NumericalError where a result is not; Ctrl-C stops it.
+    Returns a Gram of matrices [n1, n2], in memory that nothing else uses. Raises NetworkError if the network does not fit such
+    inputs, ArgumentError for inputs that are not finite, and NumericalError if a result is not finite; Ctrl-C stops it.
     """
     check_network(network, "network, x1, x2")
     dtype = type_of_inputs(precision, x1, x2)
@@ -73,7 +73,7 @@ def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", prec
                   lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                   graphs: Graphs | None = None) -> Gram:
     """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit.
-    Arguments and errors as there."""
+    Arguments and errors are those of gram()."""
     check_network(network, "network, x")
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
     columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
@@ -84,11 +84,11 @@ def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None =
                          diagonal: bool = False, precision: str | None = None, threads: int = 0,
                          mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
                          graphs2: Graphs | None = None) -> Gram:
-    """The kernels between positions of all pairs of inputs, for networks without a readout: a Gram of arrays
-    [n1, n2, d, d'], positions in row-major order, or with `diagonal` [n1, n2, d] of equal positions. Inputs as in
+    """The kernels between positions of all pairs of inputs, for networks without a readout. Returns a Gram of arrays
+    [n1, n2, d, d'], positions in row-major order, or with `diagonal` [n1, n2, d] for equal positions. Inputs are those of
     gram(), all of one size. Masked positions are 0.
 
-    Cost: a pair of gram() with all its positions for each pair, and n1 n2 d d' numbers. Raises as gram().
+    Cost: for each pair that of gram() with all positions, and n1 n2 d d' numbers. Raises the errors of gram().
     """
     check_network(network, "network, x1, x2")
     left = batch(x1, type_of_inputs(precision, x1, x2), "x1", None, mask1, graphs1)
@@ -99,7 +99,7 @@ def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None =
 def position_variances(network: _core.Network, x: Inputs, kernels: str = "both", diagonal: bool = False,
                        precision: str | None = None, threads: int = 0, mask: ArrayLike | None = None,
                        graphs: Graphs | None = None) -> Gram:
-    """position_covariances() of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
+    """position_covariances() of every input with itself: a Gram of arrays [n, d, d'], or [n, d] with `diagonal`."""
     check_network(network, "network, x")
     inputs = batch(x, type_of_inputs(precision, x), "x", None, mask, graphs)
     return Gram(*_core.position_variances(network, inputs, _checked_kernels(kernels), diagonal, threads))
@@ -107,10 +107,10 @@ def position_variances(network: _core.Network, x: Inputs, kernels: str = "both",
 
 def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels: str = "both", precision: str = "float",
             measure_seconds: float = 0.5) -> str:
-    """How gram() will compute the kernels of a network for inputs of a spatial shape, and what that costs: a table.
+    """A table of how gram() will compute the kernels of a network for inputs of a spatial shape, and what that costs.
 
-    measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all. NetworkError where
-    the network does not fit such inputs.
+    measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all. NetworkError if the
+    network does not fit such inputs.
     """
     check_network(network, "network, shape, channels")
     return _core.explain(network, integers(shape, "shape"), channels, _checked_kernels(kernels), precision, measure_seconds)
@@ -118,15 +118,15 @@ def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels
 
 def check_laws(subject: _core.Layer | _core.Network, shapes: Sequence[Sequence[int]] = ((), (5,), (3, 2), (2, 3, 2)),
                channels: int = 3, inputs: int = 4, seed: int = 0) -> tuple[bool, str]:
-    """Whether a layer, or a network, obeys the laws that every one must: exchanged inputs transpose kernels, which are
-    positive semidefinite; what is not needed changes nothing, nor do tiles and threads, bit for bit; the covariance of an
-    input with itself is its variances; float agrees with double; results are finite, with an input of zeros too; adjoints
-    are derivatives. Returns (passed, table).
+    """Whether a layer, or a network, has the properties that all of them must have. Exchanged inputs transpose kernels,
+    which are positive semidefinite; computing only what is needed changes nothing, nor do tiles and threads, bit for bit; the
+    covariance of an input with itself is its variances; float agrees with double; results are finite, also for an input of
+    zeros; adjoints are derivatives. Returns (passed, table).
 
-    shapes    of inputs to try, those left out that the layer cannot take; keep them small
-    channels  of the inputs; inputs: how many random ones, at least 2; a duplicate, a constant and zeros are added
+    shapes    of inputs to try; those that the layer cannot take are left out; keep them small
+    channels  of the inputs; inputs: the number of random ones, at least 2; a duplicate, a constant and zeros are added
 
-    NetworkError where no shape fits, ArgumentError for numbers out of range. Takes milliseconds to seconds.
+    NetworkError if no shape fits, ArgumentError for numbers out of range. Takes milliseconds to seconds.
     """
     if not isinstance(subject, (_core.Layer, _core.Network)):
         raise TypeError(f"check_laws: expected a Layer or a Network, got {subject!r}")
@@ -140,12 +140,12 @@ def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), 
 
     widths    of hidden layers, ascending, at least two
     draws     networks of every width, at least 8
-    shapes    of inputs; the network is checked on the first that it can take
+    shapes    of inputs; the network is checked on the first one that it can take
     channels  of the inputs
 
-    Passed: the means of all widths, extrapolated to infinite width, are within 4 standard errors of the kernels, and the
-    mean squared distance falls like 1 / width. ArgumentError for numbers out of range, NetworkError where no shape fits or
-    a layer has no finite counterpart. Takes seconds to minutes.
+    The check passes if the means of all widths, extrapolated to infinite width, are within 4 standard errors of the kernels,
+    and the mean squared distance falls like 1 / width. ArgumentError for numbers out of range, NetworkError if no shape fits
+    or a layer has no finite counterpart. Takes seconds to minutes.
     """
     check_network(network, "network, widths")
     return _core.check_limit(network, integers(widths, "widths"), whole(draws, "draws"),
