@@ -4,10 +4,10 @@
     loss = lambda x: widelimit.jax.gram(network, x, test).ntk.sum()
     jax.jit(jax.value_and_grad(loss))(x)
 
-They are computed on the host by widelimit.gram and come back by widelimit.gram_vjp, through jax.pure_callback: wherever
+Kernels are computed on the host by widelimit.gram and differentiated by widelimit.gram_vjp, through jax.pure_callback: wherever
 JAX's arrays are, they are copied to the host and back. float32 inputs, and narrower ones, give float32 kernels; float64
 needs JAX's jax_enable_x64. jax.vmap makes one call after another: give kernels whole batches where you can. There is no
-forward mode (jax.jvp, jax.jacfwd: a NotImplementedError, of what jax.jit has compiled JAX's TypeError) and no second
+forward mode (jax.jvp, jax.jacfwd: a NotImplementedError, or JAX's TypeError for functions compiled by jax.jit) and no second
 derivative (a NotImplementedError).
 """
 
@@ -37,14 +37,14 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
     """widelimit.gram(network, x1, x2, kernels) as a function of x1 and x2 that JAX may transform.
 
     network  a Network, or a kernel_fn of widelimit.stax, with a readout
-    x1, x2   arrays as those of network; without x2 the symmetric kernel of x1
+    x1, x2   arrays that the network takes; without x2 the symmetric kernel of x1
     kernels  'nngp', 'ntk' or 'both'
-    options  what is no function of the inputs: threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and
-             graphs2, of a kernel_fn mask_constant and pattern
+    options  arguments that are not differentiated: threads; for a Network also lengths1, lengths2, mask1, mask2, graphs1 and
+             graphs2, for a kernel_fn mask_constant and pattern
 
-    Returns a Gram of JAX's arrays [n1, n2], None what was not asked for. Where slopes are infinite they count as in
-    widelimit.gram_vjp. Shapes that do not fit are errors at once; what is found while it runs is an error of this
-    package outside of jax.jit, and JAX's JaxRuntimeError with the same text inside.
+    Returns a Gram of JAX's arrays [n1, n2], None for kernels that were not asked for. Infinite slopes count as in
+    widelimit.gram_vjp. Shapes that do not fit are errors at once; an error that is found during the computation is an error of
+    this package outside jax.jit, and JAX's JaxRuntimeError with the same text inside.
     """
     inputs = _inputs(x1) if x2 is None else _inputs(x1, x2)
     return _differentiable(pair_kernels(network, kernels, options, *(x.shape for x in inputs)), inputs)
@@ -52,7 +52,7 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
 
 def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
     """widelimit.gram_diagonal(network, x, kernels) as a function of x that JAX may transform: a Gram of vectors [n].
-    Options are threads, and of a Network lengths, mask and graphs."""
+    Options are threads, and for a Network lengths, mask and graphs."""
     inputs = _inputs(x)
     return _differentiable(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
 
@@ -117,7 +117,7 @@ def _real(value):
 
 
 def _derivatives(function, primals, cotangents, wanted):
-    """By the inputs, None where they are not wanted; results that nothing depends on cost nothing."""
+    """Derivatives with respect to the inputs, None for those not wanted; results that nothing depends on cost nothing."""
     zero = jax.custom_derivatives.SymbolicZero
     given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, zero)]
     if not given or not any(wanted):

@@ -4,13 +4,13 @@
     parameters = propagation.Parameters(tokens=64, sigma_w=2)
     propagation.exponents(parameters, depth=24).lambda_g
 
-The transformer of Cowsik et al. in closed form (Parameters, BlockMap, exponents, phase_diagram, critical), the same in
-random networks (simulate_...), a block of any layers (propagate, block_exponents, layer_gradients, sample_block) and
-activations of a model of one's own (measure). Norms are squared and divided by the width: q = |X_i|^2 / d; cosines are
-those of two tokens, and gaps 1 - cosine. Mathematics: docs/theory/signal-propagation.md.
+This module has the transformer of Cowsik et al. in closed form (Parameters, BlockMap, exponents, phase_diagram, critical), the
+same in random networks (simulate_...), a block of any layers (propagate, block_exponents, layer_gradients, sample_block) and
+activations of your own model (measure). Norms are squared and divided by the width: q = |X_i|^2 / d; cosines are those of two
+tokens, and gaps are 1 - cosine. Mathematics: docs/theory/signal-propagation.md.
 
-Functions with `progress` call it with (steps done, steps in all), `threads` is 0 for one a core, and results depend on
-neither; Ctrl-C stops them. Equal seeds give the bits that `widelimit propagation` gives.
+Functions with `progress` call it with (steps done, total steps). `threads` is 0 for one on each core. Results depend on
+neither; Ctrl-C stops all functions. Equal seeds give the bits that `widelimit propagation` gives.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Estimate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Parameters:
-    """A transformer at initialisation: attention and MLP branches of given strengths beside skip connections of weights
-    sqrt(1 - alpha^2), norms before each branch. Immutable; `dataclasses.replace` makes others.
+    """A transformer at initialisation: attention and MLP branches of given strengths with skip connections of weights
+    sqrt(1 - alpha^2), and norms before each branch. Immutable; `dataclasses.replace` makes others.
 
     tokens            n, at least 2
     sigma_A           scale of the attention scores, at least 0
@@ -75,7 +75,7 @@ class Parameters:
         _made(self)
 
     def block(self, causal: bool = False) -> _core.Network:
-        """The block as a Network for propagate(), its attention sampled instead of averaged: what the option --block of
+        """The block as a Network for propagate(), its attention sampled instead of averaged: this is what the option --block of
         `widelimit propagation` writes."""
         gain = {"unit": 1.0, "shared": float(self.sigma_w)}.get(str(self.sigma_out))
         attention = [{"layer": "attention", "scaling": "inverse_sqrt_width", "query_key_std": float(self.sigma_A),
@@ -130,7 +130,7 @@ class TokenState(NamedTuple):
 
     @property
     def cosine(self) -> float:
-        """Of two tokens."""
+        """The cosine of two tokens."""
         return 1 - self.gap / self.q
 
 
@@ -147,12 +147,12 @@ class Trajectory(NamedTuple):
 
     @property
     def cosine(self) -> Numbers:
-        """Of two tokens, [depth + 1]."""
+        """The cosine of two tokens, [depth + 1]."""
         return 1 - self.gap / self.q
 
 
 class FixedPoint(NamedTuple):
-    """A state that a block leaves as it was, the largest eigenvalue of the block's Jacobian there, in magnitude, and
+    """A state that a block leaves unchanged, the largest magnitude of an eigenvalue of the block's Jacobian there, and
     'stable', 'marginal' or 'unstable'."""
 
     state: TokenState
@@ -162,7 +162,7 @@ class FixedPoint(NamedTuple):
 
 class BlockMap:
     """One block, acting on norms and products of tokens, in the annealed approximation (numerator and denominator of
-    softmax are averaged apart).
+    softmax are averaged separately).
 
     Tokens are a TokenState, or a Gram matrix X X^T / d, [m, m], where m need not be parameters.tokens. ArgumentError for
     norms that are not positive, cosines out of range and matrices that are not symmetric.
@@ -196,7 +196,7 @@ class BlockMap:
     @overload
     def block(self, tokens: ArrayLike, causal: bool = ...) -> Numbers: ...
     def block(self, tokens: TokenState | ArrayLike, causal: bool = False) -> TokenState | Numbers:
-        """The tokens after both. Under a causal mask tokens do not stay alike: a Gram matrix only (ValueError)."""
+        """The tokens after both. Under a causal mask tokens do not stay alike, so only a Gram matrix is allowed (ValueError)."""
         return self._mapped("block", tokens, causal)
 
     def _mapped(self, part, tokens, causal):
@@ -207,7 +207,7 @@ class BlockMap:
         return self._map.gram(part, numbers(tokens, name="tokens"), causal)
 
     def jacobian(self, state: TokenState, part: str = "block") -> Numbers:
-        """d(q', gap') / d(q, gap), [2, 2], of 'attention', 'mlp' or the whole 'block'."""
+        """d(q', gap') / d(q, gap), [2, 2], for 'attention', 'mlp' or the whole 'block'."""
         return self._map.jacobian(one_of(part, "part", ("attention", "mlp", "block")), tuple(state))
 
     @overload
@@ -215,38 +215,38 @@ class BlockMap:
     @overload
     def trajectory(self, start: ArrayLike, depth: int, causal: bool = ...) -> Numbers: ...
     def trajectory(self, start: TokenState | ArrayLike, depth: int, causal: bool = False) -> Trajectory | Numbers:
-        """At the start and after each of `depth` blocks: a Trajectory of a TokenState (under a causal mask of means over
-        tokens), Gram matrices [depth + 1, m, m] of one."""
+        """The tokens at the start and after each of `depth` blocks: a Trajectory for a TokenState (under a causal mask, of means
+        over tokens), Gram matrices [depth + 1, m, m] for a Gram matrix."""
         if isinstance(start, TokenState):
             return Trajectory(*self._map.state_trajectory(tuple(start), whole(depth, "depth"), causal))
         grams = self._map.gram_trajectory(numbers(start, name="start"), whole(depth, "depth"), causal)
         return grams.reshape(-1, grams.shape[1], grams.shape[1])
 
     def fixed_points(self) -> list[FixedPoint]:
-        """All of them under a full mask: where all tokens are equal first, then, in the chaotic phase, the one of open
-        angles. NumericalError if the iteration that finds it does not settle."""
+        """All fixed points under a full mask: first the one at which all tokens are equal, then, in the chaotic phase, the one
+        with open angles. NumericalError if the iteration that finds it does not settle."""
         return [FixedPoint(TokenState(q, gap), eigenvalue, stability)
                 for q, gap, eigenvalue, stability in self._map.fixed_points()]
 
 
 def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False) -> Trajectory:
-    """Norms and angles of tokens of norm q0 and cosine c0, -1 / (n - 1) .. 1, after each block: a Trajectory of
-    [depth + 1] numbers, of BlockMap."""
+    """Norms and angles after each block of tokens with norm q0 and cosine c0, -1 / (n - 1) .. 1: a Trajectory of
+    [depth + 1] numbers, from BlockMap."""
     return BlockMap(parameters).trajectory(TokenState.from_cosine(real(q0, "q0"), real(c0, "c0")), depth, causal)
 
 
 class Exponents(NamedTuple):
-    """What becomes of angles in the forward pass, of gradients in the backward pass.
+    """The exponents of angles in the forward pass and of gradients in the backward pass.
 
-    lambda_a                 gaps between nearly equal tokens grow by 1 + lambda_a a block: > 0 chaotic, < 0 ordered
-    lambda_a_log             ln(1 + lambda_a), what growths of measured gaps estimate
-    lambda_g                 growth of the squared gradient a block, a logarithm: > 0 exploding, < 0 vanishing
+    lambda_a                 gaps between nearly equal tokens grow by 1 + lambda_a in each block: > 0 chaotic, < 0 ordered
+    lambda_a_log             ln(1 + lambda_a), which growths of measured gaps estimate
+    lambda_g                 log growth of the squared gradient in each block: > 0 exploding, < 0 vanishing
     ..._infinite_depth       their limits
     one_block_from_1         log growth of a vanishing gap in one block from norm 1
-    q_star, q_M              norm before the attention and before the MLP branch, where all tokens are equal
+    q_star, q_M              norm before the attention and before the MLP branch, if all tokens are equal
     k_out, f                 output variance of the MLP, slope of its covariance map
     mu_delta, mu_q           growth of gaps and of deviations of the norm; mu_delta is None under a causal mask
-    jacobian_q_p             d(q', p') / d(q, p) where all tokens are equal, [2, 2]; None under a causal mask
+    jacobian_q_p             d(q', p') / d(q, p) at equal tokens, [2, 2]; None under a causal mask
     largest_annealed_gap     1 - cosine up to which the annealed average of attention is good
     """
 
@@ -267,7 +267,7 @@ class Exponents(NamedTuple):
 
     @property
     def phase(self) -> str:
-        """Both signs in words, as 'chaotic angles, exploding gradients'."""
+        """Both signs in words, such as 'chaotic angles, exploding gradients'."""
         return (f"{'chaotic' if self.lambda_a > 0 else 'ordered'} angles, "
                 f"{'exploding' if self.lambda_g > 0 else 'vanishing'} gradients")
 
@@ -278,7 +278,7 @@ def exponents(parameters: Parameters, depth: float = 16, causal: bool = False) -
 
 
 class PhaseDiagram(NamedTuple):
-    """Both exponents over two parameters: x [columns], y [rows], lambda_a and lambda_g [rows, columns]."""
+    """Both exponents as functions of two parameters: x [columns], y [rows], lambda_a and lambda_g [rows, columns]."""
 
     x: Numbers
     y: Numbers
@@ -290,11 +290,11 @@ def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", n
                   y: tuple[str, ArrayLike] = ("sigma_w", np.linspace(0.2, 4, 100)), depth: float = 16,
                   causal: bool = False, one_block: bool = False, threads: int = 0,
                   progress: Progress = None) -> PhaseDiagram:
-    """A PhaseDiagram over two parameters.
+    """A PhaseDiagram of two parameters.
 
     x, y       (name, values): 'alpha' (both strengths), 'alpha_A', 'alpha_M', 'sigma_w', 'sigma_out', 'sigma_A', 'tokens',
-               'depth' or 'mlp_depth', the others as `parameters` say
-    one_block  lambda_a is the log growth of gaps in one block from norm 1, what the paper measures
+               'depth' or 'mlp_depth'; the others are those of `parameters`
+    one_block  lambda_a is the log growth of gaps in one block from norm 1, which the paper measures
 
     ArgumentError names a parameter and its value out of range. Progress counts rows.
     """
@@ -322,9 +322,9 @@ class CriticalLines(NamedTuple):
 def critical_lines(parameters: Parameters, x: tuple[str, float, float] = ("alpha", 0.01, 0.95),
                    y: tuple[str, float, float] = ("sigma_w", 0.2, 4), depth: float = 16, causal: bool = False,
                    one_block: bool = False) -> CriticalLines:
-    """The CriticalLines within a rectangle of two parameters, (name, first, last) as of phase_diagram(): every point lies
+    """The CriticalLines within a rectangle of two parameters, (name, first, last) as in phase_diagram(): every point lies
     on its line to 1e-12 of the sides. ArgumentError for 'mlp_depth', and under a causal mask for 'tokens' and 'depth',
-    which do not change continuously; begin strengths above 0."""
+    which do not change continuously; start strengths above 0."""
     angle, gradient, crossings = _core.critical_lines(_made(parameters), _range(x, "x"), _range(y, "y"),
                                                       real(depth, "depth"), causal, one_block)
     return CriticalLines([Curve(*curve) for curve in angle], [Curve(*curve) for curve in gradient], crossings)
@@ -350,7 +350,7 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
                'alpha_M' and 'alpha_A', or 'balanced': the sigma_w with lambda_g = -lambda_a
     tolerance  of 'strengths_and_gain': largest log growth of the squared gradient over the network, > 0
 
-    NumericalError, naming what is free, if no value is critical.
+    NumericalError, which names the free parameter, if no value is critical.
     """
     alpha_A, alpha_M, sigma_w, *rest = _core.critical_initialisation(
         _made(parameters), whole(depth, "depth"), one_of(free, "free", _FREE), real(tolerance, "tolerance"), causal)
@@ -360,7 +360,7 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
 
 def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
     """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
-    'gradient' vanishes, ascending. Two closer than 1/64 of the range are missed."""
+    'gradient' vanishes, in ascending order. Two values closer than 1/64 of the range are missed."""
     return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _made(parameters),
                                  real(depth, "depth"), causal)
 
@@ -383,7 +383,7 @@ class TokenSamples(NamedTuple):
 
 
 class MeasuredGradient(NamedTuple):
-    """The gradient exponent of random networks: of the mean squared gradient, and the mean of its logarithm, which is
+    """The gradient exponent of random networks: that of the mean squared gradient, and the mean of its logarithm, which is
     lower."""
 
     log_of_mean: Estimate
@@ -397,9 +397,10 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
     SimulatedTrajectory.
 
     width, networks  channels, and how many networks (at least 2)
-    seed             equal seeds give equal bits for any number of threads
+    seed             equal seeds give equal bits with any number of threads
 
-    Progress counts networks, and Ctrl-C is heard between them. Cost of a network and block: some (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
+    Progress counts networks, and Ctrl-C is noticed between them. Cost of a network and block: about
+    (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
     """
     q, cosine = _core.simulate_trajectory(_made(parameters), whole(depth, "depth"), real(q0, "q0"), real(c0, "c0"),
                                           _drawn(width, networks, causal, seed, threads, progress))
@@ -409,7 +410,7 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
 def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 1, c0: float = 0, causal: bool = False,
                      width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
                      progress: Progress = None) -> list[TokenSamples]:
-    """TokenSamples after each of these numbers of blocks (0: the start), for histograms; the rest as of
+    """TokenSamples after each of these numbers of blocks (0: the start), for histograms. Other arguments are those of
     simulate_trajectory()."""
     return [TokenSamples(*samples) for samples in _core.simulate_samples(
         _made(parameters), [whole(depth, "depths") for depth in depths], real(q0, "q0"), real(c0, "c0"),
@@ -419,8 +420,8 @@ def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 
 def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
                    networks: int = 32, seed: int = 0, threads: int = 0,
                    progress: Progress = None) -> Estimate:
-    """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point) and cosine c0: an Estimate beside
-    exponents().lambda_a_log. The rest as of simulate_trajectory()."""
+    """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point) and cosine c0: an Estimate to compare
+    with exponents().lambda_a_log. Other arguments are those of simulate_trajectory()."""
     return Estimate(*_core.simulate_angle(_made(parameters), None if q0 is None else real(q0, "q0"), real(c0, "c0"),
                                           _drawn(width, networks, causal, seed, threads, progress)))
 
@@ -428,8 +429,8 @@ def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 
 def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None = None, c0: float = 0, causal: bool = False,
                       width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
                       progress: Progress = None) -> MeasuredGradient:
-    """The MeasuredGradient beside exponents().lambda_g, from equal tokens at the fixed point or, with q0, from Gaussian ones
-    of norm q0 and cosine c0. The rest as of simulate_trajectory(); gradients cost twice as much again."""
+    """The MeasuredGradient, to compare with exponents().lambda_g, from equal tokens at the fixed point or, with q0, from Gaussian
+    ones of norm q0 and cosine c0. Other arguments are those of simulate_trajectory(); gradients triple the cost."""
     if q0 is None and c0 != 0:
         raise ValueError("c0: expected q0 beside it; tokens start equal, at the fixed point, without them")
     of_mean, of_log = _core.simulate_gradient(_made(parameters), whole(depth, "depth"),
@@ -441,9 +442,9 @@ def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None 
 def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_inside: float = 0.75, p_across: float = 0.5,
                     causal: bool = False, width: int = 64, networks: int = 32, seed: int = 0, threads: int = 0,
                     progress: Progress = None) -> tuple[Numbers, Numbers]:
-    """Two halves of tokens, with products p_inside within and p_across between them (0 <= p_across <= p_inside <= q0),
-    become alike: products inside over products across after each block, and standard errors, both [depth + 1]. The rest as
-    of simulate_trajectory()."""
+    """Shows how two halves of tokens, with products p_inside within and p_across between them
+    (0 <= p_across <= p_inside <= q0), become alike: products inside over products across after each block, and standard errors,
+    both [depth + 1]. Other arguments are those of simulate_trajectory()."""
     ratio, error = _core.simulate_groups(_made(parameters), whole(depth, "depth"), real(q0, "q0"),
                                          real(p_inside, "p_inside"), real(p_across, "p_across"),
                                          _drawn(width, networks, causal, seed, threads, progress))
@@ -456,7 +457,7 @@ def _drawn(width, networks, causal, seed, threads, progress):
 
 
 def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
-    """The Gram matrix [tokens, tokens] of tokens of norm q and one cosine, where propagate() may start."""
+    """The Gram matrix [tokens, tokens] of tokens with norm q and one cosine, from which propagate() may start."""
     gram = np.full((whole(tokens, "tokens", 1),) * 2, real(q, "q") * real(cosine, "cosine"))
     np.fill_diagonal(gram, q)
     return gram
@@ -487,28 +488,28 @@ def _propagated(found):
 
 def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
               progress: Progress = None) -> Propagated:
-    """A block of any layers, repeated: Gram matrices of tokens by the kernel recursion, and gradients by that of tangent
-    kernels. A Propagated.
+    """Repeats a block of any layers: Gram matrices of tokens follow the kernel recursion, gradients that of tangent kernels.
+    Returns a Propagated.
 
     block   a Network that takes n tokens and leaves n tokens of the same width
-    start   their Gram matrix X X^T / width, [n, n], as of start_gram() or of measure()
+    start   their Gram matrix X X^T / width, [n, n], for example from start_gram() or measure()
 
     ArgumentError for a start that is not symmetric with a positive diagonal, NetworkError for a block that leaves another
-    shape, NumericalError where covariances leave the range of doubles. Progress counts blocks. Cost: depth times a pair of
-    gram() with all its positions, times up to 16 for sampled layers.
+    shape, NumericalError if covariances leave the range of doubles. Progress counts blocks. Cost: depth times a pair of
+    gram() with all its positions, up to 16 times that for sampled layers.
     """
     return _propagated(_core.propagate(block, numbers(start, name="start"), whole(depth, "depth"),
                                        whole(threads, "threads"), teller(progress, "steps")))
 
 
 def collapsed_norm(block: _core.Network, tokens: int, threads: int = 0) -> float | None:
-    """The norm that the block leaves as it is where all tokens are equal; None if norms grow or shrink for ever."""
+    """The norm that the block leaves unchanged if all tokens are equal; None if norms grow or shrink forever."""
     return _core.collapsed_norm(block, whole(tokens, "tokens"), whole(threads, "threads"))
 
 
 class BlockExponents(NamedTuple):
-    """Growth a block, as logarithms, from equal tokens of norm start_norm: of norms (0 at a fixed point), of small angles
-    between tokens (lambda_a_log; in the last block alone as well), of the squared Jacobian (lambda_g)."""
+    """Log growth in each block, from equal tokens of norm start_norm: of norms (0 at a fixed point), of small angles
+    between tokens (lambda_a_log; also in the last block alone), and of the squared Jacobian (lambda_g)."""
 
     start_norm: float
     at_fixed_point: bool
@@ -520,8 +521,8 @@ class BlockExponents(NamedTuple):
 
 def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_norm: float | None = None, threads: int = 0,
                     progress: Progress = None) -> BlockExponents:
-    """The BlockExponents of a repeated block, n >= 2 tokens, from start_norm, or (None) from the norm that it leaves as it
-    is, or from 1 where there is none. Errors as of propagate(); cost twice that."""
+    """The BlockExponents of a repeated block for n >= 2 tokens, from start_norm, or with None from the norm that the block
+    leaves unchanged, or from 1 if there is none. Errors are those of propagate(); the cost is twice that."""
     found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
                                   None if start_norm is None else real(start_norm, "start_norm"),
                                   whole(threads, "threads"), teller(progress, "steps"))
@@ -531,9 +532,9 @@ def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_no
 class LayerGradients(NamedTuple):
     """Mean squared gradients of the parameters of one layer of the block, block by block, [depth], the first block first.
 
-    layer      where it stands, as 'layers[0].branches[1].layers[2]'
-    kind       as 'dense'
-    parameter  of attention also its matrices, 'query', 'key', 'value' and 'output'; '' for the whole layer
+    layer      its path, such as 'layers[0].branches[1].layers[2]'
+    kind       such as 'dense'
+    parameter  for attention also its matrices, 'query', 'key', 'value' and 'output'; '' for the whole layer
     """
 
     layer: str
@@ -545,8 +546,9 @@ class LayerGradients(NamedTuple):
 
 def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
                     progress: Progress = None) -> list[LayerGradients]:
-    """What the parameters of every layer of the block see of a random gradient after all blocks: LayerGradients of each.
-    Arguments and errors as of propagate(); cost depth / 2 times that for each, of attention three times that."""
+    """The gradients that the parameters of every layer of the block receive from a random gradient after all blocks:
+    LayerGradients of each. Arguments and errors are those of propagate(); the cost is depth / 2 times that for each layer, and
+    three times as much for attention."""
     return [LayerGradients(*layer) for layer in _core.layer_gradients(
         block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), teller(progress, "steps"))]
 
@@ -562,7 +564,7 @@ def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width:
                  seed: int = 0, threads: int = 0,
                  progress: Progress = None) -> SampledBlock:
     """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
-    with Gaussian tokens of Gram matrix `start` [n, n] before `depth` blocks. Equal seeds give equal bits. Errors as of
+    with Gaussian tokens of Gram matrix `start` [n, n] before `depth` blocks. Equal seeds give equal bits. Raises the errors of
     propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
     tokens, gradients = _core.sample_block(block, numbers(start, name="start"), whole(depth, "depth"), whole(width, "width"),
                                            whole(networks, "networks"), whole(heads, "heads"), whole(seed, "seed"),
@@ -576,9 +578,9 @@ class Measured(NamedTuple):
     q, cosine            mean squared norm of a token over the width, cosine of the mean product of two tokens
     cosine_gap           1 - cosine, without cancellation
     norm_growth,         logarithms of the growth of q and of 1 - cosine from layer to layer, the first 0; the latter
-    angle_growth         estimates lambda_a_log where tokens are nearly equal
+    angle_growth         estimates lambda_a_log if tokens are nearly equal
     start                Gram matrix of the tokens of the first layer, [tokens, tokens]
-    theory, exponents    of a block, where one was given: propagate() from `start`, and block_exponents()
+    theory, exponents    if a block was given: propagate() from `start`, and block_exponents()
     """
 
     q: Numbers
@@ -594,22 +596,22 @@ class Measured(NamedTuple):
 
     @property
     def mean_norm_growth(self) -> float:
-        """Growth of q a block, a logarithm, over all blocks."""
+        """Log growth of q in each block, over all blocks."""
         return math.log(self.q[-1] / self.q[0]) / max(len(self.q) - 1, 1)
 
     @property
     def mean_angle_growth(self) -> float:
-        """Growth of 1 - cosine a block, a logarithm, over all blocks: > 0 chaotic, < 0 ordered."""
+        """Log growth of 1 - cosine in each block, over all blocks: > 0 chaotic, < 0 ordered."""
         return _log_ratio(self.cosine_gap[-1], self.cosine_gap[0]) / max(len(self.q) - 1, 1)
 
 
 def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0) -> Measured:
-    """Norms and angles in activations of a model of one's own: a Measured.
+    """Norms and angles in activations of your own model: a Measured.
 
     layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and after each block
-    block   a Network of one block: the theory from the first layer's tokens beside them
+    block   a Network of one block, to compare with the theory from the first layer's tokens
 
-    ArgumentError for other shapes, fewer than two tokens, what is not finite, and sequences that are 0 throughout.
+    ArgumentError for other shapes, fewer than two tokens, numbers that are not finite, and sequences of zeros.
     """
     arrays = [numbers(layer, name=f"layers[{k}]") for k, layer in enumerate(layers)]
     if not arrays:
@@ -636,16 +638,16 @@ def _growth(values):
 
 
 def _log_ratio(after, before):
-    """-inf where nothing is left, NaN where nothing was there."""
+    """The logarithm of after / before: -inf if nothing is left, NaN if nothing was there."""
     if not before > 0:
         return math.nan
     return math.log(after / before) if after > 0 else -math.inf
 
 
 class LossFit(NamedTuple):
-    """The loss after training by both exponents, min(bias + max(weight_a |lambda_a|, weight_g |lambda_g|), ceiling), fitted
-    by least squares: weights >= 0 and bias with bootstrap errors, how well it describes the losses, and the `predicted`
-    ones [n]."""
+    """The loss after training from both exponents, min(bias + max(weight_a |lambda_a|, weight_g |lambda_g|), ceiling),
+    fitted by least squares: weights >= 0 and bias with bootstrap errors, how well it describes the losses, and the
+    `predicted` ones [n]."""
 
     weight_a: float
     weight_g: float
@@ -665,8 +667,8 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
 
     lambda_a, lambda_g  their exponents [n], n >= 4, the first in one form throughout
     loss                [n], not all equal
-    classes             of the task, at least 2: the ceiling of losses is their logarithm; None: no ceiling
-    bootstrap           draws after the standard errors, at least 2
+    classes             of the task, at least 2: losses are at most their logarithm; None: no ceiling
+    bootstrap           draws for the standard errors, at least 2
 
     ArgumentError for anything else.
     """

@@ -1,15 +1,15 @@
-"""The covariance SDE of shaped transformers: paths, exact laws, and random networks of finite width.
+"""The covariance SDE of shaped transformers: paths, exact distributions, and random networks of finite width.
 
     from widelimit import sde
     model = sde.transformer(gamma_squared=0.5)
     paths = sde.simulate(model, sde.start(tokens=2, rho0=0.2), times=[0.5, 1])
 
-The covariance V = X X^T / n [m, m] of m tokens, in a network whose depth and width n go to infinity together: time is layer
-over width. Networks are those of the paper, shaped or not. Mathematics: docs/theory/covariance-sde.md. Source: Noci et al.
-2023, arXiv:2306.17759.
+The SDE describes the covariance V = X X^T / n [m, m] of m tokens, in a network whose depth and width n go to infinity together:
+time is layer over width. Networks are those of the paper, shaped or not. Mathematics: docs/theory/covariance-sde.md. Source:
+Noci et al. 2023, arXiv:2306.17759.
 
-`threads` is 0 for one a core, and results do not depend on it; Ctrl-C stops every function. Equal seeds give the bits that
-`widelimit sde` gives.
+`threads` is 0 for one on each core, and results do not depend on it; Ctrl-C stops every function. Equal seeds give the bits
+that `widelimit sde` gives.
 """
 
 from __future__ import annotations
@@ -58,22 +58,22 @@ def mlp(c_plus: float = 0, c_minus: float = -1) -> Model:
 
 
 def resnet(gamma_squared: float, c_plus: float = 0, c_minus: float = -1, hidden_ratio: float = 1) -> Model:
-    """Residual feedforward blocks: gamma_squared in [0, 1] is the square of the residual weight, 1 - gamma_squared that of the
-    shortcut; hidden_ratio: hidden width over width."""
+    """Residual feedforward blocks. gamma_squared in [0, 1] is the square of the residual weight, 1 - gamma_squared that of the
+    shortcut; hidden_ratio is the hidden width over the width."""
     return Model(*_core.sde_resnet(real(gamma_squared, "gamma_squared"), _slopes(c_plus, c_minus),
                                    real(hidden_ratio, "hidden_ratio")))
 
 
 def attention(gamma_squared: float, temperature: float = 1, causal: bool = False, heads: int = 1) -> Model:
-    """Residual shaped attention; temperature > 0 is tau_0, heads have queries and keys of their own."""
+    """Residual shaped attention; temperature > 0 is tau_0, and heads have their own queries and keys."""
     return Model(*_core.sde_attention(real(gamma_squared, "gamma_squared"), real(temperature, "temperature"), causal,
                                       whole(heads, "heads")))
 
 
 def transformer(gamma_squared: float, temperature: float = 1, c_plus: float = 0, c_minus: float = -1, causal: bool = False,
                 heads: int = 1, hidden_ratio: float = 1, gamma_squared_feedforward: float | None = None) -> Model:
-    """The shaped transformer: an attention and a feedforward block a layer, of equal residual weights unless
-    gamma_squared_feedforward says otherwise."""
+    """The shaped transformer, with an attention and a feedforward block in each layer, of equal residual weights unless
+    gamma_squared_feedforward is given."""
     feedforward = gamma_squared if gamma_squared_feedforward is None else gamma_squared_feedforward
     return stack(attention(gamma_squared, temperature, causal, heads), resnet(feedforward, c_plus, c_minus, hidden_ratio))
 
@@ -84,7 +84,7 @@ def stack(first: Model, second: Model) -> Model:
 
 
 def with_finite_width_drift(model: Model, width: int) -> Model:
-    """The model with the ReLU drift that a network of this width has exactly."""
+    """The model with the exact ReLU drift of a network of this width."""
     return Model(*_core.sde_finite_width_drift(_model(model), whole(width, "width")))
 
 
@@ -96,19 +96,19 @@ def start(tokens: int = 2, variance: float = 1, rho0: float = 0.2) -> Numbers:
 
 
 def drift(model: Model, v: ArrayLike) -> Numbers:
-    """b(V) of a covariance v [m, m]: symmetric, [m, m]."""
+    """b(V) for a covariance v [m, m]: symmetric, [m, m]."""
     return _core.sde_drift(_model(model), numbers(v, name="v"))
 
 
 def diffusion(model: Model, v: ArrayLike) -> Numbers:
-    """Sigma(V), [D, D], D = m (m + 1) / 2, over the pairs (a, b), a <= b, row by row (numpy.triu_indices(m)). Cost: m^4, under
-    a causal mask m^5."""
+    """Sigma(V), [D, D], D = m (m + 1) / 2, over the pairs (a, b), a <= b, row by row (numpy.triu_indices(m)). Cost: m^4, and
+    m^5 under a causal mask."""
     return _core.sde_diffusion(_model(model), numbers(v, name="v"))
 
 
 class Coefficients(NamedTuple):
     """The terms of drift() and diffusion() at one V: softmax moments S1 [m, m, m, m], as S1[a, d, b, w], and S2 [m, m] (eq. 10);
-    linear [D, D], Sigma of linear_noise 1, and attention [D, D], the tensor A of attention_noise 1. Cost: m^6 for S1."""
+    linear [D, D], Sigma for linear_noise 1, and attention [D, D], the tensor A for attention_noise 1. Cost: m^6 for S1."""
 
     first_moment: Numbers
     second_moment: Numbers
@@ -117,7 +117,7 @@ class Coefficients(NamedTuple):
 
 
 def coefficients(v: ArrayLike, causal: bool = False) -> Coefficients:
-    """The Coefficients at a covariance v [m, m], of full attention or under a causal mask."""
+    """The Coefficients at a covariance v [m, m], for full attention or under a causal mask."""
     v = numbers(v, name="v")
     first = _core.sde_first_moments(v, causal)
     return Coefficients(first.reshape((len(v),) * 4), _core.sde_second_moments(v, causal), _core.sde_linear_diffusion(v),
@@ -130,9 +130,9 @@ class Ensemble(NamedTuple):
     times              [times]
     covariances        [times, paths, m, m]
     ends               [paths]: 'horizon' for those that never left the bounds, 'above', 'below' or 'not_finite'
-    stop_times         [paths]: of the state at which a path stopped, the horizon if it did not
-    last_inside_times  [paths]: of the last state inside the bounds
-    cone_exits         [paths]: steps that left the positive semidefinite cone and were clipped
+    stop_times         [paths]: time of the state at which a path stopped, the horizon if it did not
+    last_inside_times  [paths]: time of the last state inside the bounds
+    cone_exits         [paths]: number of steps that left the positive semidefinite cone and were clipped
     """
 
     times: Numbers
@@ -149,7 +149,7 @@ class Ensemble(NamedTuple):
 
     @property
     def correlations(self) -> Numbers:
-        """[times, paths, m, m]; NaN where a variance is 0."""
+        """Correlations of tokens, [times, paths, m, m]; NaN where a variance is 0."""
         deviation = np.sqrt(np.diagonal(self.covariances, axis1=2, axis2=3))
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.covariances / (deviation[..., :, None] * deviation[..., None, :])
@@ -167,21 +167,21 @@ def simulate(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *,
     """Paths of the SDE from v0 [m, m]: an Ensemble.
 
     times         at which covariances are kept, increasing and positive; the last is the horizon T = depth / width
-    max_step      largest step; step_control cuts it where attention is fast (None: 0.02 where the model attends, 0: not)
-    scheme        'geometric' (which stays in the cone; of full attention), 'euler_maruyama' or 'euler_maruyama_dense'; None:
-                  the first that the model takes
+    max_step      largest step; step_control cuts it where attention is fast (None: 0.02 if the model has attention, else 0: never)
+    scheme        'geometric' (which stays in the cone; for full attention), 'euler_maruyama' or 'euler_maruyama_dense'; None:
+                  the first one that works for the model
     lower, upper  a path stops at its first state with an eigenvalue outside; lower = 0: no bound
     seed          equal seeds give equal bits, and the first paths of larger ensembles
 
-    ArgumentError for what is no covariance within the bounds, and for numbers out of range. Cost: paths * steps * m^3.
+    ArgumentError for a v0 that is not a covariance within the bounds, and for numbers out of range. Cost: paths * steps * m^3.
     """
     return _ensemble(_paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
                             threads).simulate(_model(model), numbers(v0, name="v0")))
 
 
 class Explosion(NamedTuple):
-    """How many paths exploded by each time, [times]: beyond the upper bound; the probability to explode from there, 1 where it
-    is not known; the share of paths times that; its 95 % interval [times, 2]; and the Ensemble."""
+    """How many paths exploded by each time, [times]: the number beyond the upper bound; the probability to explode from there, 1
+    if it is not known; the share of paths times that; its 95 % interval [times, 2]; and the Ensemble."""
 
     beyond_upper: NDArray[np.int64]
     explodes_from_there: Numbers
@@ -193,8 +193,9 @@ class Explosion(NamedTuple):
 def explosion(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
               step_control: float = 0.005, scheme: str | None = None, lower: float = 0, upper: float = 1e6, seed: int = 0,
               threads: int = 0) -> Explosion:
-    """An Explosion, by simulation with fine steps; of more than two tokens, and of two under a causal mask, an upper bound.
-    Arguments as of simulate(); upper at least 1e3. For two tokens explosion_probability() and gap_law() are exact."""
+    """An Explosion, by simulation with fine steps. For more than two tokens, and for two under a causal mask, it is an upper
+    bound. Arguments are those of simulate(); upper is at least 1e3. For two tokens, explosion_probability() and gap_law() are
+    exact."""
     if not real(upper, "upper") >= 1e3:
         raise ValueError(f"upper: expected a number >= 1000, from where paths explode or return at once, got {upper}")
     rows, ensemble = _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
@@ -205,18 +206,18 @@ def explosion(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A network of finite width, whose layers are an attention and a feedforward block, where present.
+    """A network of finite width, whose layers are an attention block, a feedforward block, or both.
 
     name                       'shaped_transformer', 'shaped_attention', 'shaped_resnet', 'mlp' (without residual weights),
-                               'unshaped', 'unshaped_pre_ln', 'unshaped_post_ln', or one of the interventions of the paper's figure 3, as the configuration
-                               of `widelimit sde network` names it
+                               'unshaped', 'unshaped_pre_ln', 'unshaped_post_ln', or one of the interventions of the paper's
+                               figure 3, by its name in the configuration of `widelimit sde network`
     width                      n
-    gamma_squared              square of the residual weight, in [0, 1]; None: weights 1 and 1, of the unshaped networks
+    gamma_squared              square of the residual weight, in [0, 1]; None: weights 1 and 1, for the unshaped networks
     temperature                tau_0; c_plus, c_minus: slopes 1 + c / sqrt(n)
     causal, heads              of the attention; heads divide the width
     key_width, hidden_width    0: width / heads, width
     gamma_squared_feedforward  of the feedforward block; None: that of the attention block
-    g1, g2                     weights of the identity and of the mean beside the softmax (eq. 33); None: those of the name
+    g1, g2                     weights of the identity and of the mean next to the softmax (eq. 33); None: those of the name
 
     Immutable; `dataclasses.replace` makes others.
     """
@@ -239,37 +240,37 @@ class Network:
         _network(self)
 
     def limit(self) -> Model:
-        """The Model that it converges to. ArgumentError unless all its blocks are shaped."""
+        """The Model to which it converges. ArgumentError unless all its blocks are shaped."""
         return Model(*_network(self).limit())
 
 
 def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
                     upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Ensemble:
-    """Covariances of random networks after the layers asked for: an Ensemble, times are layer over width.
+    """Covariances of random networks after the given layers: an Ensemble, whose times are layer over width.
 
     v0        covariance of the inputs, [m, m]; the width is at least m
     layers    increasing, from at least 1; the last is the depth
-    samples   networks
-    lower, upper  bounds of the eigenvalues, as of simulate()
-    sampling  'reduced': m x m matrices of the exact distribution; 'explicit_weights': the network as written, m n^2 a block;
-              None: the first that the network takes
+    samples   number of networks
+    lower, upper  bounds of the eigenvalues, as in simulate()
+    sampling  'reduced': m x m matrices of the exact distribution; 'explicit_weights': the network as written, m n^2 for a
+              block; None: the first one that works for the network
 
-    ArgumentError for what does not fit each other.
+    ArgumentError for arguments that do not fit each other.
     """
     return _ensemble(_samples(network, layers, samples, seed, lower, upper, sampling,
                               threads).sample(_network(network), numbers(v0, name="v0")))
 
 
 class Distance(NamedTuple):
-    """Kolmogorov and Smirnov's, between two samples, and the probability of a larger one where both have one distribution."""
+    """The Kolmogorov-Smirnov distance between two samples, and the probability of a larger one if their distributions are equal."""
 
     distance: float
     p_value: float
 
 
 class Comparison(NamedTuple):
-    """Networks and paths of their limit, at equal times and start, and Distances at the last time by the names of entries, as
-    'V00' and 'rho01', of those that ran up to it."""
+    """Networks and paths of their limit, at equal times and from the same start, and Distances at the last time by the names of
+    entries, such as 'V00' and 'rho01', for those that ran up to it."""
 
     networks: Ensemble
     limit: Ensemble
@@ -279,8 +280,8 @@ class Comparison(NamedTuple):
 def compare(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, paths: int | None = None,
             max_step: float = 0.01, step_control: float | None = None, scheme: str | None = None, seed: int = 0,
             threads: int = 0) -> Comparison:
-    """sample_networks() beside simulate() of the network's limit, a Comparison of up to four tokens. `paths` None: as many as
-    samples. ArgumentError unless the network is shaped."""
+    """Compares sample_networks() with simulate() of the network's limit: a Comparison of up to four tokens. paths=None: as many
+    as samples. ArgumentError unless the network is shaped."""
     model = network.limit()
     sampled = sample_networks(network, v0, layers, samples=samples, seed=seed, threads=threads)
     limit = simulate(model, v0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
@@ -305,8 +306,8 @@ def _at_the_end(ensemble, name, a, b):
 def stopping_times(network: Network, v0: ArrayLike, layers: Sequence[int], *, gammas: Sequence[float] | None = None,
                    temperatures: Sequence[float] | None = None, samples: int = 4096, lower: float = 1e-4, upper: float = 1e4,
                    sampling: str | None = None, seed: int = 0, threads: int = 0) -> Numbers:
-    """When the eigenvalues of networks leave [lower, upper]: last times inside, [temperatures, gammas, samples], the horizon
-    for those that stay. gammas: residual weights, temperatures: tau_0; None: the network's own."""
+    """The times at which the eigenvalues of networks leave [lower, upper]: last times inside, [temperatures, gammas, samples], the
+    horizon for networks that stay. gammas are residual weights, temperatures tau_0; None: the network's own."""
     squared = [network.gamma_squared] if gammas is None else [real(gamma, "gammas") ** 2 for gamma in gammas]
     return np.array([[sample_networks(dataclasses.replace(network, gamma_squared=gamma_squared, temperature=temperature), v0,
                                       layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
@@ -315,7 +316,7 @@ def stopping_times(network: Network, v0: ArrayLike, layers: Sequence[int], *, ga
 
 
 class Entropy(NamedTuple):
-    """Entropy in nats of the softmax rows that the attention of the next layer has: means over networks with standard errors,
+    """Entropy in nats of the softmax rows in the attention of the next layer: means over networks with standard errors,
     and the expansion to first order in 1 / n, all [layers, m]; NaN where all networks have stopped."""
 
     entropy: Numbers
@@ -325,16 +326,16 @@ class Entropy(NamedTuple):
 
 def entropy(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
             upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Entropy:
-    """The Entropy of softmax rows against depth. Arguments as of sample_networks(); ArgumentError for networks without
-    attention."""
+    """The Entropy of softmax rows as a function of depth. Arguments are those of sample_networks(); ArgumentError for networks
+    without attention."""
     return Entropy(*_samples(network, layers, samples, seed, lower, upper, sampling,
                              threads).entropies(_network(network), numbers(v0, name="v0")))
 
 
 class GradientNorms(NamedTuple):
-    """Mean squared gradients of <X_L, R>, R standard normal, over m n, with standard errors over networks: by the tokens X_0 to
-    X_L, [depth + 1], and by the parameters, {'query', 'key', 'value', 'hidden' or 'output', 'weight' of an mlp: (values, errors)},
-    [depth]."""
+    """Mean squared gradients of <X_L, R>, R standard normal, over m n, with standard errors over networks: with respect to the
+    tokens X_0 to X_L, [depth + 1], and to the parameters, {'query', 'key', 'value', 'hidden' or 'output', 'weight' for an mlp:
+    (values, errors)}, [depth]."""
 
     tokens: Numbers
     tokens_error: Numbers
@@ -343,8 +344,8 @@ class GradientNorms(NamedTuple):
 
 def gradients(network: Network, v0: ArrayLike, depth: int, *, networks: int = 32, seed: int = 0, threads: int = 0,
               progress: Progress = None) -> GradientNorms:
-    """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, run forwards and backwards. Progress, called
-    with (networks done, networks in all). Cost of a network: m^2 n depth, up to m = n / 2."""
+    """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, from a forward and a backward pass. Progress is
+    called with (networks done, total networks). Cost of a network: m^2 n depth, up to m = n / 2."""
     progress = teller(progress, "networks")
     tokens, parameters = _core.sde_gradients(_network(network), numbers(v0, name="v0"), whole(depth, "depth"),
                                              whole(networks, "networks"), whole(seed, "seed"), whole(threads, "threads"),
@@ -361,11 +362,11 @@ class Law:
 
     @property
     def total_mass(self) -> float:
-        """What has not exploded."""
+        """The probability of not having exploded."""
         return self._law.total_mass
 
     def cumulative(self, x: ArrayLike) -> Numbers:
-        """P(value <= x); what has exploded is above every x."""
+        """P(value <= x); exploded paths are above every x."""
         return _each(self._law.cumulative, x, "x")
 
     def density(self, x: ArrayLike) -> Numbers:
@@ -377,8 +378,8 @@ class Law:
         return _each(self._law.quantile, p, "p")
 
     def chart_quantile(self, p: ArrayLike) -> Numbers:
-        """artanh of the correlation, or the natural logarithm of the gap, at quantile(p): late correlations round to 1 or -1,
-        and late gaps to 0."""
+        """artanh of the correlation, or the natural logarithm of the gap, at quantile(p); late correlations would round to 1 or
+        -1, and late gaps to 0."""
         return _each(self._law.chart_quantile, p, "p")
 
 
@@ -389,13 +390,13 @@ def _each(function, x, name):
 
 def correlation_law(model: Model, rho0: float, time: float) -> Law:
     """The Law of the correlation of two tokens under a model without attention, from rho0 in (-1, 1). ArgumentError for times
-    that are out of reach, NumericalError where no grid resolves the law."""
+    that are out of reach, NumericalError if no grid resolves the distribution."""
     return Law(_core.sde_law(_model(model), False, real(rho0, "rho0"), real(time, "time")))
 
 
 def gap_law(model: Model, gap0: float, time: float) -> Law:
-    """The Law of the gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under full attention without ReLU, from gap0 > 0. Errors as
-    of correlation_law()."""
+    """The Law of the gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under full attention without ReLU, from gap0 > 0. Errors are
+    those of correlation_law()."""
     return Law(_core.sde_law(_model(model), True, real(gap0, "gap0"), real(time, "time")))
 
 
@@ -405,7 +406,7 @@ def explosion_probability(model: Model, gap0: float) -> float:
 
 
 def flow(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike) -> Numbers:
-    """The flow of the drift alone, dV = b(V) dt, [times, m, m]. NumericalError where it explodes before a time."""
+    """The flow of the drift alone, dV = b(V) dt, [times, m, m]. NumericalError if it explodes before a time."""
     return _states(_core.sde_drift_flow(_model(model), numbers(v0, name="v0"), _times(times)))
 
 

@@ -31,8 +31,8 @@ class NetworkKernel(Kernel):
     """A network's kernel for GaussianProcessRegressor(kernel=NetworkKernel(network)).
 
     network: a Network; None: three hidden ReLU layers. kernel: 'nngp' or 'ntk'. It has no hyperparameters to tune; multiply
-    it by a ConstantKernel for an amplitude. Inputs are vectors [n, channels], or images and sequences reshaped to rows,
-    whose `shape` (spatial..., channels) says how.
+    it by a ConstantKernel for an amplitude. Inputs are vectors [n, channels], or images and sequences reshaped to rows, for
+    which `shape` gives (spatial..., channels).
     """
 
     requires_vector_input = True
@@ -69,7 +69,7 @@ class NetworkKernel(Kernel):
 
 
 class _WideNetwork(BaseEstimator):
-    """What both estimators share: the posterior of a network's kernel with a regulariser chosen from a list."""
+    """The common part of both estimators: the posterior of a network's kernel with a regulariser chosen from a list."""
 
     def __init__(self, network: Network | None = None, kernel: str = "nngp",
                  regularizer: float | Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
@@ -99,7 +99,7 @@ class _WideNetwork(BaseEstimator):
         return Regression.fit(matrix, self._targets, regulariser=regularizer, threads=self.threads)
 
     def _parts(self, posteriors):
-        """Of all outputs together, or one for each output."""
+        """The posterior of all outputs together, or one for each output."""
         if not self._apart:
             return posteriors
         return [posterior.output(column, self._targets) for column, posterior in enumerate(posteriors)]
@@ -122,7 +122,7 @@ class _WideNetwork(BaseEstimator):
         return self
 
     def _likelihood(self, posterior, column):
-        """Infinite where the targets are all equal: the smaller the amplitude, the more likely they are."""
+        """The log likelihood; infinite if the targets are all equal: the smaller the amplitude, the more likely they are."""
         targets = self._targets[:, column] if self._apart else self._targets
         return posterior.log_marginal_likelihood if np.any(targets) else np.inf
 
@@ -152,7 +152,7 @@ class _WideNetwork(BaseEstimator):
         return fits
 
     def _cross(self, X):
-        """Inputs that were checked, and their kernels with the training inputs."""
+        """Checked inputs, and their kernels with the training inputs."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X, self._gram(X, self.X_fit_)
@@ -162,7 +162,7 @@ class _WideNetwork(BaseEstimator):
         return np.concatenate([posterior.mean(cross) for posterior in self._posteriors], axis=1)
 
     def _deviations(self, X, cross):
-        """Of observations, [n, outputs], or [n, 1] of all outputs together."""
+        """Standard deviations of observations, [n, outputs], or [n, 1] for all outputs together."""
         diagonal = gram_diagonal(self._network, X, self.kernel, self.precision, self.threads)
         variances = np.ascontiguousarray(getattr(diagonal, self.kernel), float)
         deviations = [np.sqrt(posterior.variance(cross, variances) + posterior.noise_variance)
@@ -173,19 +173,19 @@ class _WideNetwork(BaseEstimator):
 class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     """Gaussian-process regression with the NNGP kernel of a network, or kernel regression with its NTK.
 
-    Of targets less their mean and over their standard deviation, which predictions get back, each output with its own
-    regularizer and amplitude: an output whose targets are all equal is predicted everywhere, with a standard deviation of
-    0.
+    Targets are standardised: their mean is subtracted and they are divided by their standard deviation; predictions are put back.
+    Each output has its own regularizer and amplitude, so that an output whose targets are all equal is predicted everywhere,
+    with a standard deviation of 0.
 
     network      a Network; None: three hidden ReLU layers
     kernel       'nngp' or 'ntk'
-    regularizer  relative to the kernel's mean diagonal; the one of several under which the targets are most likely is taken
-                 (`regularizer_`, an array where outputs differ), each with its amplitude in closed form. Candidates below the rounding errors of the
-                 kernel, with which it cannot be factorised, are left out with a warning
+    regularizer  relative to the kernel's mean diagonal. Of several, the one under which the targets are most likely is chosen
+                 (`regularizer_`, an array if outputs differ), each with its amplitude in closed form. Candidates below the
+                 rounding errors of the kernel, with which it cannot be factorised, are left out with a warning
     precision    'float' or 'double', of the kernel; the solver computes in double
-    threads      0: all of the machine's
+    threads      0: one for each core
 
-    fit() raises ValueError for parameters out of range, NumericalError where no candidate lets the kernel be factorised.
+    fit() raises ValueError for parameters out of range, and NumericalError if the kernel cannot be factorised with any candidate.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -206,7 +206,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         return self._fit_targets(X, np.ascontiguousarray((y - self._offset) / self._factor), apart=True)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Means; with return_std standard deviations of observations as well, both [n] or [n, outputs] as y was; with
+        """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with
         return_cov covariances of observations, [n, n] or [n, n, outputs]. RuntimeError for both together."""
         if return_std and return_cov:
             raise RuntimeError("predict: expected return_std or return_cov, got both")
@@ -220,7 +220,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         return numbers[..., 0] if self._is_flat else numbers
 
     def _covariances(self, X, cross):
-        """Of observations, [n, n, outputs]."""
+        """Covariances of observations, [n, n, outputs]."""
         own = self._gram(X)
         noise = np.eye(len(X))
         return np.stack([posterior.covariance(cross, own) + posterior.noise_variance * noise
@@ -228,11 +228,11 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
 
 
 def largest_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities [n, classes] with which each of independent normal numbers of means `scores` [n, classes] and variance
+    """Probabilities [n, classes] that each of independent normal numbers with means `scores` [n, classes] and variance
     1 is the largest: integrals over u of phi(u - s_c) times the product of Phi(u - s_j) over j other than c.
 
-    Larger means have larger integrands everywhere, so that probabilities are ordered as the means are. By the trapezoidal
-    rule, to rounding. Cost: n classes times 91 normal distribution functions.
+    Larger means have larger integrands everywhere, so that probabilities are in the order of the means. They are computed by the
+    trapezoidal rule, to rounding. Cost: n classes times 91 normal distribution functions.
     """
     below = scores - scores.max(1, keepdims=True)
     total = np.zeros_like(below)
@@ -244,9 +244,9 @@ def largest_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
-    """Classification by regression with a network's kernel; parameters as WideNetworkRegressor. Two classes are one output,
-    -1/2 and 1/2; more are an output each, one-hot less 1/classes. Probabilities are those with which a class has the
-    largest of independent Gaussian outputs, by quadrature: the class that is predicted has the largest one."""
+    """Classification by regression with a network's kernel; parameters are those of WideNetworkRegressor. Two classes are one
+    output, -1/2 and 1/2; more classes have one output each, one-hot minus 1/classes. The probability of a class is the
+    probability that it has the largest of independent Gaussian outputs, by quadrature, so the predicted class has the largest."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkClassifier:
         """X [n, features], y [n] of any labels."""
@@ -268,8 +268,8 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         return self._scale * self._means(cross) / np.maximum(self._deviations(X, cross), 1e-100)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Posterior means in standard deviations of observations times widelimit.probability_scale(), [n, classes]; for two
-        classes that of their one output, [n], of which the probability of the second is the normal distribution function."""
+        """Posterior means in standard deviations of observations times widelimit.probability_scale(), [n, classes]. For two
+        classes it is that of their one output, [n]; the normal distribution function of it is the probability of the second."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 

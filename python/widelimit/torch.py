@@ -4,7 +4,7 @@
     loss = widelimit.torch.gram(network, x, test).ntk.sum()
     loss.backward()                                            # x.grad
 
-They are computed by widelimit.gram and come back by widelimit.gram_vjp. float32 tensors, and narrower ones, give
+Kernels are computed by widelimit.gram and differentiated by widelimit.gram_vjp. float32 tensors, and narrower ones, give
 float32 kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. torch.func.vmap makes one call
 after another. There are no second derivatives and no forward mode (NotImplementedErrors).
 """
@@ -29,15 +29,15 @@ __all__ = ["gram", "gram_diagonal"]
 
 
 def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kernels: str = "both", **options: Any) -> Gram:
-    """widelimit.gram(network, x1, x2, kernels) of tensors, with derivatives by those that require them.
+    """widelimit.gram(network, x1, x2, kernels) of tensors, with derivatives with respect to those that require them.
 
     network  a Network, or a kernel_fn of widelimit.stax, with a readout
-    x1, x2   tensors as those of network, on the CPU; without x2 the symmetric kernel of x1
+    x1, x2   tensors that the network takes, on the CPU; without x2 the symmetric kernel of x1
     kernels  'nngp', 'ntk' or 'both'
-    options  threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, of a kernel_fn
+    options  threads; for a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, for a kernel_fn
              mask_constant and pattern
 
-    Returns a Gram of tensors [n1, n2], None what was not asked for. Where slopes are infinite they count as in
+    Returns a Gram of tensors [n1, n2], None for kernels that were not asked for. Infinite slopes count as in
     widelimit.gram_vjp. Errors are those of widelimit.gram and widelimit.gram_vjp.
     """
     inputs = _inputs(x1) if x2 is None else _inputs(x1, x2)
@@ -46,7 +46,7 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
 
 def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
     """widelimit.gram_diagonal(network, x, kernels) of a tensor, with its derivatives: a Gram of vectors [n]. Options
-    are threads, and of a Network lengths, mask and graphs."""
+    are threads, and for a Network lengths, mask and graphs."""
     inputs = _inputs(x)
     return _gram(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
 
@@ -118,7 +118,7 @@ class _Results(torch.autograd.Function):
 
 
 class _Derivatives(torch.autograd.Function):
-    """The backward pass, a function of its own for the sake of torch.func: cotangents, then inputs."""
+    """The backward pass, which torch.func needs as a function of its own: cotangents, then inputs."""
 
     @staticmethod
     def forward(function, wanted, count, *tensors):
@@ -139,7 +139,8 @@ class _Derivatives(torch.autograd.Function):
 
 
 def _one_by_one(kind, count, axes, *arguments):
-    """Of torch.func.vmap: one call after another."""
+    """torch.func.vmap makes one call after another."""
+
     calls = [kind.apply(*(value.select(axis, k) if isinstance(axis, int) else value for value, axis in zip(arguments, axes)))
              for k in range(count)]
     stacked = tuple(None if parts[0] is None else torch.stack(parts) for parts in zip(*calls))
