@@ -19,12 +19,12 @@ from ._progress import Progress, told
 
 Numbers = NDArray[np.float64]
 _Folder = Union[str, "os.PathLike[str]"]
-# (x, y), or a dictionary with 'x' and 'y' and what of 'lengths', 'mask' and 'graphs' belongs to x.
+# (x, y), or a dictionary with 'x' and 'y' and those of 'lengths', 'mask' and 'graphs' that belong to x.
 Validation = Union[Tuple[Inputs, ArrayLike], Dict[str, Any]]
 
 
 class Prediction(NamedTuple):
-    """What a model says about inputs, in the units of the targets: mean and standard deviation of the function, both [n,
+    """The prediction of a model for inputs, in the units of the targets: mean and standard deviation of the function, both [n,
     outputs], the noise variance of observations [outputs], and for classes the probabilities [n, classes], else None."""
 
     mean: Numbers
@@ -49,9 +49,9 @@ class JointPrediction(NamedTuple):
 
 
 class LeaveOneOut(NamedTuple):
-    """Every training target without itself: residuals [n, outputs], variances of observations [n, outputs] (of a
-    Regression or GradientFlow [n], for all outputs), the negative log density
-    an input, and the mean squared error."""
+    """Predictions of every training target from all others: residuals [n, outputs], variances of observations [n, outputs] (for
+    a Regression or GradientFlow [n], the same for all outputs), the negative log density of each input, and the mean squared
+    error."""
 
     residuals: Numbers
     variances: Numbers
@@ -65,9 +65,9 @@ class LeaveOneOut(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The regulariser that was chosen, the value below which the kernel's rounding errors would be followed, and how
-    every one did: dictionaries with 'regulariser', 'above_noise', 'accuracy', 'mse', 'nlpd', 'log_marginal_likelihood'
-    and 'loo', NaN what was not computed."""
+    """The regulariser that was chosen, the value below which a fit would follow the kernel's rounding errors, and the scores of
+    all candidates: dictionaries with 'regulariser', 'above_noise', 'accuracy', 'mse', 'nlpd', 'log_marginal_likelihood'
+    and 'loo', NaN for those not computed."""
 
     best: float
     noise_floor: float
@@ -106,14 +106,14 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
 
 
 def class_scores(places, count):
-    """Targets of classes by their places 0, 1, ...: one output for two, one for each of more."""
+    """Targets of classes from their places 0, 1, ...: one output for two classes, else one for each."""
     if count == 2:
         return places.reshape(-1, 1) - 0.5
     return np.eye(count)[places] - 1 / count
 
 
 class _Classes:
-    """The classes of labels [n]: the different ones, in ascending order, with their names."""
+    """The classes in labels [n]: the different labels, in ascending order, with their names."""
 
     def __init__(self, labels, names):
         labels = self._checked(labels, "y")
@@ -143,7 +143,7 @@ class _Classes:
         return names
 
     def targets(self, labels, name):
-        """Scores of classes: one output for two, one for each of more; NaN nowhere."""
+        """Scores of classes: one output for two classes, else one for each; never NaN."""
         labels = self._checked(labels, name)
         places = np.searchsorted(self.labels, labels).clip(max=len(self.labels) - 1)
         unknown = np.flatnonzero(self.labels[places] != labels)
@@ -154,7 +154,7 @@ class _Classes:
 
 
 def _held_out(validation, inputs, targets):
-    """(x, y) of validation data, as the compiled half takes them: given as (x, y), or as a dictionary."""
+    """(x, y) of validation data as the compiled half takes them, from (x, y) or a dictionary."""
     if validation is None:
         return None, None
     given = validation if isinstance(validation, dict) else None
@@ -189,7 +189,7 @@ class _Inputs:
         return numbers(x, self.dtype, "x")
 
     def batch(self, x, name, lengths=None, mask=None, graphs=None):
-        """What the compiled half takes."""
+        """A batch as the compiled half takes it."""
         if self.preprocessing.kind != "none":
             if mask is not None or lengths is not None:
                 raise NotImplementedError(f"preprocessing: expected 'none' for inputs with a mask or lengths, since "
@@ -199,14 +199,14 @@ class _Inputs:
 
 
 def _only(selections, remedy):
-    """The selection of all outputs."""
+    """The selection that all outputs share."""
     if len(selections) > 1:
         raise ValueError(f"selection: each of {len(selections)} outputs has its own regulariser; {remedy}")
     return selections[0]
 
 
 class Model:
-    """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
+    """A network fitted to data. It keeps its kernel matrices to itself. Made by Model.fit() or Model.load(); immutable."""
 
     def __init__(self, model: _core.Model, network: Network | None = None, labels: Any = None) -> None:
         self._model = model
@@ -225,27 +225,27 @@ class Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
         validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
-                       of these inputs; y are labels where those of the training are
+                       of these inputs; y are labels if those of the training are
         labels         True: y are classes, any integers or texts; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
-        regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets; with
-                       neither the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
-        amplitude      factor on the kernel of standardised targets; None: what makes the targets of each output, or of all
-                       classes, most likely, in closed form
-        targets_as_they_are  False: numbers are fitted less their mean and over their standard deviation, each output on its
-                       own, and predictions are put back; with noise_variance they are only centred. Classes are never
+        regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
+                       either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
+        amplitude      factor on the kernel of standardised targets; None: the one that makes the targets of each output, or of
+                       all classes, most likely, in closed form
+        targets_as_they_are  False: numbers are standardised, each output separately, and predictions are put back; with
+                       noise_variance they are only centred. Classes are never standardised
         flip           average kernels over inputs and mirror images; a Preprocessing is fitted with mirror_images=True
         refit          fit to training and validation data together once the regulariser is chosen
-        preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and applied to what is
-                       predicted as well
+        preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and also applied to the inputs of
+                       predictions
         precision      as in gram()
         lengths, mask, graphs   of x, as in gram()
-        gram_folder    Gram matrices are kept in it and looked for, so that another fit of this network to these inputs does
-                       not compute them again
-        progress       called with (pairs done, pairs in all) of the Gram matrices; True: a bar of tqdm, or a line
+        gram_folder    a folder in which Gram matrices are kept and looked for, so that another fit of this network to these
+                       inputs does not compute them again
+        progress       called with (pairs done, total pairs) of the Gram matrices; True: a bar of tqdm, or a line
 
-        Raises ArgumentError for shapes and options that do not fit each other, NumericalError where no regulariser lifts
+        Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
         check_network(network, "network, x, y")
@@ -273,8 +273,8 @@ class Model:
                preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
                labels: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                graphs: Graphs | None = None, gram_folder: _Folder | None = None) -> Selection:
-        """How the regularisers of the grid do with this network, and the best: a Selection, for searches. Arguments, errors
-        and cost as of fit(), without the factorisation."""
+        """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
+        errors and cost are those of fit(), without the factorization."""
         check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
@@ -289,7 +289,7 @@ class Model:
 
     @classmethod
     def load(cls, folder: _Folder, threads: int = 0) -> Model:
-        """The model that was saved; its predictions are the same bits. DataError for anything else."""
+        """The model that was saved, whose predictions have the same bits. DataError for anything else."""
         return cls(_core.Model.load(folder, threads))
 
     def save(self, folder: _Folder) -> None:
@@ -298,7 +298,7 @@ class Model:
         self._model.save(folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the files that save() writes."""
+        """Pickles the files that save() writes."""
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder) / "model"
             self.save(place)
@@ -313,18 +313,18 @@ class Model:
 
     def predict(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                 graphs: Graphs | None = None) -> Prediction:
-        """A Prediction for every input: x, lengths, mask and graphs as in fit(). ArgumentError for inputs of another form than
-        the training inputs', and for NaN."""
+        """A Prediction for every input; x, lengths, mask and graphs are as in fit(). ArgumentError for inputs of another form
+        than the training inputs', and for NaN."""
         return Prediction(*self._model.predict(self._batch(x, lengths, mask, graphs), threads))
 
     def mean(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
              graphs: Graphs | None = None) -> Numbers:
-        """The mean alone, [n, outputs], which costs no more than the kernel; arguments and errors as of predict()."""
+        """The mean alone, [n, outputs], which costs no more than the kernel. Arguments and errors are those of predict()."""
         return self._model.mean(self._batch(x, lengths, mask, graphs), threads)
 
     def predict_jointly(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                         graphs: Graphs | None = None) -> JointPrediction:
-        """A JointPrediction of all inputs; arguments and errors as of predict(). Cost: the kernel of all pairs of inputs."""
+        """A JointPrediction of all inputs. Arguments and errors are those of predict(). Cost: the kernel of all pairs of inputs."""
         mean, covariances = self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads)
         if len(covariances) == mean.shape[1]:
             return JointPrediction(mean, np.stack(covariances, axis=-1))
@@ -334,22 +334,22 @@ class Model:
                 lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                 graphs: Graphs | None = None) -> Numbers:
         """Functions of the posterior at these inputs, [count, n, outputs], without the noise of observations; with
-        joint=False independent from input to input. Equal seeds give equal functions. ArgumentError for count < 1, and as
-        predict(). Cost: n^3 / 3 operations beside those of predict_jointly()."""
+        joint=False they are independent from input to input. Equal seeds give equal functions. ArgumentError for count < 1, and
+        the errors of predict(). Cost: n^3 / 3 operations in addition to those of predict_jointly()."""
         return self._model.samples(self._batch(x, lengths, mask, graphs), whole(count, "count"), whole(seed, "seed"), joint, threads)
 
     def prior_samples(self, x: Inputs, count: int, seed: int = 0, *, threads: int = 0,
                       lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                       graphs: Graphs | None = None) -> Numbers:
         """Functions before any data, [count, n, outputs]: wide networks at initialisation, scaled by the amplitude. Seeds and
-        errors as of samples()."""
+        errors are those of samples()."""
         return self._model.prior_samples(self._batch(x, lengths, mask, graphs), whole(count, "count"), whole(seed, "seed"), threads)
 
     def score(self, x: Inputs, y: ArrayLike, *, threads: int = 0, lengths: ArrayLike | None = None,
               mask: ArrayLike | None = None, graphs: Graphs | None = None) -> float:
-        """How good predictions are, as scikit-learn has it: of classes the share that is right, y being labels as in fit() (of
-        a model that was loaded, names of classes, or their numbers from 0); of numbers R^2, 1 less the mean squared error over
-        the variance of y, averaged over outputs. ValueError for labels that there are not, and targets that do not differ."""
+        """The score of predictions as scikit-learn defines it. For classes it is the share predicted correctly, where y are labels
+        as in fit() (for a loaded model, names of classes, or their numbers from 0). For numbers it is R^2, 1 minus the mean squared
+        error over the variance of y, averaged over outputs. ValueError for unknown labels, and for targets that do not differ."""
         predicted = self.mean(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs)
         if self.class_names:
             places = (predicted[:, 0] > 0).astype(int) if predicted.shape[1] == 1 else predicted.argmax(1)
@@ -383,24 +383,24 @@ class Model:
         return self._model.leave_one_out()
 
     def with_amplitude(self, amplitude: float) -> Model:
-        """The same with another factor on the kernel: the same means, other variances. ArgumentError unless it is positive
+        """The same model with another factor on the kernel: the same means, other variances. ArgumentError unless it is positive
         and finite."""
         return Model(self._model.with_amplitude(amplitude), self._network, self._labels)
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Of the training targets; of 'bayesian' models only (ArgumentError)."""
+        """The log marginal likelihood of the training targets; for 'bayesian' models only (ArgumentError)."""
         return self._model.log_marginal_likelihood()
 
     @property
     def selections(self) -> tuple[Selection, ...]:
-        """How the regularisers did: one Selection for all outputs (classes, or a single output), or one for each; none where
-        a regulariser was given, and for a model that was loaded."""
+        """The scores of the regularisers: one Selection for all outputs (classes, or a single output), or one for each; none if
+        a regulariser was given, and for a loaded model."""
         return tuple(Selection(*found) for found in self._model.selections())
 
     @property
     def selection(self) -> Selection | None:
-        """The Selection for all outputs; None where there is none. ValueError where each output has its own."""
+        """The Selection for all outputs; None if there is none. ValueError if each output has its own."""
         found = self.selections
         return _only(found, "see `selections`") if found else None
 
@@ -411,17 +411,17 @@ class Model:
 
     @property
     def time(self) -> float:
-        """Of training, 0 .. inf, in units of 1 / (learning rate * eigenvalue of the NTK); of 'trained' models."""
+        """The training time of 'trained' models, 0 .. inf, in units of 1 / (learning rate * eigenvalue of the NTK)."""
         return self._model.time
 
     @property
     def amplitude(self) -> Numbers:
-        """The factor on the kernel of standardised targets, [outputs]: that which was given, or the most likely one."""
+        """The factor on the kernel of standardised targets, [outputs]: the given one, or the most likely one."""
         return self._model.amplitude
 
     @property
     def noise_variance(self) -> Numbers:
-        """What observations add to variances, [outputs], in squared units of the targets."""
+        """The noise variance of observations, [outputs], in squared units of the targets."""
         return self._model.noise_variance
 
     @property
@@ -431,7 +431,7 @@ class Model:
 
     @property
     def probability_scale(self) -> float:
-        """The factor on scores of classes from which their probabilities are computed, fitted to the training data left
+        """The factor on scores of classes from which their probabilities are computed, fitted to training data that are left
         out one by one; 1 for numbers and with a given amplitude."""
         return self._model.probability_scale
 
@@ -442,12 +442,12 @@ class Model:
 
     @property
     def outputs(self) -> int:
-        """Numbers a target."""
+        """The number of outputs."""
         return self._model.outputs
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Empty where targets are numbers."""
+        """The names of the classes; empty if targets are numbers."""
         return tuple(self._model.class_names)
 
     @property
@@ -461,7 +461,7 @@ class Model:
         return self._model.preprocessing
 
     def __len__(self) -> int:
-        """Training inputs."""
+        """The number of training inputs."""
         return self._model.train_size
 
     def _repr_html_(self) -> str:
@@ -491,7 +491,7 @@ def _of_files(files, labels=None):
 
 
 class Trial(NamedTuple):
-    """A choice of numbers and its score."""
+    """A choice of values and its score."""
 
     values: Sequence[float]
     score: float
@@ -499,11 +499,11 @@ class Trial(NamedTuple):
 
 def search(parameters: Iterable[Sequence[Any]], score: Callable[[Sequence[float]], Any], trials: int = 50,
            known: Iterable[Trial | tuple[Sequence[float], float]] = ()) -> list[Trial]:
-    """Looks for the numbers with the lowest score, without derivatives. Returns all Trials in their order.
+    """Searches for the values with the lowest score, without derivatives. Returns all Trials in their order.
 
-    parameters  (name, lower, upper) or (name, lower, upper, 'linear' | 'log' | 'integer') of each number
-    score       called with a list of values; NaN for what cannot be computed
-    known       Trials of an earlier search for the same numbers, which are not computed again
+    parameters  (name, lower, upper) or (name, lower, upper, 'linear' | 'log' | 'integer') for each value
+    score       called with a list of values; NaN if it cannot be computed
+    known       Trials of an earlier search for the same parameters, which are not computed again
     """
     bounds = [(str(name), float(low), float(high), *(rest or ("linear",))) for name, low, high, *rest in parameters]
     earlier = [([float(value) for value in values], float(result)) for values, result in known]

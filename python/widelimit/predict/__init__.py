@@ -1,8 +1,8 @@
-"""Predictions in the vocabulary of neural_tangents.predict: the same names, arguments and conventions, in NumPy and
-double precision; of arrays that somebody differentiates by, or compiles around, by JAX or PyTorch.
+"""Predictions with the API of neural_tangents.predict: the same names, arguments and conventions, in NumPy and double
+precision. Predictions from arrays that are being differentiated or traced are computed by JAX or PyTorch.
 
-Kernels are arrays [n, n'], or with positions (or outputs that are not traced over) [n, n', d, d', ...], where `trace_axes`
-says which axes of the targets kernels lack: over these outputs are independent with one covariance. Losses are means over
+Kernels are arrays [n, n'], or with positions (or outputs that are not traced over) [n, n', d, d', ...]. `trace_axes` says
+which axes of the targets kernels lack: over these, outputs are independent with one covariance. Losses are means over
 all numbers of the targets, so that a time t here is t / y.size in the gradient flow of half the sum of squares.
 """
 

@@ -1,4 +1,4 @@
-"""Long computations of NumPy, during which Ctrl-C would wait."""
+"""Runs long NumPy computations so that Ctrl-C does not have to wait for them."""
 
 import threading
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from ._live import library_of
 
-_SMALL = 1 << 18  # Numbers with which nothing takes long.
+_SMALL = 1 << 18  # Arrays of up to this many numbers never take long.
 
 
 def apart(function, *arrays):
-    """function(*arrays), computed by another thread where it may take long: at Ctrl-C that is left to end by itself, and the
-    caller goes on with KeyboardInterrupt."""
+    """function(*arrays), computed by another thread if it may take long. At Ctrl-C that thread is left to end by itself, and
+    the caller continues with KeyboardInterrupt."""
     if sum(array.size for array in arrays) < _SMALL or threading.current_thread() is not threading.main_thread():
         return function(*arrays)
     found, errors, done = [], [], threading.Event()

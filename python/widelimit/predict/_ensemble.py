@@ -36,13 +36,13 @@ class _Ensemble:
         self._made_of = kernel_fn, x_train, targets, rate, regularisation, kwargs
         self._train, self._flows, self._posterior = {}, {}, {}
         self._is_live = is_live(x_train, targets.y, regularisation, kwargs, getattr(kernel_fn, "numbers", ()))
-        self._lock = RLock()  # Of what is kept between calls, which may come from several threads.
+        self._lock = RLock()  # Protects what is kept between calls, which may come from several threads.
 
     def __reduce__(self):
         return _Ensemble, self._made_of
 
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
-        if self._is_live:  # What is computed of live training data belongs to the function that is being transformed.
+        if self._is_live:  # Results for live training data belong to the function that is being transformed.
             return _Ensemble(*self._made_of)._predicted(t, x_test, get, compute_cov, test_kwargs)
         return self._predicted(t, x_test, get, compute_cov, test_kwargs)
 
@@ -74,7 +74,7 @@ class _Ensemble:
             self._flows[name] = precision_of(getattr(found, name))
 
     def _test_kernels(self, x_test, names, compute_cov, test_kwargs):
-        """Of test with training inputs, and of test inputs with each other where wanted; None: on the training inputs."""
+        """Kernels of test with training inputs, and of test inputs with each other if wanted; None: on the training inputs."""
         if x_test is None:
             return None, True if compute_cov else None
         between, among = dict(self._kwargs), {**self._kwargs, **test_kwargs}
@@ -126,7 +126,7 @@ class _Ensemble:
     def _covariance(t, name, flow, train, cross, rows, prior):
         prior = as_matrix(real(prior))
         if name == "nngp":
-            # The flow that has run for 2 t: prior minus what data explain.
+            # The flow that has run for 2 t: the prior minus what the data explain.
             return difference(prior, product(rows, flow.progress(2 * t, rows.T)), "covariance")
         factors = flow.progress(t, rows.T)
         mixed = product(as_matrix(real(cross.nngp)), factors)
@@ -138,21 +138,21 @@ def gradient_descent_mse_ensemble(kernel_fn: Callable[..., Any], x_train: ArrayL
                                   learning_rate: float = 1.0, diag_reg: float = 0.0,
                                   diag_reg_absolute_scale: bool = False, trace_axes: int | Sequence[int] = (-1,),
                                   **kernel_fn_train_train_kwargs: Any) -> EnsemblePredictor:
-    """Mean and covariance of infinite ensembles of networks trained on the mean squared error: 'ntk', all layers;
-    'nngp', the last layer only, at infinite time the Bayesian posterior.
+    """Mean and covariance of infinite ensembles of networks trained on the mean squared error. 'ntk' trains all layers;
+    'nngp' only the last layer, which at infinite time gives the Bayesian posterior.
 
-    kernel_fn      of widelimit.stax, called with pairs of x_train [n, ...] and x_test [n_test, ...]
+    kernel_fn      from widelimit.stax, called with pairs of x_train [n, ...] and x_test [n_test, ...]
     y_train        [n, ..., outputs], finite
     learning_rate  the unit of time is 1 / learning_rate of the mean squared error's gradient flow
     diag_reg       >= 0, added to the diagonal: times the mean diagonal, or with diag_reg_absolute_scale as it is
     trace_axes     axes of y_train that the kernels lack
     further arguments go to kernel_fn for the pairs of training inputs
 
-    Returns predict_fn(t=None, x_test=None, get=('nngp', 'ntk'), compute_cov=False): the mean, or with compute_cov a
-    Gaussian of mean and covariance, for a string; a named tuple of them for a tuple of names. t=None: infinite time; an
-    array of times: results with its axes in front. x_test=None: on the training inputs, at infinite time without diag_reg.
+    Returns predict_fn(t=None, x_test=None, get=('nngp', 'ntk'), compute_cov=False). It gives the mean, or with compute_cov a
+    Gaussian with mean and covariance, for a string, and a named tuple of them for a tuple of names. t=None: infinite time; an
+    array of times: results have its axes first. x_test=None: on the training inputs, at infinite time without diag_reg.
     ValueError for shapes, times below 0 and numbers that are not finite; numpy.linalg.LinAlgError for a kernel that is not
-    positive definite, which a diag_reg lifts.
+    positive definite, which a diag_reg can prevent.
     """
     targets = Targets(y_train, trace_axes)
     regularisation = diag_reg, diag_reg_absolute_scale

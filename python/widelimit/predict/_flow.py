@@ -1,4 +1,4 @@
-"""Kernel matrices: regularised, solved with, and their gradient flow."""
+"""Regularised kernel matrices, solves with them, and their gradient flow."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def regularised(kernel, diag_reg, diag_reg_absolute_scale):
 
 
 def checked_times(t):
-    """Times of any shape."""
+    """Times of any shape, checked."""
     if is_live(t):
         return real(t, "t")
     t = scalar_or_array(t, "t")
@@ -58,8 +58,8 @@ class Solver:
 
 
 class Flow:
-    """exp(-rate T t) in the eigenbasis of T, for times of any shape, which come in front in the results. Eigenvalues below
-    0 are taken for 0; those that rounding (to `precision`, that of the kernel's numbers) does not explain are errors."""
+    """exp(-rate T t) in the eigenbasis of T, for times of any shape, whose axes come first in the results. Eigenvalues below
+    0 count as 0; those that rounding (to `precision`, that of the kernel's numbers) does not explain are errors."""
 
     def __init__(self, kernel, rate, precision=np.float64):
         self.values, self.vectors = apart(np.linalg.eigh, kernel)
@@ -73,13 +73,13 @@ class Flow:
 
     @property
     def matrix(self):
-        """T, without what is below 0."""
+        """T without its negative part."""
         return product(self.vectors * self.values, self.vectors.T)
 
     def _exponents(self, t):
         with np.errstate(invalid="ignore"):
             exponents = self._rate * self.values * t[..., None]
-        # What does not learn does not learn in infinite time either.
+        # Directions that do not learn do not learn in infinite time either.
         return np.where(self.values > 0, exponents, 0.0)
 
     def _apply(self, factors, vectors):

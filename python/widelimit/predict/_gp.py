@@ -27,7 +27,7 @@ class Gaussian(NamedTuple):
 
 
 def names_of(get, known):
-    """What is wanted, as a tuple."""
+    """The names that are wanted, as a tuple."""
     names = ("nngp", "ntk") if get is None else (get,) if isinstance(get, str) else tuple(get)
     for name in names:
         if name not in known:
@@ -36,7 +36,7 @@ def names_of(get, known):
 
 
 def _part(kernels, name, what):
-    """The kernel of a name, of an object that has several, or the only one there is."""
+    """The kernel of a name, from an object that has several, or the only one."""
     if not hasattr(kernels, "nngp") and not hasattr(kernels, "ntk"):
         return kernel_array(kernels, what)
     kernel = getattr(kernels, name, None)
@@ -52,7 +52,7 @@ class _Posterior:
         self._kernels, self._targets = kernels, targets
         self._caller = caller_of(targets.caller, kernels)
         self._regularisation = diag_reg, diag_reg_absolute_scale
-        # What is live belongs to the function that is being transformed: it is not kept.
+        # Live results belong to the function that is being transformed: they are not kept.
         self._solver = self._make_solver if caller_of(self._caller).is_live else lru_cache(2)(self._make_solver)
 
     def __reduce__(self):
@@ -97,16 +97,16 @@ class _Posterior:
 
 def gp_inference(k_train_train: Any, y_train: ArrayLike, diag_reg: float = 0.0, diag_reg_absolute_scale: bool = False,
                  trace_axes: int | Sequence[int] = (-1,)) -> PosteriorPredictor:
-    """Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'), and the posterior with the NTK
-    for a covariance ('ntkgp'), from kernels at hand.
+    """Predictions from given kernels: the Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'),
+    and the posterior with the NTK as covariance ('ntkgp').
 
-    k_train_train  [n, n], or what kernel_fn gives: something with .nngp and .ntk
+    k_train_train  [n, n], or a result of kernel_fn: something with .nngp and .ntk
     y_train        [n, ..., outputs], finite
     diag_reg       >= 0, added to the diagonal: times the mean diagonal, or with diag_reg_absolute_scale as it is
     trace_axes     axes of y_train that the kernels lack
-    Returns predict_fn(get=None, k_test_train=None, k_test_test=None): means, or Gaussians where k_test_test is given;
+    Returns predict_fn(get=None, k_test_train=None, k_test_test=None): means, or Gaussians if k_test_test is given;
     without k_test_train the training targets themselves, and covariances of 0. k_test_train is [n_test, n], k_test_test
-    [n_test, n_test], with positions as k_train_train; means are [n_test, ..., outputs]. ValueError for shapes that do not
+    [n_test, n_test], with positions as in k_train_train; means are [n_test, ..., outputs]. ValueError for shapes that do not
     fit, numpy.linalg.LinAlgError for a kernel that is not positive definite.
     """
     targets = Targets(y_train, trace_axes)

@@ -14,13 +14,13 @@ def as_matrix(kernel):
 
 
 def transposed(array, axes):
-    """Of any library."""
+    """transpose() for arrays of any library."""
     library = library_of(array)
     return array.transpose(axes) if library is None else library.transposed(array, axes)
 
 
 def moved(array, axes, to):
-    """moveaxis() of any library."""
+    """moveaxis() for arrays of any library."""
     library = library_of(array)
     return (np if library is None else library.functions()).moveaxis(array, tuple(axes), tuple(to))
 
@@ -66,7 +66,7 @@ def difference(y, other, name):
 
 
 class Targets:
-    """Targets y, and which of their axes kernels lack."""
+    """Targets y, and which of their axes the kernels lack."""
 
     def __init__(self, y, trace_axes):
         self.caller = caller_of(y)
@@ -88,14 +88,14 @@ class Targets:
         return int(np.prod(self.y.shape))
 
     def check(self, kernel, name):
-        """A kernel [n, n', ...] must have the targets' axes along its second ones."""
+        """Checks that a kernel [n, n', ...] has the targets' axes along its second ones."""
         if kernel.shape[1::2] != self.kernel_shape:
             raise ValueError(f"{name}: expected an array over {self.kernel_shape} as y_train without trace_axes, got "
                              f"shape {kernel.shape}")
         return kernel
 
     def rows(self, values):
-        """Values like y as a matrix: what kernels have in rows, what they lack in columns."""
+        """Values like y as a matrix: axes that kernels have are rows, those that they lack are columns."""
         return moved(values, self._axes, range(-len(self._axes), 0)).reshape(-1, self.traced)
 
     @property
@@ -103,11 +103,11 @@ class Targets:
         return int(np.prod([self.y.shape[axis] for axis in self._axes])) if self._axes else 1
 
     def outputs(self, rows, shape):
-        """Matrices [..., rows, columns] of inputs with (n, d, ...) = shape as values like y."""
+        """Matrices [..., rows, columns] of inputs with (n, d, ...) = shape, as values like y."""
         sizes = tuple(self.y.shape[axis] for axis in self._axes)
         array = rows.reshape(*rows.shape[:-2], *shape, *sizes)
         return moved(array, range(-len(sizes), 0), self._axes)
 
     def output_shape(self, shape):
-        """Of outputs at inputs with (n, d, ...) = shape."""
+        """The shape of outputs at inputs with (n, d, ...) = shape."""
         return self.outputs(np.empty((int(np.prod(shape)), self.traced)), shape).shape

@@ -1,4 +1,4 @@
-"""Solves and flows by JAX and PyTorch, of arrays that somebody differentiates by, or compiles around (_caller.py)."""
+"""Solves and flows by JAX and PyTorch, for arrays that are being differentiated or traced (_caller.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._caller import is_live
 
 
 def library_of(*arrays):
-    """Jax or Torch where one of the arrays is theirs; None where all are NumPy's."""
+    """Jax or Torch if one of the arrays is theirs; None if all are NumPy's."""
     jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
     if jax is not None and any(isinstance(array, jax.Array) for array in arrays):
         return Jax
@@ -21,7 +21,7 @@ def library_of(*arrays):
 
 
 def real(value, name="array"):
-    """Real numbers: NumPy's in double precision, or an array of another library where it is live."""
+    """Real numbers: NumPy's in double precision, or an array of another library if it is live."""
     if not is_live(value):
         return numbers(value, name=name) if value is None or np.ndim(value) else scalar_or_array(value, name)
     jax = sys.modules.get("jax")
@@ -29,7 +29,7 @@ def real(value, name="array"):
 
 
 class Jax:
-    """What predictions take of JAX, in double precision where it has that."""
+    """The functions of JAX that predictions need, in double precision if it is enabled."""
 
     @staticmethod
     def array(value):
@@ -88,7 +88,7 @@ class Jax:
 
 
 class Torch:
-    """What predictions take of PyTorch, in double precision."""
+    """The functions of PyTorch that predictions need, in double precision."""
 
     @staticmethod
     def array(value):
@@ -181,7 +181,7 @@ def _slopes(xp, kind, values, scale):
 
 
 class LiveFlow:
-    """Flow of a live kernel, or at live times, or of live vectors."""
+    """Flow of a live kernel, at live times, or of live vectors."""
 
     def __init__(self, library, matrix, rate):
         self._library, self.matrix, self._rate = library, library.array(matrix), rate

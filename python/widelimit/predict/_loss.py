@@ -19,7 +19,7 @@ from ._types import LossPredictor
 
 @dataclass
 class ODEState:
-    """Outputs on training and test inputs, and with momentum their velocities; at several times, these in front."""
+    """Outputs on training and test inputs, and with momentum their velocities; for several times, these are the first axes."""
 
     fx_train: Any = None
     fx_test: Any = None
@@ -40,7 +40,7 @@ class ODEState:
 
 
 def _gradient_of(loss, y):
-    """Of a loss that is made of JAX's functions by its derivative, of others by differences."""
+    """The gradient of a loss: by its derivative if it is written in JAX, otherwise by differences."""
     try:
         import jax
     except ImportError:
@@ -48,7 +48,7 @@ def _gradient_of(loss, y):
     try:
         gradient = in_double(jax.grad(loss))
         gradient(np.zeros_like(y), y)
-    except Exception:  # A function that takes nothing but NumPy's arrays.
+    except Exception:  # The function only takes NumPy's arrays.
         return lambda fx: _differences(loss, fx, y)
     return lambda fx: np.asarray(gradient(fx, y), float)
 
@@ -166,16 +166,16 @@ def gradient_descent(loss: Callable[[Any, Any], Any], k_train_train: ArrayLike, 
                      momentum: float | None = None, trace_axes: int | Sequence[int] = (-1,)) -> LossPredictor:
     """Outputs under gradient flow of loss(outputs, targets), with momentum in the limit of small steps.
 
-    loss           loss(outputs, targets), a number, of arrays of y_train's shape [n, ..., outputs]
+    loss           loss(outputs, targets), a number, for arrays of y_train's shape [n, ..., outputs]
     k_train_train  [n, n], the NTK of the training inputs
     learning_rate  the unit of time is 1 / learning_rate of the loss's gradient flow
-    momentum       in 0 .. 1; None: none
+    momentum       in 0 .. 1; None: no momentum
     trace_axes     axes of y_train that the kernels lack
 
-    The gradient of the loss comes from jax.grad where JAX is installed and takes the loss, else from central differences
-    (2 y.size calls of the loss a step). Returns predict_fn(t, fx_train_or_state_0=0., fx_test_0=None, k_test_train=None)
-    as gradient_descent_mse, but finite times are needed; an ODEState gives an ODEState.
-    ValueError for shapes that do not fit and times below 0, ArithmeticError where the ODE solver stops.
+    The gradient of the loss comes from jax.grad if JAX is installed and can differentiate the loss, else from central
+    differences (2 y.size calls of the loss in each step). Returns predict_fn(t, fx_train_or_state_0=0., fx_test_0=None,
+    k_test_train=None) as gradient_descent_mse does, but finite times are needed; an ODEState gives an ODEState.
+    ValueError for shapes that do not fit and times below 0, ArithmeticError if the ODE solver stops.
     """
     targets = Targets(y_train, trace_axes)
     kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")

@@ -16,7 +16,7 @@ from ._types import FlowPredictor
 
 
 def check_start(fx_train_0, fx_test_0, k_test_train):
-    """That something is to be predicted, and can be."""
+    """Checks that there is something to predict, and that it can be predicted."""
     if fx_train_0 is None and fx_test_0 is None:
         raise ValueError("expected fx_train_0 or fx_test_0, got neither: nothing would be predicted")
     if fx_test_0 is not None and k_test_train is None:
@@ -43,7 +43,7 @@ class _Prediction:
         return self._solver(residual)
 
     def flow(self, t, residual):
-        """The flow at times of residuals; kept where nothing is live."""
+        """The flow of residuals at times t; kept if nothing is live."""
         if library_of(self._kernel, t, residual) is not None:
             return flow_of(self._kernel, self._rate, self._precision, t, residual)
         if self._flow is None:
@@ -82,8 +82,8 @@ def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_
     trace_axes     axes of y_train that the kernels lack
 
     Returns predict_fn(t=None, fx_train_0=0., fx_test_0=None, k_test_train=None): outputs on the training inputs at
-    time t, and, where fx_test_0 is given, a pair with those on the test inputs; these alone where fx_train_0 is None.
-    t=None: at the end; an array of times >= 0: outputs with its axes in front. fx_train_0 is a number or of y_train's
+    time t, and, if fx_test_0 is given, a pair with those on the test inputs; only the latter if fx_train_0 is None.
+    t=None: at the end; an array of times >= 0: outputs have its axes first. fx_train_0 is a number or of y_train's
     shape, fx_test_0 a number or [n_test, ..., outputs], k_test_train [n_test, n]. ValueError for shapes that do not fit and
     times below 0, numpy.linalg.LinAlgError at t=None for a kernel that is not positive definite.
     """
@@ -97,8 +97,8 @@ def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_
 def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = None, momentum: float = 0.0,
                       eps: float = 1e-12) -> float:
     """The largest learning rate at which gradient descent on the mean squared error converges:
-    2 (1 + momentum) y_train_size / (largest eigenvalue + eps). ntk_train_train: [n, n]; y_train_size: numbers in the
-    targets; None: rows; momentum in 0 .. 1. ValueError for a kernel that is not square."""
+    2 (1 + momentum) y_train_size / (largest eigenvalue + eps). ntk_train_train is [n, n]; y_train_size is the number of
+    values in the targets (None: the number of rows); momentum is in 0 .. 1. ValueError for a kernel that is not square."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
     library = library_of(kernel)
     size = len(kernel) if y_train_size is None else y_train_size

@@ -1,4 +1,5 @@
-"""What the functions of this module give: functions again."""
+"""The types of the functions that this module returns."""
+
 
 from __future__ import annotations
 
