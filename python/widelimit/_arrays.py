@@ -1,4 +1,4 @@
-"""Arrays of any kind as what the compiled half takes: row-major float32 or float64 in this process's memory."""
+"""Converts arrays of any kind for the compiled half: row-major float32 or float64 in this process's memory."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._jax import refuse_traced
 
-# One array [n, ..., C], or arrays [..., C] of different size.
+# One array [n, ..., C], or arrays [..., C] of different sizes.
 Inputs = Union[ArrayLike, Sequence[ArrayLike]]
-# One an input.
+# One for each input.
 Graphs = Sequence[Union[_core.Graph, ArrayLike]]
 
 _ELEMENT: dict[Any, type] = {"float": np.float32, "float32": np.float32, "double": np.float64, "float64": np.float64}
 
 
 def element_type(precision, *arrays):
-    """The element type of a computation: `precision` ("float" or "double"), or, for None, float32 where every array is
-    of float32 or narrower floats, else float64."""
+    """The element type of a computation: `precision` ("float" or "double"), or, for None, float32 if every array has
+    float32 or narrower floats, else float64."""
     if precision is not None:
         if precision not in _ELEMENT:
             raise ValueError(f"precision: expected 'float' or 'double', got {precision!r}")
@@ -30,12 +30,12 @@ def element_type(precision, *arrays):
 
 
 def _is_narrow(dtype):
-    """Of either order of bytes."""
+    """Whether a type is float32 or narrower, in either byte order."""
     return (dtype.kind == "f" and dtype.itemsize <= 4) or dtype.name == "bfloat16"
 
 
 def _numpy(array, name="inputs"):
-    """A view where there is one: of NumPy, of JAX and PyTorch on the host, of anything with __array__ or DLPack."""
+    """A view if there is one: of NumPy, of JAX and PyTorch on the host, of anything with __array__ or DLPack."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name}: expected an array without a mask of its own, got a numpy.ma.MaskedArray; fill it, and give "
                         "mask_constant to kernel_fn, or mask1 and mask2 to gram")
@@ -62,13 +62,13 @@ def numbers(array, dtype=np.float64, name="array"):
 
 
 def scalar_or_array(value, name):
-    """Finite or infinite real numbers in double precision, of any shape, also of none."""
+    """Finite or infinite real numbers in double precision, of any shape, including none."""
     array = _numpy(value, name)
     return numbers(array, name=name).reshape(array.shape)
 
 
 def integer_array(array, name):
-    """A row-major array of int64; TypeError for elements of another type, and for what int64 does not hold."""
+    """A row-major array of int64; TypeError for elements of another type, and for those outside the range of int64."""
     array = _numpy(array, name)
     if array.size > 0 and (array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64)):
         raise TypeError(f"{name}: expected integers, got elements of type {array.dtype}")
@@ -105,7 +105,7 @@ def integers(values, name):
 
 
 def check_network(value, order=""):
-    """That something is a Network; order: for errors, the arguments of the function that takes it."""
+    """Checks that something is a Network; order: for errors, the arguments of the function that takes it."""
     if isinstance(value, _core.Network):
         return
     if isinstance(value, _core.Layer):
@@ -122,7 +122,7 @@ def check_network(value, order=""):
 
 
 def check_callable(name, function):
-    """That something can be called."""
+    """Checks that something can be called."""
     if not callable(function):
         raise TypeError(f"{name}: expected a function, got {function!r}")
 
@@ -140,7 +140,7 @@ def is_ragged(inputs):
 
 
 def type_of_inputs(precision, *batches):
-    """element_type() of all arrays in batches, None among them left out."""
+    """element_type() of all arrays in batches, leaving out None."""
     arrays = []
     for inputs in batches:
         if inputs is not None:
@@ -149,7 +149,7 @@ def type_of_inputs(precision, *batches):
 
 
 def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
-    """What the compiled half takes for inputs: one array [n, ..., C], or a list of arrays [..., C]."""
+    """Inputs in the form for the compiled half: one array [n, ..., C], or a list of arrays [..., C]."""
     kind = _core.FloatInputs if dtype == np.float32 else _core.DoubleInputs
     if is_ragged(inputs):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
@@ -166,7 +166,7 @@ def _lengths(lengths, name):
 
 
 def _masks(mask, name, of_list):
-    """One array of bool; of a list of inputs a list of them, if it is one."""
+    """One array of bool; for a list of inputs a list of them, if it is one."""
     if mask is None:
         return None
     if of_list and isinstance(mask, (list, tuple)):
@@ -182,7 +182,7 @@ def _mask(mask, name):
 
 
 def _graphs(graphs):
-    """Graphs as they are, or adjacency matrices [nodes, nodes] with rows for sources."""
+    """Graphs as they are, or from adjacency matrices [nodes, nodes] with rows for sources."""
     if graphs is None:
         return None
     return [g if isinstance(g, _core.Graph) else _core.Graph.from_adjacency(numbers(g, name="graphs")) for g in graphs]

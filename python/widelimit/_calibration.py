@@ -1,4 +1,4 @@
-"""What predictions of classes are worth: probabilities, and whether they are right as often as they say."""
+"""Probabilities for predictions of classes, and whether they are right as often as they say."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ._html import table
 
 
 class CalibrationBin(NamedTuple):
-    """Predictions whose confidence, the largest probability, lies in (lower, upper], the first bin with its lower end: how
-    many, their mean confidence, and the share of them that is right (both 0 if there are none)."""
+    """Predictions whose confidence, the largest probability, lies in (lower, upper], the first bin with its lower end: their
+    number, their mean confidence, and the share of them that is right (both 0 if there are none)."""
 
     lower: float
     upper: float
@@ -34,11 +34,11 @@ class Calibration(NamedTuple):
 
 
 def probability_scale(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) -> float:
-    """The factor s on scores with which class_probabilities(mean, variances / s**2) of inputs that were left out of the
+    """The factor s on scores for which class_probabilities(mean, variances / s**2) of inputs that were left out of the
     training are most likely: temperature scaling (Guo et al. 2017, section 4.2) with Platt's labels.
 
-    mean [n, outputs], or [n] of two classes, and variances [n] of the observations left out, labels [n] their true classes 0,
-    1, ... ArgumentError for shapes, NaN, negative variances and labels that are none of the classes."""
+    mean [n, outputs], or [n] for two classes, and variances [n] are those of the observations left out, labels [n] their true
+    classes 0, 1, ... ArgumentError for shapes, NaN, negative variances and labels that are not one of the classes."""
     mean, variances = numbers(mean, name="mean"), numbers(variances, name="variances")
     return _core.probability_scale(mean.reshape(len(variances), -1) if mean.ndim == 1 else mean, variances,
                                    np.asarray(labels).tolist())
@@ -47,9 +47,9 @@ def probability_scale(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) 
 def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.float64]:
     """The probability that a class's output is the largest, [n, classes], for independent Gaussian outputs.
 
-    mean       [n, classes]; a single column, or [n], is the score of class 1 against class 0: two columns come back
-    variances  [n], >= 0, of all outputs of an input; with those of the posterior the probabilities are about the function,
-               with the noise variance added about observations
+    mean       [n, classes]; a single column, or [n], is the score of class 1 against class 0, and two columns are returned
+    variances  [n], >= 0, of all outputs of an input; with those of the posterior the probabilities describe the function,
+               with the noise variance added they describe observations
 
     Accuracy 1e-12. ArgumentError for shapes, NaN or infinity, and negative variances.
     """
@@ -61,7 +61,7 @@ def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.flo
 
 
 def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
-    """How well the probabilities of the classes predicted agree with how often these are right: a Calibration.
+    """How well the probabilities of the predicted classes agree with how often these are right: a Calibration.
 
     probabilities  [n, classes], each row of sum 1 within 1e-6
     labels         the true classes [n], integers 0 .. classes - 1

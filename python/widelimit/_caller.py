@@ -1,7 +1,7 @@
-"""Whose arrays a caller brings: NumPy's, JAX's or PyTorch's. Kernels are computed with NumPy's; what comes back is of the
+"""Whose arrays a caller passes: NumPy's, JAX's or PyTorch's. Kernels are computed with NumPy's arrays; results are of the
 caller's kind.
 
-Arrays that somebody differentiates by, or compiles around, are called live: JAX's within functions that it transforms
+Arrays that are being differentiated or traced are called live: JAX's within functions that it transforms
 (jit, grad, vmap), and tensors of PyTorch that require gradients.
 """
 
@@ -17,19 +17,19 @@ from ._jax import concretely
 
 
 class Caller:
-    """Of NumPy's arrays: what comes back is what was computed."""
+    """The caller with NumPy's arrays, who gets what was computed."""
 
     name = "NumPy"
     is_live = False
 
     def give(self, result: Any, dtype: Any = None) -> Any:
-        """Results, arrays or tuples and the like of them, as the caller has arrays; where dtype is 'own' with the
+        """Results, arrays or tuples and the like of them, as the caller's arrays; if dtype is 'own', with the
         element type of the caller's arrays."""
         return result
 
 
 class _Foreign(Caller):
-    """Of another library's arrays. dtype: that of all its arrays of real numbers together, None where there are none."""
+    """A caller with another library's arrays. dtype: the common type of all its arrays of real numbers, None without any."""
 
     def __init__(self, arrays, is_live):
         self.is_live = is_live
@@ -94,7 +94,7 @@ _NUMPY = Caller()
 
 
 def caller_of(*values: Any) -> Caller:
-    """The Caller of arguments: arrays, or lists, tuples, dictionaries and kernels of them, or other Callers. TypeError for
+    """The Caller for arguments: arrays, or lists, tuples, dictionaries and kernels of them, or other Callers. TypeError for
     arrays of JAX and of PyTorch in one call."""
     jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
     if jax is None and torch is None:
@@ -127,7 +127,7 @@ def _joined(callers):
 
 
 def is_live(*values: Any) -> bool:
-    """Whether somebody differentiates by one of the values, or compiles around it."""
+    """Whether one of the values is being differentiated or traced."""
     jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
     for value in _leaves(values):
         if jax is not None and isinstance(value, jax.core.Tracer):
@@ -139,12 +139,12 @@ def is_live(*values: Any) -> bool:
 
 
 def _is_of_torch_func(torch, tensor):
-    """Whether it stands for others in torch.func.grad or torch.vmap."""
+    """Whether a tensor represents others in torch.func.grad or torch.vmap."""
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _leaves(value):
-    """What lists and the like of any depth hold."""
+    """The elements of lists and the like of any depth."""
     if isinstance(value, (tuple, list)):
         for part in value:
             yield from _leaves(part)
@@ -159,7 +159,7 @@ def _leaves(value):
 
 
 def _mapped(value, give):
-    """The same with other arrays."""
+    """The same structure with other arrays."""
     if isinstance(value, np.generic):
         return give(np.asarray(value))
     if isinstance(value, np.ndarray) or (hasattr(value, "dtype") and hasattr(value, "shape")):

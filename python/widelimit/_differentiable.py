@@ -1,4 +1,4 @@
-"""What JAX and PyTorch differentiate: functions of NumPy's arrays that know their backward passes."""
+"""Functions that JAX and PyTorch differentiate: functions of NumPy's arrays that know their backward passes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _OF_ONE = {"threads", "lengths", "mask", "graphs"}
 
 
 class Differentiable:
-    """names: of the results; shapes: of each of them; forward(*inputs): the results in the order of their names;
-    backward(inputs, cotangents, wanted): derivatives by the inputs, one each, None where they are not wanted. A cotangent
-    may be None, but not all of them; some input is wanted."""
+    """names: those of the results; shapes: of each result; forward(*inputs): the results in the order of their names;
+    backward(inputs, cotangents, wanted): derivatives with respect to the inputs, one each, None for those not wanted. A cotangent
+    may be None, but not all of them; at least one input is wanted."""
 
     names: Sequence[str]
     shapes: Sequence[tuple[int, ...]]
-    what = "kernels"  # For errors.
+    what = "kernels"  # The word for the results in errors.
     instead = "their first derivatives are in widelimit.gram_vjp, of which differences can be taken"
 
     def forward(self, *inputs: Any) -> list[Any]:
@@ -30,12 +30,12 @@ class Differentiable:
         raise NotImplementedError
 
     def check_way_back(self, wanted: Sequence[bool]) -> None:
-        """NotImplementedError where there is no backward pass to these inputs."""
+        """NotImplementedError if there is no backward pass to these inputs."""
 
 
 def differentiated(function: Differentiable, inputs: Sequence[Any], dtype: Any = None) -> list[Any]:
-    """Its results at inputs some of which are live (_caller.py), as arrays of their library, of which derivatives can be
-    taken. dtype: the element type of the results, a NumPy one; None: that of the inputs."""
+    """The function's results at inputs some of which are live (_caller.py), as arrays of their library that can be
+    differentiated. dtype: the element type of the results, a NumPy one; None: that of the inputs."""
     jax = sys.modules.get("jax")
     if jax is not None and any(isinstance(value, jax.core.Tracer) for value in inputs):
         from .jax import traced
@@ -47,7 +47,7 @@ def differentiated(function: Differentiable, inputs: Sequence[Any], dtype: Any =
 
 
 def pair_kernels(network, kernels, options, *shapes):
-    """gram() of a Network or of a kernel_fn for inputs of full shapes, those of x1 and of x2 if there is one."""
+    """gram() for a Network or a kernel_fn and inputs of full shapes, those of x1 and of x2 if there is one."""
     from .stax._kernel_fn import KernelFunction
     from .stax._live import LiveKernels
 
@@ -62,7 +62,7 @@ def pair_kernels(network, kernels, options, *shapes):
 
 
 def diagonal_kernels(network, kernels, options, shape):
-    """gram_diagonal() of them."""
+    """gram_diagonal() for the same."""
     from .stax._kernel_fn import KernelFunction
     from .stax._live import DiagonalOfKernelFunction
 
@@ -91,7 +91,7 @@ class _Kernels(Differentiable):
 
 
 def word_of(wanted):
-    """What gram_vjp() calls these inputs."""
+    """The word of gram_vjp() for these inputs."""
     return "both" if all(wanted) else "x1" if wanted[0] else "x2"
 
 
@@ -110,7 +110,7 @@ class _OfPairs(_Kernels):
 
 
 class Diagonal(_Kernels):
-    """gram_diagonal() of a Network."""
+    """gram_diagonal() for a Network."""
 
     def __init__(self, network, kernels, options, shape):
         super().__init__(network, kernels, options)
@@ -137,7 +137,7 @@ def _check_options(name, options, known):
 
 
 def check_axes(shapes, channel_axis):
-    """That these are batches, of the same axes and as many channels."""
+    """Checks that these are batches, with the same axes and equally many channels."""
     for shape, name in zip(shapes, ("x1", "x2")):
         if len(shape) < 2:
             raise ValueError(f"{name}: expected an array [n, ..., C], got one of shape {tuple(shape)}")

@@ -28,7 +28,7 @@ class JaxFunction:
             found.append(self._outputs(params, x, given) if name == "nngp" else self._jacobian(params, x, given))
         if name == "nngp":
             return tree.tree_map(lambda a, b: contracted(a[..., None], b[..., None], axes), found[0], found[-1])
-        # Jacobians are trees like the outputs, of trees like the parameters.
+        # Jacobians are trees like the outputs, whose leaves are trees like the parameters.
         outputs = tree.tree_structure(jax.eval_shape(lambda p: self._outputs(p, x1, _side_of(kwargs, 0, len(sides))), params))
         left, right = (outputs.flatten_up_to(side) for side in (found[0], found[-1]))
         return outputs.unflatten([self._products(params, a, b, axes) for a, b in zip(left, right)])
@@ -82,7 +82,7 @@ class JaxFunction:
 
 
 def _side_of(kwargs, side, count):
-    """Of arguments of both batches those of one: of pairs the member, of a key of two different batches one of two."""
+    """The arguments of one batch out of those of both: the member of a pair, one of two keys for a key of two different batches."""
     found = {}
     for name, value in kwargs.items():
         if name == "rng" and count == 2 and not isinstance(value, tuple):
@@ -94,8 +94,8 @@ def _side_of(kwargs, side, count):
 
 
 def contracted(left, right, axes):
-    """The kernel of two sides [axes of outputs..., features]: for axes A, B, ... of outputs an array [A, A', B, B', ...];
-    those of axes.trace are averaged over their diagonal and gone, those of axes.diagonal stand once. Of NumPy's arrays or
+    """The kernel of two sides [axes of outputs..., features]: for axes A, B, ... of outputs an array [A, A', B, B', ...].
+    Those of axes.trace are averaged over their diagonal and removed, those of axes.diagonal appear once. Arrays are NumPy's or
     JAX's."""
     count = left.ndim - 1
     trace, diagonal = (_axes_of(given, count, name) for given, name in (
@@ -128,7 +128,7 @@ def _axes_of(given, count, name):
 
 
 def function_of_jax(f: Any) -> JaxFunction:
-    """NotImplementedError without JAX, TypeError for what is no function."""
+    """NotImplementedError without JAX, TypeError for anything that is not a function."""
     if not callable(f):
         raise TypeError(f"f: expected a function f(params, x), got {f!r}")
     if importlib.util.find_spec("jax") is None:

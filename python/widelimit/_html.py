@@ -1,4 +1,4 @@
-"""What notebooks show of networks, models and results: tables and diagrams in HTML without scripts."""
+"""What notebooks show for networks, models and results: tables and diagrams in HTML without scripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BRANCH = "border-left:3px solid #8aa;padding-left:6px;margin:2px 10px;display:i
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]], note: str = "") -> str:
-    """A table; texts as they are, numbers with five digits."""
+    """A table; texts unchanged, numbers with five digits."""
     heads = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     tail = f"<p>{escape(note)}</p>" if note else ""
@@ -29,7 +29,7 @@ def _cell(cell):
 
 
 def network_html(network: _core.Network) -> str:
-    """The layers from the inputs down, branches beside each other."""
+    """The layers from the inputs down, with branches side by side."""
     try:
         layers = json.loads(network.to_json())["layers"]
     except _core.Error:  # Layers of functions have no file.
@@ -65,7 +65,7 @@ def _short(value):
 
 
 def rows_html(arrays: dict[str, Any], limit: int = 10) -> str:
-    """A table of the first rows of arrays [n] or [n, k] beside each other."""
+    """A table of the first rows of arrays [n] or [n, k], side by side."""
     count = max((len(array) for array in arrays.values()), default=0)
     head, columns = [""], []
     for name, array in arrays.items():
@@ -79,7 +79,7 @@ def rows_html(arrays: dict[str, Any], limit: int = 10) -> str:
 
 
 def matrix_html(matrices: dict[str, Any]) -> str:
-    """Size, range and a picture of each matrix; None among them what there is not."""
+    """Size, range and a picture of each matrix; None for those that do not exist."""
     parts = []
     for name, matrix in matrices.items():
         if matrix is None:
@@ -93,7 +93,7 @@ def matrix_html(matrices: dict[str, Any]) -> str:
 
 
 def _picture(matrix, most=32):
-    """At most so many rows and columns, each a mean over several."""
+    """At most this many rows and columns, each a mean over several."""
     rows, columns = (np.array_split(np.arange(size), min(size, most)) for size in matrix.shape)
     means = np.array([[matrix[np.ix_(some, others)].mean() for others in columns] for some in rows])
     low, high = means.min(), means.max()
@@ -104,7 +104,7 @@ def _picture(matrix, most=32):
 
 
 def _colour(shade):
-    """From dark blue to yellow."""
+    """A colour from dark blue to yellow."""
     ends = np.array([(30, 40, 110), (60, 150, 140), (250, 230, 80)], float)
     place = 2 * shade
     k = min(int(place), 1)
@@ -112,5 +112,5 @@ def _colour(shade):
 
 
 def layer_html(layer: _core.Layer) -> str:
-    """Of a layer alone."""
+    """A diagram of a single layer."""
     return network_html(_core.Network([layer]))

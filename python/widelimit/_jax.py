@@ -1,4 +1,4 @@
-"""Functions of JAX among the arguments: they compute in single precision unless they are told not to."""
+"""Functions of JAX among the arguments, which compute in single precision unless they are told not to."""
 
 import importlib
 import inspect
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def double_precision():
-    """A context in which JAX, where it has been imported, computes in double precision."""
+    """A context in which JAX, if it has been imported, computes in double precision."""
     jax = sys.modules.get("jax")
     if jax is None:
         return nullcontext()
@@ -19,13 +19,13 @@ def double_precision():
 
 
 def concretely():
-    """A context in which JAX, where it has been imported, computes at once, also within a function that it compiles."""
+    """A context in which JAX, if it has been imported, computes at once, also within a function that it compiles."""
     jax = sys.modules.get("jax")
     return nullcontext() if jax is None else jax.ensure_compile_time_eval()
 
 
 def in_double(function):
-    """The function, computed in double precision also where it is made of JAX's."""
+    """The function, computed in double precision even if it is written in JAX."""
 
     def called(*arguments):
         with double_precision():
@@ -41,13 +41,13 @@ def is_of_jax(value):
 
 
 def is_traced(*values):
-    """Whether one of the values stands for an array in a function that JAX compiles."""
+    """Whether one of the values represents an array in a function that JAX compiles."""
     jax = sys.modules.get("jax")
     return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
 def refuse_traced(name, *values):
-    """NotImplementedError where one of the values stands for an array in a function that JAX compiles."""
+    """NotImplementedError if one of the values represents an array in a function that JAX compiles."""
     if is_traced(*values):
         raise NotImplementedError(f"{name}: expected arrays and numbers outside of functions that JAX transforms (jit, "
                                   "grad, vmap): take the transformation away; kernel_fn, apply_fn and predict_fn can be "

@@ -1,4 +1,4 @@
-"""How far a call is: a function of the caller's, a bar of tqdm where it is installed, else a line on the error stream."""
+"""Progress of a call: a function of the caller's, a bar of tqdm if it is installed, else a line on the error stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Union
 
 from ._arrays import check_callable
 
-# None or False: nothing is told. True: a bar. A function: called with (done, in all).
+# None or False: no progress is shown. True: a bar. A function: called with (done, total).
 Progress = Union[Callable[[int, int], object], bool, None]
 
 
@@ -38,7 +38,7 @@ def _bar(label):
 
 
 def teller(progress: Progress, label: str) -> Callable[[int, int], object] | None:
-    """The same where nobody says when it ends: a bar ends with the last step."""
+    """The same for computations whose end is not announced: a bar ends with the last step."""
     if progress is not True:
         with told(progress, label) as tell:
             return tell
@@ -65,7 +65,8 @@ class _Tqdm:
 
 
 class _Line:
-    """As the program has it: written again at most five times a second."""
+    """The same line as the program's: written again at most five times a second."""
+
 
     def __init__(self, label: str, stream: Any) -> None:
         self._label, self._stream, self._shown, self._start = label, stream, 0.0, time.monotonic()

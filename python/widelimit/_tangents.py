@@ -20,8 +20,8 @@ _Axes = Sequence[int]
 
 def batch(kernel_fn: _Function, batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
           store: Any = None) -> _Function:
-    """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` a kernel_fn of
-    widelimit.stax keeps its kernels in that folder: for calls of one network and one choice of inputs. TypeError for
+    """kernel_fn itself: the library divides the work into tiles and threads by itself. With `store`, a kernel_fn of
+    widelimit.stax keeps its kernels in that folder, for calls of one network and one choice of inputs. TypeError for
     another kernel_fn with `store`. batch_size, device_count and store_on_device change nothing."""
     if store is None:
         return kernel_fn
@@ -41,7 +41,7 @@ class NtkImplementation(IntEnum):
 
 
 def _functions_of(f):
-    """What computes kernels of a function: of the apply_fn of a network of this package itself, else JAX."""
+    """The object that computes kernels of a function: for the apply_fn of a network of this package itself, else for JAX."""
     from .stax._finite import FiniteFunctions
 
     functions = getattr(f, "__self__", None)
@@ -49,7 +49,7 @@ def _functions_of(f):
 
 
 class _KernelAxes(NamedTuple):
-    """Axes of outputs over which kernels are averaged, and of which they have the diagonal."""
+    """Axes of outputs over which kernels are averaged, and axes of which they only have the diagonal."""
 
     trace: Any
     diagonal: Any
@@ -59,7 +59,7 @@ class _KernelAxes(NamedTuple):
 
 
 def _wanted(get):
-    """What is asked for: 'nngp' or 'ntk', or a tuple of them; None: both."""
+    """The names asked for: 'nngp' or 'ntk', or a tuple of them; None: both."""
     wanted = ("nngp", "ntk") if get is None else get.lower() if isinstance(get, str) else tuple(
         name.lower() if isinstance(name, str) else name for name in (get if np.iterable(get) else ()))
     if not set(_names(wanted)) or not set(_names(wanted)) <= {"nngp", "ntk"}:
@@ -85,18 +85,18 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
                         implementation: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width.
 
-    f is the apply_fn of a network of widelimit.stax, params what its init_fn gives, x1 [n1, ..., C], x2 [n2, ..., C] or None;
-    or any function f(params, x, **apply_fn_kwargs) of trees of arrays that JAX differentiates. get: 'nngp', 'ntk', a tuple of
-    them or None for both.
+    f is the apply_fn of a network of widelimit.stax, params the result of its init_fn, x1 [n1, ..., C], x2 [n2, ..., C] or None.
+    Or f is any function f(params, x, **apply_fn_kwargs) of trees of arrays that JAX differentiates. get: 'nngp', 'ntk', a tuple
+    of them or None for both.
 
-    trace_axes     axes of outputs over which a kernel is averaged: (-1,) gives arrays [n1, n2] of outputs [n, outputs]
-    diagonal_axes  axes of which it has the diagonal alone: with trace_axes=() and diagonal_axes=(-1,) it is [n1, n2, outputs]
-    Others stand twice, as in neural-tangents: trace_axes=() gives [n1, n2, outputs, outputs]. vmap_axes and implementation
-    change nothing. ValueError for axes that there are not and shapes that do not fit.
+    trace_axes     axes of outputs over which a kernel is averaged: (-1,) gives arrays [n1, n2] for outputs [n, outputs]
+    diagonal_axes  axes of which it only has the diagonal: with trace_axes=() and diagonal_axes=(-1,) it is [n1, n2, outputs]
+    Other axes appear twice, as in neural-tangents: trace_axes=() gives [n1, n2, outputs, outputs]. vmap_axes and implementation
+    change nothing. ValueError for axes that do not exist and shapes that do not fit.
 
-    apply_fn_kwargs are those of apply_fn: `rng`, a key, for networks with Dropout. As in neural-tangents equal x1 and x2
-    count as one batch, in which dropout draws once an input; for different ones it draws anew. Of functions of JAX a pair
-    (a tuple) is one for each batch."""
+    apply_fn_kwargs are those of apply_fn: a key `rng` for networks with Dropout. As in neural-tangents, equal x1 and x2
+    count as one batch, in which dropout draws once for each input; for different ones it draws anew. For functions of JAX a pair
+    (a tuple) has one value for each batch."""
     functions, axes = _functions_of(f), _KernelAxes(trace_axes, diagonal_axes)
 
     def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
@@ -140,9 +140,9 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
     """kernel_fn(x1, x2=None, get=None): the mean of empirical kernels over n_samples networks, whose dropout draws too; a set
     of numbers of samples gives a generator of means.
 
-    init_fn and apply_fn are those of a network of widelimit.stax, key an integer or a key of JAX; axes, get, results and
-    errors as of empirical_kernel_fn(); ValueError for n_samples < 1. batch_size, device_count, store_on_device, vmap_axes and
-    implementation change nothing."""
+    init_fn and apply_fn are those of a network of widelimit.stax, key is an integer or a key of JAX. Axes, get, results and
+    errors are those of empirical_kernel_fn(); ValueError for n_samples < 1. batch_size, device_count, store_on_device, vmap_axes
+    and implementation change nothing."""
     from .stax._finite import seed_of
 
     one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
@@ -176,7 +176,7 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
 
 
 def _means_of_jax(init_fn, one, key, counts, n_samples):
-    """monte_carlo_kernel_fn() of functions of JAX."""
+    """monte_carlo_kernel_fn() for functions of JAX."""
     import jax
 
     key = jax.random.PRNGKey(key) if isinstance(key, int) else key
@@ -204,7 +204,7 @@ def _means_of_jax(init_fn, one, key, counts, n_samples):
 
 
 def _counts(n_samples):
-    """Numbers of networks after which a mean is given."""
+    """The numbers of networks after which a mean is given."""
     try:
         counts = sorted(index(count) for count in (n_samples if np.iterable(n_samples) else [n_samples]))
     except TypeError:
@@ -238,7 +238,7 @@ def _expansion(name, f, params, degree):
 def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x, **apply_fn_kwargs): the network's first-order Taylor polynomial in its parameters, at `params`.
 
-    f is the apply_fn of a network of widelimit.stax, params what its init_fn gives, as in f_lin; x [n, ..., C], outputs
+    f is the apply_fn of a network of widelimit.stax, params the result of its init_fn, x is [n, ..., C], and outputs are
     [n, out_dim]; or f is any function of trees of arrays that JAX differentiates. ValueError for parameters of another
     structure or shape."""
     return _expansion("linearize", f, params, 1)
@@ -246,14 +246,14 @@ def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
 
 def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1
-    (NotImplementedError for others), of functions of JAX of any degree; arguments and errors as of linearize()."""
+    (NotImplementedError for others), or of any degree for functions of JAX. Arguments and errors are those of linearize()."""
     return _expansion("taylor_expand", f, params, whole(degree, "taylor_expand: degree"))
 
 
 def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, params: Any,
                         **apply_fn_kwargs: Any) -> Callable[[ArrayLike], NDArray[np.float64]]:
-    """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs; f and
-    arguments as of empirical_kernel_fn()."""
+    """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs. f and the other
+    arguments are those of empirical_kernel_fn()."""
     functions = _functions_of(f)
     if isinstance(functions, JaxFunction):
         return functions.vector_product(params, x1, x2, apply_fn_kwargs)

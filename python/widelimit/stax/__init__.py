@@ -1,7 +1,7 @@
-"""Networks in the vocabulary of neural_tangents.stax: layers are triples (init_fn, apply_fn, kernel_fn).
+"""Networks with the API of neural_tangents.stax: layers are triples (init_fn, apply_fn, kernel_fn).
 
-Names, arguments and conventions are those of neural-tangents 0.6.5; what differs, and what takes the place of what is not
-here, is in docs/python.md.
+Names, arguments and conventions are those of neural-tangents 0.6.5. docs/python.md lists what differs, and what to use instead
+of missing names.
 """
 
 from ._activations import (ABRelu, Abs, Cos, Elementwise, ElementwiseNumerical, Erf, Exp, ExpNormalized, Gabor, Gaussian,

@@ -117,15 +117,15 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
     linear_scaling       logits are scaled by 1 / n_chan_key (the default), else by 1 / sqrt(n_chan_key)
     W_*_std, b_std       standard deviations of weights, and of the output's biases; None: none
     attention_mechanism  'SOFTMAX', 'IDENTITY', 'ABS' or 'RELU'
-    pos_emb_type         'NONE', 'SUM' or 'CONCAT': random encodings of positions of deviation W_pos_emb_std, whose covariance
-                         is pos_emb_decay_fn(sum over axes of |i - j|^pos_emb_p_norm); None: independent
+    pos_emb_type         'NONE', 'SUM' or 'CONCAT': random encodings of positions with deviation W_pos_emb_std and the covariance
+                         pos_emb_decay_fn(sum over axes of |i - j|^pos_emb_p_norm); None: independent encodings
     val_pos_emb          whether the values see them too
-    n_chan_key, n_heads, n_chan_pos_emb: of finite networks, of which all attention layers have those of the first, and
-    values as many channels as keys (n_chan_val counts for nothing); kernels take the last for 'CONCAT'
+    n_chan_key, n_heads, n_chan_pos_emb   of finite networks, in which all attention layers have those of the first, and
+                         values as many channels as keys (n_chan_val changes nothing); kernels use the last one for 'CONCAT'
     With linear_scaling=False and 'SOFTMAX' there is no closed form: kernels are means over 2,048 draws, the same in each
-    call, which err by some 0.1 to 1 %; widelimit.gram() of widelimit.layers.attention gives standard errors,
-    and takes more draws.
-    ValueError for deviations that are not finite and words that are not known.
+    call, with errors of about 0.1 to 1 %; widelimit.gram() of widelimit.layers.attention gives standard errors,
+    and accepts more draws.
+    ValueError for deviations that are not finite and unknown words.
     """
     check_deviations("GlobalSelfAttention", W_key_std=W_key_std, W_value_std=W_value_std, W_query_std=W_query_std,
                      W_out_std=W_out_std, b_std=b_std, W_pos_emb_std=W_pos_emb_std)

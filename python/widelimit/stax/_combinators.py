@@ -230,24 +230,24 @@ class _FanInConcat(_FanIn):
 
 
 def serial(*layers: Triple) -> Triple:
-    """Layers one after another: (init_fn, apply_fn, kernel_fn) of all of them. TypeError for what is no layer of this
+    """Layers one after another: (init_fn, apply_fn, kernel_fn) of all of them. TypeError for anything that is not a layer of this
     package."""
     return triple(Sequence(tuple(module_of(layer) for layer in layers)))
 
 
 def parallel(*layers: Triple) -> Triple:
-    """One layer for each branch of the FanOut in front. ValueError for another number of them, once inputs are known."""
+    """One layer for each branch of the FanOut before it. ValueError for another number of layers, once inputs are known."""
     return triple(_Parallel(tuple(module_of(layer) for layer in layers)))
 
 
 def repeat(layer: Triple, n: int) -> Triple:
-    """A layer n >= 0 times over, with new weights each time. TypeError and ValueError for what is no layer or no such
-    number."""
+    """A layer repeated n >= 0 times, with new weights each time. TypeError for anything that is not a layer, ValueError for other
+    numbers."""
     return triple(_Repeat(module_of(layer), whole(n, "repeat: n")))
 
 
 def FanOut(num: int) -> Triple:
-    """The input, num >= 1 times; parallel() and a fan-in follow. TypeError and ValueError for other numbers."""
+    """num >= 1 copies of the input; parallel() and a fan-in follow. TypeError and ValueError for other numbers."""
     return triple(_FanOut(whole(num, "FanOut: num", 1)))
 
 
@@ -262,6 +262,6 @@ def FanInProd() -> Triple:
 
 
 def FanInConcat(axis: int = -1) -> Triple:
-    """Branches side by side along an axis: the channels, each branch with its share of them, or a spatial one.
+    """Branches side by side along an axis: the channels, where each branch has its share of them, or a spatial axis.
     NotImplementedError for the batch, ValueError for branches whose other axes differ."""
     return triple(_FanInConcat(int(axis)))

@@ -7,14 +7,14 @@ NO, MAYBE, YES = range(3)
 
 @dataclass(frozen=True)
 class Diagonal:
-    """What a layer, or layers, ask for: may the kernel in front hold variances of positions only (`before`), and may the
-    one behind (`behind`)? MAYBE: where all others are 0."""
+    """The demands of a layer, or of several: may the kernel before it hold only variances of positions (`before`), and may the
+    one after it (`behind`)? MAYBE: if all others are 0."""
 
     before: int = YES
     behind: int = NO
 
     def then(self, other):
-        """Of this and another one after it."""
+        """The demands of this layer followed by another one."""
         if self.behind == YES:
             return self
         if self.behind > NO and other.before > NO:
@@ -26,7 +26,7 @@ class Diagonal:
         return Diagonal(before, other.behind)
 
     def beside(self, other):
-        """Of both of two branches."""
+        """The demands of two branches together."""
         return Diagonal(min(self.before, other.before), min(self.behind, other.behind))
 
     def __bool__(self):
@@ -34,7 +34,7 @@ class Diagonal:
 
 
 def folded(modules, join):
-    """Of several modules by Diagonal.then or Diagonal.beside; None where none of them cares."""
+    """The demands of several modules, joined by Diagonal.then or Diagonal.beside; None if none of them has any."""
     result = None
     for module in modules:
         if module.diagonal is not None:

@@ -1,10 +1,10 @@
-"""The choices of neural-tangents, as enumerations; strings are taken for them everywhere."""
+"""The choices of neural-tangents, as enumerations; strings are accepted in their place everywhere."""
 
 from enum import Enum
 
 
 class Padding(Enum):
-    """What stands beyond the edges: the other side (CIRCULAR), zeros (SAME), or nothing (VALID)."""
+    """What lies beyond the edges: the other side (CIRCULAR), zeros (SAME), or nothing (VALID)."""
 
     CIRCULAR = "CIRCULAR"
     SAME = "SAME"
@@ -12,7 +12,7 @@ class Padding(Enum):
 
 
 class PositionalEmbedding(Enum):
-    """Encodings of positions in attention: none, added to the inputs, or as channels of their own."""
+    """Encodings of positions in attention: none, added to the inputs, or as additional channels."""
 
     NONE = "NONE"
     SUM = "SUM"
@@ -20,7 +20,7 @@ class PositionalEmbedding(Enum):
 
 
 class AttentionMechanism(Enum):
-    """What makes attention weights of logits."""
+    """How logits become attention weights."""
 
     SOFTMAX = "SOFTMAX"
     IDENTITY = "IDENTITY"
@@ -36,7 +36,7 @@ class AggregateImplementation(Enum):
 
 
 def choice(name, kind, value):
-    """A member of an enumeration by itself or by its name in letters of either case."""
+    """A member of an enumeration, given as itself or by its name in letters of either case."""
     word = getattr(value, "name", value)
     if str(word).upper() not in kind.__members__:
         raise ValueError(f"{name}: expected {', '.join(kind.__members__)}, got {value!r}")

@@ -39,8 +39,8 @@ def seed_of(key, name="key"):
 
 
 def rng_among(name, kwargs):
-    """The rng of arguments that go to apply_fn. NotImplementedError for others of neural-tangents', TypeError for those
-    that it does not know."""
+    """The rng among arguments for apply_fn. NotImplementedError for other arguments of neural-tangents, TypeError for unknown
+    ones."""
     unknown = sorted(set(kwargs) - {"rng", "mask_constant", "pattern"})
     if unknown:
         raise TypeError(f"{name}: unknown arguments {unknown}: expected those of apply_fn, rng")
@@ -56,10 +56,10 @@ def _draws(module):
 
 
 class _Site:
-    """A network of finite width for inputs of one form: the values in front and behind, the structure of its parameters,
-    and the networks that no call uses, as many as calls ran at once.
+    """A network of finite width for inputs of one form: the values before and after it, the structure of its parameters,
+    and the networks that no call uses at the moment, as many as calls ran at once.
 
-    A network that leaves positions where they are is one of vectors, to which every position is an input.
+    A network that leaves positions where they are is one of vectors, for which every position is an input.
     """
 
     def __init__(self, module, first):
@@ -82,12 +82,12 @@ class _Site:
         return made
 
     def inputs(self, x):
-        """A batch as the network takes it."""
+        """A batch in the form that the network takes."""
         array = batch_of(x, self.first, None, None).chosen(self.value.rows).array
         return array.reshape(-1, array.shape[-1]) if self.value.shape else array
 
     def outputs(self, rows):
-        """Outputs [n, channels, ...] of a batch in the layout of the layers, other axes behind."""
+        """Outputs [n, channels, ...] of a batch in the layout of the layers, other axes last."""
         return self._laid_out(rows, 1 + len(self.value.shape))
 
     def _laid_out(self, rows, channel):
@@ -101,14 +101,14 @@ class _Site:
         return found.reshape(-1, found.shape[-1])
 
     def full_shape(self, input_shape):
-        """Shape of outputs for inputs of a full shape before the network, with as many inputs, or -1 for any number."""
+        """The shape of outputs for inputs of a full shape before the network, with as many inputs, or -1 for any number."""
         inputs = int(input_shape[self.first.batch_axis])
         count = inputs if inputs == -1 else counted(inputs, self.value.rows)
         return tuple(count if size == -1 else size for size in self.value.full_shape)
 
 
 def _heads_of(module):
-    """(heads, channels of keys) of the first attention layer: the library has all alike."""
+    """(heads, channels of keys) of the first attention layer; in the library all attention layers have the same."""
     return next(_heads_in(module), (8, 32))
 
 
@@ -122,9 +122,9 @@ def _heads_in(module):
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
-    Parameters are nested as neural-tangents nests them, independent standard normal numbers at the start (in the standard
-    parametrisation the weights themselves). Widths are those that the layers were given. Where layers draw at random
-    (Dropout), apply_fn needs `rng`, a key: equal keys draw the same for equal inputs at equal places.
+    Parameters are nested as in neural-tangents, and independent standard normal numbers at the start (in the standard
+    parametrisation they are the weights themselves). Widths are those given to the layers. If layers draw at random
+    (Dropout), apply_fn needs a key `rng`: equal keys draw the same for equal inputs at equal places.
     """
 
     def __init__(self, module):
@@ -168,7 +168,7 @@ class FiniteFunctions:
             return site.outputs(network(*batches, draw=self._draw(rng)))
 
     def gradients(self, vector: Any, x: Any, weights: Any, wanted: Sequence[bool], rng: Any = None) -> List[Any]:
-        """Of the sum of weights times outputs by parameters and by inputs, None where they are not wanted."""
+        """Gradients of the sum of weights times outputs with respect to parameters and inputs, None for those not wanted."""
         x = numbers(x, name="inputs")
         with self._prepared(vector, x) as (network, batches, site):
             rows = site.rows(numbers(weights))
@@ -182,12 +182,12 @@ class FiniteFunctions:
         return [found, np.moveaxis(slopes.reshape(last), (0, -1), axes)]
 
     def check_input_gradients(self) -> None:
-        """NotImplementedError where there are no derivatives by inputs."""
+        """NotImplementedError if there are no derivatives with respect to inputs."""
         if _draws(self.module):
             raise NotImplementedError("apply_fn: derivatives by inputs: expected a network without Dropout")
 
     def _draw(self, rng):
-        """The number of the draws of a key. ValueError where it is missing, as in neural-tangents."""
+        """The number of a key's draws. ValueError if it is missing, as in neural-tangents."""
         if rng is not None:
             return seed_of(rng, "rng")
         if _draws(self.module):
@@ -207,8 +207,9 @@ class FiniteFunctions:
         return bool(self.site(np.shape(x)).value.shape)
 
     def sides(self, params, x1, x2, name, rng=None):
-        """Outputs ('nngp'), or their gradients by all parameters ('ntk', one axis after the others), at both batches, the
-        axes of outputs as apply_fn has them. One of them where there is no x2, or it is x1; draws as in empirical()."""
+        """Outputs ('nngp'), or their gradients with respect to all parameters ('ntk', one axis after the others), for both
+        batches, with the axes of outputs as in apply_fn. One batch only if there is no x2, or if it is x1; draws as in
+        empirical()."""
         left, right = self._sides(x1, x2)
         vector, draw = self.packed(params, left), self._draw(rng)
         with self._prepared(vector, *((left,) if right is None else (left, right))) as (network, batches, site):
@@ -229,7 +230,7 @@ class FiniteFunctions:
 
     @contextmanager
     def _prepared(self, vector, *batches):
-        """A network with these parameters that nobody else uses meanwhile, the batches with channels last, and its site."""
+        """A network with these parameters that nobody else uses at the same time, the batches with channels last, and its site."""
         site = self.site(batches[0].shape)
         try:
             network = site.idle.pop()
@@ -243,7 +244,7 @@ class FiniteFunctions:
 
 
 def _traced_parameters(site, key):
-    """Of a key that is known when a function that JAX compiles runs."""
+    """Parameters for a key that is only known when a function compiled by JAX runs."""
     import jax
     import jax.numpy as jnp
 

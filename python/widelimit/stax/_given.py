@@ -1,7 +1,7 @@
-"""Kernels made by hand, or changed, as what a network begins with.
+"""Kernels made by hand, or changed, as the start of a network.
 
-The library computes kernels of inputs: those of input number k stand for it by their variance, and a layer before all
-others turns a pair of such inputs into the covariances that are given for it.
+The library computes kernels of inputs. Here, numbers as inputs represent the given kernel's inputs by their variances, and a
+layer before all others turns a pair of such numbers into the covariances that are given for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GivenKernel:
             self._variances.append(self._matrices(kernel.cov2, "cov2", *(n2,) * self._axes))
         elif not self.x1_is_x2:
             raise ValueError("Kernel: cov2: expected the variances of x2, got None and x1_is_x2=False")
-        # Of one batch the covariances among its inputs are those of all pairs, if they are such.
+        # For one batch, the covariances among its inputs are those of all pairs, if the kernel has them.
         self.is_one = self.x1_is_x2 and kernel.cov2 is None and self._is_symmetric()
         if not self.is_one and len(self._variances) == 1:
             self._variances *= 2
@@ -55,7 +55,7 @@ class GivenKernel:
         return spatial[0]
 
     def _matrices(self, array, name, *batch):
-        """[batch..., d, d'], or [batch..., d] where only variances of positions are there."""
+        """[batch..., d, d'], or [batch..., d] if the kernel only has variances of positions."""
         array = numbers(array, name=f"Kernel: {name}")
         order = self._shape[::-1] if self._kernel.is_reversed and not self.is_diagonal else self._shape
         expected = (*batch, *(size for size in order for _ in range(1 if self.is_diagonal else 2)))
@@ -72,7 +72,7 @@ class GivenKernel:
                 nngp[diagonal, diagonal], own if self._axes == 1 else own[diagonal, diagonal])
 
     def value(self, has_patterns):
-        """Before a network: after the layer that gives the kernel."""
+        """The value before a network: after the layer that gives the kernel."""
         kernel = self._kernel
         given = self._layers_of_positions() if self._shape else self._layers_of_vectors()
         return Value(self._shape, int(kernel.shape1[kernel.channel_axis]), kernel.channel_axis, kernel.batch_axis, given,
@@ -84,8 +84,8 @@ class GivenKernel:
         return (layers.pair(self._given, leaves=leaves, kind="kernel"),)
 
     def _layers_of_vectors(self):
-        """Many pairs at once. After the dense layer in front, K = T = c, the products of numbers' roots; that after it,
-        for which channels are Gaussian, adds K to T."""
+        """Layers for many pairs at once. After the first dense layer, K = T = c, the products of numbers' roots; the dense layer
+        at the end, after which channels are Gaussian, adds K to T."""
         is_gaussian = self._kernel.is_gaussian
 
         def nngp(p, q, c):
@@ -99,7 +99,7 @@ class GivenKernel:
                 *([layers.dense()] if is_gaussian else []))
 
     def _of_many(self, name, variances1, variances2, products):
-        """_of() of vectors for arrays of numbers. Where there are no inputs, the library has zeros."""
+        """_of() for arrays of vectors' numbers. Where there are no inputs, the library has zeros."""
         there = products > 0
         if not np.all(there):
             result = np.zeros(np.shape(products))
@@ -114,7 +114,7 @@ class GivenKernel:
         for rows, columns in ((first, second), (second, first)):
             chosen = (rows < n1) & (columns >= n1)
             result[chosen] = across[rows[chosen], columns[chosen] - n1]
-        if name == "ntk":  # Of inputs within a batch nothing depends on it.
+        if name == "ntk":  # Nothing depends on the NTK of inputs within a batch.
             return result
         for own, shift, chosen in ((self._variances[0], 0, (first < n1) & (second < n1)),
                                    (self._variances[1], n1, (first >= n1) & (second >= n1))):
@@ -125,11 +125,11 @@ class GivenKernel:
         return result
 
     def _one(self, matrices):
-        """Of vectors, that have one position."""
+        """Matrices of vectors, which have one position."""
         return matrices[..., 0] if self.is_diagonal else matrices[..., 0, 0]
 
     def batches(self, graphs):
-        """What stands for x1, and for x2 if it is another batch."""
+        """The batches that represent x1, and x2 if it is another batch."""
         masks = self._kernel.mask1, self._kernel.mask2
         firsts = (1, 1 + self._sizes[0])
         found = [self._batch(*parts) for parts in zip(firsts, self._sizes, masks, graphs,
@@ -148,7 +148,7 @@ class GivenKernel:
         return Batch(array, np.ascontiguousarray(~is_masked.all(-1)), graphs)
 
     def _given(self, nngp, ntk, variances1, variances2):
-        """The covariances of a pair of inputs, known by their variances."""
+        """The covariances of a pair of inputs, identified by their variances."""
         first, second = (round(float(variances[0])) - 1 for variances in (variances1, variances2))
         return self._of("nngp", first, second), None if ntk is None else self._of("ntk", first, second)
 
@@ -158,7 +158,7 @@ class GivenKernel:
             found = self._pairs[name][first, second if self.is_one else second - n1]
         elif second < n1 <= first:
             found = self._pairs[name][second, first - n1].T
-        elif name == "ntk":  # Of inputs within a batch nothing depends on it.
+        elif name == "ntk":  # Nothing depends on the NTK of inputs within a batch.
             return np.zeros((int(np.prod(self._shape)),) * 2)
         else:
             own, shift = (self._variances[0], 0) if first < n1 else (self._variances[1], n1)

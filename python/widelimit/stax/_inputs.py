@@ -1,4 +1,4 @@
-"""What kernel_fn takes as inputs: arrays in the layout that the network was told, masked, with graphs."""
+"""The inputs of kernel_fn: arrays in the layout that the network was told, with masks and graphs."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -18,7 +18,7 @@ class Batch:
     graphs: Optional[np.ndarray]
 
     def options(self, suffix=""):
-        """Of gram()."""
+        """Options for gram()."""
         found = {"mask": self.mask, "graphs": self.graphs}
         return {name + suffix: value for name, value in found.items() if value is not None}
 
@@ -48,7 +48,7 @@ def same_inputs(x1, x2):
 
 
 def are_same(x1, x2):
-    """The same of arrays of any library: a truth value, within functions that JAX compiles one that is known later."""
+    """same_inputs() for arrays of any library: a truth value, which is only known later within functions that JAX compiles."""
     if x1 is x2:
         return True
     if np.shape(x1) != np.shape(x2):
@@ -61,14 +61,14 @@ def are_same(x1, x2):
 
 
 def batch_of(array, value, mask_constant, graphs):
-    """A Batch of an array whose axes are where `value` says."""
+    """A Batch made of an array whose axes are ordered as in `value`."""
     last = array
     if (value.batch_axis, value.channel_axis) != (0, array.ndim - 1):
         last = np.ascontiguousarray(np.moveaxis(array, (value.batch_axis, value.channel_axis), (0, -1)))
     if mask_constant is None:
         return Batch(last, None, graphs)
     is_masked = np.isnan(last) if np.isnan(mask_constant) else last == mask_constant
-    # A position counts unless all its channels are masked; those that are masked alone are 0.
+    # A position counts unless all its channels are masked; single masked channels are 0.
     counts = ~is_masked.all(-1)
     if last.ndim == 2 and not counts.all():
         raise NotImplementedError("mask_constant: expected vectors of which something counts; leave others out")
@@ -76,7 +76,7 @@ def batch_of(array, value, mask_constant, graphs):
 
 
 def checked_array(x, dtype, name):
-    """One array of numbers; the array as it is where no element type is given."""
+    """One array of numbers; unchanged if no element type is given."""
     if isinstance(x, (list, tuple)) and len(x) and getattr(x[0], "ndim", 0) >= 2:
         raise NotImplementedError(f"{name}: expected one array, got a list: networks of several inputs are not here")
     return x if dtype is None else numbers(x, dtype, name)

@@ -1,4 +1,4 @@
-"""What kernel_fn gives."""
+"""The results of kernel_fn."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernels of a batch with itself or with another one, as neural-tangents' Kernel has them.
+    """Kernels of a batch with itself or with another one, in the form of neural-tangents' Kernel.
 
-    nngp, ntk    [n1, n2]; after layers with positions [n1, n2, H, H', W, W', ...], or [n1, n2, H, W, ...] where
+    nngp, ntk    [n1, n2]; after layers with positions [n1, n2, H, H', W, W', ...], or [n1, n2, H, W, ...] with
                  diagonal_spatial
     cov1, cov2   variances of the inputs, [n1] or [n1, H, H', W, W', ...]; with diagonal_batch=False [n1, n1, ...]; cov2
-                 is None where x2 is
+                 is None if there is no x2
     x1_is_x2     whether there was no x2
-    is_gaussian  whether outputs are Gaussian given the layer before it, as behind Dense, not after a nonlinearity
+    is_gaussian  whether outputs are Gaussian given the layer before it, as after Dense, but not after a nonlinearity
     is_input     whether no layer has been applied
     diagonal_batch, diagonal_spatial  whether cov1 and cov2, or all four, leave out pairs of inputs, or of positions
     shape1, shape2           of the activations that the kernels describe, inputs first
     batch_axis, channel_axis  of those shapes
     mask1, mask2             of a kernel made by hand: True where a position does not count, arrays that broadcast to shape1
                              and shape2; kernel_fn leaves them None
-    origin       of the library's own use: what the kernel was made of
+    origin       for the library's own use: what the kernel was computed from
     is_reversed  whether the spatial axes of these arrays come in reversed order, as after an odd number of convolutions
 
-    A kernel made by hand, or changed, is what the kernel_fn of any layer goes on from. factor * kernel and kernel / factor
-    are those of outputs times a factor, number + kernel those of outputs to which number times one standard normal variable
-    is added.
+    The kernel_fn of any layer continues from a kernel made by hand, or changed. factor * kernel and kernel / factor
+    are the kernels of outputs times a factor; number + kernel is that of outputs to which number times one standard normal
+    variable is added.
     """
 
     nngp: NDArray[Any]
@@ -51,10 +51,10 @@ class Kernel:
     channel_axis: int
     mask1: NDArray[np.bool_] | None = None
     mask2: NDArray[np.bool_] | None = None
-    # What it was made of, for kernel_fn(kernel).
+    # What it was computed from, for kernel_fn(kernel).
     origin: Any = field(default=None, repr=False, compare=False)
 
-    __array_ufunc__ = None  # NumPy's numbers times a kernel are the kernel's affair.
+    __array_ufunc__ = None  # Products of NumPy's numbers with a kernel are computed by the kernel.
 
     def replace(self, **changes: Any) -> Kernel:
         """The kernel with other fields."""
@@ -69,7 +69,7 @@ class Kernel:
         return tuple(getattr(self, name) for name in _ALL)
 
     def slice(self, n1_slice: slice, n2_slice: slice) -> Kernel:
-        """Of some inputs of either batch; diagonal_batch only (NotImplementedError)."""
+        """The kernel of some inputs of either batch; diagonal_batch only (NotImplementedError)."""
         if not self.diagonal_batch:
             raise NotImplementedError("slice: expected a Kernel with diagonal_batch")
         cov2 = (self.cov1 if self.cov2 is None else self.cov2)[n2_slice]
@@ -84,7 +84,7 @@ class Kernel:
                             mask2=None if self.mask2 is None else self.mask2[n2_slice])
 
     def reverse(self) -> Kernel:
-        """With the spatial axes of all arrays in the other order."""
+        """The kernel with the spatial axes of all arrays in the other order."""
         axes = 1 if self.diagonal_batch else 2
 
         def turned(array, batch_axes):
@@ -122,7 +122,7 @@ ARRAYS = ("nngp", "ntk", "cov1", "cov2")
 
 
 class _Rest:
-    """What a Kernel is beside its arrays, for JAX's trees: equal where the numbers are, and made by the same network."""
+    """The part of a Kernel that is not arrays, for JAX's trees: equal if the numbers are, and made by the same network."""
 
     def __init__(self, facts, origin):
         self.facts, self.origin = facts, origin
@@ -139,7 +139,7 @@ _CHILDREN = ("nngp", "ntk", "cov1", "cov2", "x1_is_x2", "mask1", "mask2")
 
 @lru_cache(1)
 def registered():
-    """Tells JAX, where it has been imported, that Kernels are trees of arrays."""
+    """Registers Kernels as trees of arrays with JAX, if it has been imported."""
     jax = sys.modules["jax"]
 
     def flatten(kernel):
@@ -168,7 +168,7 @@ def zipped(matrices, shape, is_diagonal, is_reversed, batch_axes):
 
 
 def unzipped(array, shape, is_diagonal, is_reversed, batch_axes):
-    """The backward pass: [batch..., d, d'], or [batch..., d]."""
+    """The inverse of zipped(): [batch..., d, d'], or [batch..., d]."""
     order = list(range(len(shape)))[::-1] if is_reversed else list(range(len(shape)))
     places = [order.index(axis) for axis in range(len(shape))]
     axes = places if is_diagonal else [2 * place for place in places] + [2 * place + 1 for place in places]

@@ -30,21 +30,21 @@ class KernelFunction:
     """kernel_fn(x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
     precision=None, threads=0, store=None).
 
-    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel that stands before this
-            network: what another kernel_fn gave, changed, or made by hand
+    x1, x2  arrays, with channels where the layers say (last, unless told otherwise); or x1 is the Kernel before this
+            network: one that another kernel_fn gave, changed or not, or that you made by hand
     get     'nngp', 'ntk', 'cov1', 'cov2' or another field of Kernel in letters of either case; a tuple of them for a named
             tuple; None for a Kernel
     pattern          (graphs of x1, graphs of x2), for networks with Aggregate layers
     mask_constant    positions whose channels all have this value do not count
     diagonal_batch   False: cov1 and cov2 hold the covariances of all pairs of inputs
     store            a folder that keeps nngp and ntk tile by tile, as in widelimit.gram()
-    diagonal_spatial  True: covariances of positions with themselves only, of a network without a readout over positions
+    diagonal_spatial  True: only covariances of positions with themselves, for a network without a readout over positions
 
-    Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
-    Kernels are arrays of JAX where inputs are, tensors of PyTorch where inputs are, else NumPy's. Within functions that JAX
-    transforms, and of tensors that require gradients, kernels have derivatives by the inputs and by the W_std and b_std of
-    dense and convolutional layers: of networks with a readout, first ones in reverse mode (NotImplementedError for others).
-    Other keywords are ignored, as in neural-tangents, with one warning for each.
+    Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' overrides this.
+    Kernels are arrays of JAX if the inputs are, tensors of PyTorch if the inputs are, and otherwise NumPy's. Within functions
+    that JAX transforms, and for tensors that require gradients, kernels of networks with a readout have derivatives with respect
+    to the inputs and to the W_std and b_std of dense and convolutional layers: first ones in reverse mode (NotImplementedError
+    for others). Other keywords are ignored, as in neural-tangents, with one warning for each.
     """
 
     def __init__(self, module: Module, store: Any = None) -> None:
@@ -56,16 +56,16 @@ class KernelFunction:
         return KernelFunction, (self.module, self._store)
 
     def with_store(self, folder: Any) -> KernelFunction:
-        """The same function, for which `store` is this folder where it is not given."""
+        """The same function with this folder as the default of `store`."""
         return KernelFunction(self.module, folder)
 
     @cached_property
     def numbers(self) -> list[Any]:
-        """Numbers of layers that are traced by JAX, or tensors of PyTorch."""
+        """Numbers of layers that are traced by JAX, or are tensors of PyTorch."""
         return numbers_of(self.module)
 
     def at(self, values: Any) -> KernelFunction:
-        """The same with values in the places of its numbers."""
+        """The same function with these values in place of its numbers."""
         if not self.numbers:
             return self
         return KernelFunction(with_values(self.module, self.numbers, values), self._store)
@@ -129,7 +129,7 @@ class KernelFunction:
 
     @staticmethod
     def _result(get, names, fields, facts, origin):
-        """What `get` asks for, of arrays by their names and of facts()."""
+        """The result that `get` asks for, from arrays by their names and from facts()."""
         if get is None:
             return Kernel(**fields, **facts(), origin=origin)
         if not set(names) <= set(ARRAYS):
@@ -139,10 +139,11 @@ class KernelFunction:
     def vjp(self, x1: ArrayLike, x2: ArrayLike | None = None, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, *,
             wanted: str = "both", pattern: Any = None, mask_constant: float | None = None, precision: str | None = None,
             threads: int = 0) -> Any:
-        """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T the kernels of x1 and x2: (dx1, dx2) of
-        their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L by the kernels' entries, one of
-        them at least. wanted='x1' or 'x2': those by the other one are None and not computed. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
-        the kernels themselves: what an input has with itself goes to dx1 and dx2 by halves. NotImplementedError for
+        """The derivatives of L = sum(nngp * K) + sum(ntk * T) with respect to the inputs, where K and T are the kernels of x1 and
+        x2: (dx1, dx2) of their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L with respect to the
+        kernels' entries, at least one of them. With wanted='x1' or 'x2', those with respect to the other one are None and not
+        computed. Derivatives are 0 at masked positions; see widelimit.gram_vjp. If x1 and x2 are equal they are one batch, as for
+        the kernels themselves: half of an input's derivative with itself goes to dx1 and half to dx2. NotImplementedError for
         networks without a readout and for slices of the batch, ArgumentError for layers without a backward pass."""
         options = {"pattern": pattern, "mask_constant": mask_constant, "precision": precision, "threads": threads}
         values = [float(value) for value in self.numbers]
@@ -150,7 +151,7 @@ class KernelFunction:
         return caller_of(x1, x2, nngp, ntk).give(found)
 
     def way_back(self, x1: Any, x2: Any, weights: dict[str, Any], wanted: str, options: dict[str, Any]) -> Any:
-        """vjp() of any of the arrays of a Kernel: weights are their cotangents by name, None what there is none of."""
+        """vjp() for any of the arrays of a Kernel: weights are their cotangents by name, None for those without."""
         request, mask_constant = self.request(x1, x2, **options), options.get("mask_constant")
         if request.value.shape or request.value.rows:
             raise NotImplementedError("vjp: expected a network with a readout over positions, which takes no slices of the "
@@ -158,7 +159,7 @@ class KernelFunction:
         axes = (request.first.batch_axis, request.first.channel_axis)
         moved = [None if gradient is None else np.moveaxis(gradient, (0, -1), axes)
                  for gradient in request.vjp(weights, wanted)]
-        if mask_constant is not None:  # Channels may be masked alone.
+        if mask_constant is not None:  # Single channels may be masked.
             for gradient, given in zip(moved, (x1, x2)):
                 if gradient is None:
                     continue
@@ -167,7 +168,7 @@ class KernelFunction:
         return tuple(moved) if x2 is not None else moved[0]
 
     def _live(self, x1, x2, get, names, options):
-        """Of inputs and numbers that somebody differentiates by, or compiles around."""
+        """Results for inputs and numbers that are being differentiated or traced."""
         inputs = [x1] if x2 is None else [x1, x2]
         for x, name in zip(inputs, ("x1", "x2")):
             checked_array(x, None, name)
@@ -256,7 +257,7 @@ class KernelFunction:
         return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
 
     def request(self, x1: Any, x2: Any, **options: Any) -> Request:
-        """What is asked of the library."""
+        """The request for kernels of the library."""
         return self._request(x1, x2, **options)
 
     def _request(self, x1, x2, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
@@ -286,7 +287,7 @@ class KernelFunction:
         return bool(needs) if diagonal_spatial is None else bool(diagonal_spatial)
 
     def _graphs(self, pattern, first):
-        """Adjacency matrices over all positions of the inputs, of patterns as the Aggregate layers take them."""
+        """Adjacency matrices over all positions of the inputs, from patterns as the Aggregate layers take them."""
         if pattern is None:
             return None
         aggregates = _aggregates(self.module)
@@ -298,7 +299,7 @@ class KernelFunction:
 
 
 def _check_shapes(x1, x2, first):
-    """That both inputs have the same axes, and as many channels."""
+    """Checks that both inputs have the same axes, and equally many channels."""
     if x2 is not None and (x1.ndim != x2.ndim or x1.shape[first.channel_axis] != x2.shape[first.channel_axis]):
         raise ValueError(f"kernel_fn: expected inputs with the same axes and channels, got x1 of shape {x1.shape} and x2 of "
                          f"shape {x2.shape}")
@@ -330,7 +331,7 @@ _IGNORED = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
 
 
 def _warn_of(others):
-    """Of keywords that neural-tangents ignores, once for each of them."""
+    """Warns of keywords that neural-tangents ignores, once for each of them."""
     for name in sorted(set(others) - _IGNORED):
         _IGNORED.add(name)
         warnings.warn(f"kernel_fn: {name}: there is no such argument, and it is ignored, as in neural-tangents", UserWarning,

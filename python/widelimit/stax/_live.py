@@ -9,8 +9,8 @@ from ._request import array_shapes
 
 
 class LiveKernels(Differentiable):
-    """kernel_fn(x1, x2, names) as a function of x1, of x2 if there is one, and of the numbers of its layers. options: of
-    kernel_fn, which are no functions of anything."""
+    """kernel_fn(x1, x2, names) as a function of x1, of x2 if there is one, and of the numbers of its layers. options are those
+    arguments of kernel_fn that are not differentiated."""
 
     def __init__(self, kernel_fn, names, options, *shapes):
         self.names, self._options = tuple(names), options
@@ -62,7 +62,7 @@ class LiveKernels(Differentiable):
         return self._kernel_fn.at(values) if values else self._kernel_fn
 
     def _paths(self):
-        """Of the variances that the numbers are deviations of."""
+        """The paths of the variances whose square roots are the numbers."""
         networks, variances = [], []
         for spread in (0.00781, 0.01113):
             chosen = placeholders(len(self._kernel_fn.numbers), spread)
@@ -72,7 +72,7 @@ class LiveKernels(Differentiable):
 
 
 class DiagonalOfKernelFunction(Diagonal):
-    """gram_diagonal() of a kernel_fn, channels where its layers say."""
+    """gram_diagonal() for a kernel_fn, with channels where its layers say."""
 
     def __init__(self, kernel_fn, kernels, options, shape):
         live = LiveKernels(kernel_fn, ("nngp",), {}, shape)

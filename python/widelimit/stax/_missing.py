@@ -1,4 +1,4 @@
-"""Names of neural_tangents.stax that have another way here: each says which."""
+"""Names of neural_tangents.stax for which there is something else here; each says what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _AbsentAttribute(NotImplementedError, AttributeError):
 
 
 class _Absent(type):
-    """Of classes that are not here: whatever is done with one says what to use instead."""
+    """The type of missing classes: whatever is done with one says what to use instead."""
 
     def __call__(cls, *args, **kwargs):
         raise NotImplementedError(cls.__doc__)

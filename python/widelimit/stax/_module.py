@@ -1,4 +1,4 @@
-"""What stax layers are: modules that turn a value, the layers so far with the shape after them, into the next one."""
+"""The form of stax layers: modules that turn a value, the layers so far with the shape after them, into the next value."""
 
 from dataclasses import dataclass, replace
 from typing import Optional, Tuple
@@ -12,21 +12,21 @@ from ._diagonal import Diagonal, folded
 
 @dataclass(frozen=True)
 class Value:
-    """Where a network stands: its layers, and the form of what is after them."""
+    """The state of a network while it is built: its layers, and the form of the activations after them."""
 
     shape: Tuple[int, ...]  # Spatial sizes in their order.
     channels: int
     channel_axis: int  # Place of the channels among all axes, as the next one.
     batch_axis: int = 0
     layers: Tuple[object, ...] = ()
-    places: Tuple[object, ...] = ()  # Where a finite network is free to choose channels (_widths.py).
+    places: Tuple[object, ...] = ()  # The places where a finite network is free to choose channels (_widths.py).
     is_gaussian: bool = False
-    # As neural-tangents reverses the spatial axes of covariances with every convolution; those that keep the variances
-    # of positions only are never reversed.
+    # neural-tangents reverses the spatial axes of covariances with every convolution; those that only keep the variances
+    # of positions are never reversed.
     is_reversed: bool = False
     is_diagonal: bool = False
     has_masks: bool = False
-    has_patterns: bool = True  # Whether inputs come with graphs: Aggregate does nothing without.
+    has_patterns: bool = True  # Whether inputs come with graphs: Aggregate does nothing without them.
     rows: Tuple[slice, ...] = ()  # Slices of the batch.
 
     @property
@@ -47,7 +47,7 @@ class Value:
         return replace(self, layers=self.layers + tuple(new_layers), **changes)
 
     def without_positions(self):
-        """Changes of a readout: vectors, the batch and the channels in the order in which they were."""
+        """The changes that a readout makes: vectors, with the batch and the channels in the order that they had."""
         is_batch_first = self.batch_axis < self.channel_axis
         return {"shape": (), "batch_axis": 0 if is_batch_first else 1, "channel_axis": 1 if is_batch_first else 0,
                 "is_reversed": False}
@@ -55,7 +55,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Branches:
-    """Behind FanOut: what was before it, and a value without layers for each branch."""
+    """The value after FanOut: what was before it, and a value without layers for each branch."""
 
     trunk: Value
     values: Tuple[Value, ...]
@@ -66,9 +66,9 @@ class Module:
 
     takes_branches = False
     opens_branches = keeps_branches = False  # FanOut; parallel.
-    # (batch, channels): the axes that the layer was told, which decide the input's layout; channels None: all of them.
+    # (batch, channels): the axes that the layer was told, which determine the input's layout; channels None: all of them.
     told_axes: Optional[Tuple[int, Optional[int]]] = None
-    # What it asks of the kernel in front, None where it does not care.
+    # What it asks of the kernel before it, None if it does not care.
     diagonal: Optional[Diagonal] = None
     draws = False  # Whether networks of finite width draw at random each time they are applied.
 
@@ -87,7 +87,7 @@ class Module:
         """Modules inside this one."""
         return ()
 
-    # Whether it treats every position as it treats a vector.
+    # Whether it treats every position like a vector.
     is_pointwise = False
 
     def parameters(self, value, counter):
@@ -101,7 +101,7 @@ class Module:
 
 @dataclass
 class Simple(Module):
-    """A nonlinearity: leaves the form as it is."""
+    """A nonlinearity, which leaves the form unchanged."""
 
     name: str
     layer: object
@@ -161,14 +161,14 @@ class WithAxes(Module):
 
 
 def check_axis(name, value, what, axis):
-    """An axis that a layer was told must be where it is."""
+    """Checks that an axis that a layer was told is where it says."""
     axes, expected = len(value.shape) + 2, getattr(value, what)
     if not -axes <= axis < axes or axis % axes != expected:
         raise ValueError(f"{name}: {what}={axis}: expected {expected}, where it is in shape {value.full_shape}")
 
 
 def check_deviations(name, **deviations):
-    """That standard deviations are finite numbers, or None."""
+    """Checks that standard deviations are finite numbers, or None."""
     for what, std in deviations.items():
         refuse_traced(f"{name}: {what}", std)
         if std is not None and not np.isfinite(real(std, f"{name}: {what}")):
@@ -176,7 +176,7 @@ def check_deviations(name, **deviations):
 
 
 def variance(std):
-    """Of a standard deviation; None: no such parameters."""
+    """The variance of a standard deviation; None: no such parameters."""
     refuse_traced("W_std, b_std", std)
     return 0.0 if std is None else float(std) ** 2
 

@@ -1,6 +1,6 @@
-"""Numbers of layers that somebody differentiates by: W_std and b_std that are traced by JAX, or tensors of PyTorch.
+"""Numbers of layers that are being differentiated: W_std and b_std that are traced by JAX, or tensors of PyTorch.
 
-A module keeps such a number as it is; a network is made of the module with values in their places.
+A module keeps such a number as it is; a network is made from the module with values in its place.
 """
 
 import json
@@ -19,7 +19,7 @@ def is_number_of_others(value):
 
 
 def numbers_of(module):
-    """Those of a module and its parts, each once."""
+    """The numbers of a module and its parts, each once."""
     found = []
     for part in _parts(module):
         for name in _FIELDS:
@@ -36,7 +36,7 @@ def _parts(module):
 
 
 def with_values(module, numbers, values):
-    """The module with values in the places of its numbers."""
+    """The module with values in place of its numbers."""
     if not is_dataclass(module) or not numbers:
         return module
     changes = {}
@@ -58,13 +58,13 @@ def _replaced(old, numbers, values, may_be_number):
 
 
 def placeholders(count, spread):
-    """Different deviations that nobody chooses."""
+    """Different deviations that nobody would choose."""
     return [1.0 + (k + 1) * spread for k in range(count)]
 
 
 def paths_of(networks, variances):
     """The paths, in a network's file, of the numbers that are the k-th variance, for every k. networks: one for each of
-    several choices of variances, among which a number that is always the k-th follows it."""
+    several choices of variances; a number that equals the k-th variance in all of them follows it."""
     found = None
     for network, chosen in zip(networks, variances):
         places = {}
@@ -75,7 +75,7 @@ def paths_of(networks, variances):
 
 
 def _json_of(layer):
-    """Fields of a layer; none of one that files do not know."""
+    """The fields of a layer; none for a layer that files do not know."""
     try:
         return json.loads(_core.Network([layer]).to_json())["layers"][0]
     except _core.Error:

@@ -1,4 +1,4 @@
-"""Layers of functions of kernels, made with stax.layer, and networks with such."""
+"""Layers of functions of kernels, made with stax.layer, and networks with such layers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Bool(IntEnum):
 
 @dataclass(frozen=True)
 class Diagonal:
-    """For requires(diagonal_spatial=...): may the kernel before a layer hold variances of positions only (`input`), and
-    may that after it (`output`)? MAYBE: where all others are 0. a >> b is what b(a(x)) asks for, a & b what both ask for
-    beside each other."""
+    """For requires(diagonal_spatial=...): may the kernel before a layer hold only variances of positions (`input`), and
+    may that after it (`output`)? MAYBE: if all others are 0. a >> b has the demands of b(a(x)), a & b those of both
+    side by side."""
 
     input: Bool = Bool.YES
     output: Bool = Bool.NO
@@ -58,12 +58,12 @@ _KNOWN = ("batch_axis", "channel_axis", "diagonal_batch", "diagonal_spatial")
 
 
 def requires(**static_reqs: Any) -> Callable[[_Function], _Function]:
-    """A decorator for the kernel_fn of a layer that is made with layer(): what it asks of the kernel that it gets.
+    """A decorator for the kernel_fn of a layer that is made with layer(): its demands on the kernel that it gets.
 
     diagonal_spatial           a Diagonal, or whether variances of positions are enough
     diagonal_batch             False: it needs the covariances among the inputs of a batch
     batch_axis, channel_axis   where they must be
-    ValueError for kernels that are not so. Other names change nothing."""
+    ValueError for kernels that do not meet them. Other names change nothing."""
 
     def decorate(kernel_fn: _Function) -> _Function:
         @wraps(kernel_fn)
@@ -96,10 +96,10 @@ def layer(layer_fn: _Function) -> _Function:
 
     init_fn(key, input_shape)       (shape of outputs, parameters)
     apply_fn(params, x, **kwargs)   outputs of the layer of finite width
-    kernel_fn(kernel, **kwargs)     the Kernel after the layer of the Kernel in front (see Kernel.replace()), a function of
-                                    NumPy's arrays, or of JAX's where inputs are; computed in double precision
+    kernel_fn(kernel, **kwargs)     the Kernel after the layer from the Kernel before it (see Kernel.replace()), a function of
+                                    NumPy's arrays, or of JAX's if inputs are; computed in double precision
     Kernels of such networks are computed layer by layer with all their pairs in memory; they have neither masks nor
-    derivatives (NotImplementedError). TypeError for what is no such triple."""
+    derivatives (NotImplementedError). TypeError for anything that is not such a triple."""
 
     @wraps(layer_fn)
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -118,7 +118,7 @@ def layer(layer_fn: _Function) -> _Function:
 
 
 def supports_masking(remask_kernel: bool) -> Callable[[_Function], _Function]:
-    """A decorator for functions that layer() decorates: gives them back as they are. Networks with layers of functions of
+    """A decorator for functions that layer() decorates, which returns them unchanged. Networks with layers of functions of
     kernels take no masks."""
     return lambda layer_fn: layer_fn
 
@@ -170,8 +170,8 @@ def has_own(module: Module) -> bool:
 
 
 def pieces(modules: Tuple[Module, ...]) -> Any:
-    """Modules one after the other in as few pieces as go together: those in a row without functions of kernels, with all
-    that is between a FanOut and its fan-in."""
+    """Modules one after the other, in as few pieces as possible: those in a row without functions of kernels, with all
+    modules between a FanOut and its fan-in."""
     run: list[Module] = []
     k = 0
     while k < len(modules):
@@ -189,7 +189,7 @@ def pieces(modules: Tuple[Module, ...]) -> Any:
 
 
 def _end_of_branches(modules, k):
-    """After a module, or, of a FanOut, after its fan-in."""
+    """The end of a module, or, for a FanOut, that of its fan-in."""
     if not modules[k].opens_branches:
         return k + 1
     end = k + 1
@@ -201,8 +201,8 @@ def _end_of_branches(modules, k):
 
 
 class OfKernels:
-    """A network with layers of functions of kernels, of a Kernel. step(module, kernel): the Kernel after a module without
-    such layers."""
+    """A network with layers of functions of kernels, applied to a Kernel. step(module, kernel) is the Kernel after a module
+    without such layers."""
 
     def __init__(self, caller, options, step):
         self._caller, self._options, self._step = caller, options, step
@@ -282,7 +282,7 @@ def _piece(piece):
 
 
 class _Branched:
-    """FanOut, parallel or a fan-in, of several inputs or outputs."""
+    """A FanOut, parallel or a fan-in, which has several inputs or outputs."""
 
     def __init__(self, module):
         self._module = module

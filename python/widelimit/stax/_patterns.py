@@ -1,4 +1,4 @@
-"""What kernel_fn takes as graphs: dense adjacency matrices, edges, or whatever a function makes dense."""
+"""The graphs that kernel_fn takes: dense adjacency matrices, edges, or whatever a function makes dense."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ class Patterns:
 
     @staticmethod
     def _of_edges(pattern, nodes):
-        """From [n, edges, 2] or [n, edges, 1, 2] of sources and targets; edges with a number below 0 are padding."""
+        """Adjacency matrices from sources and targets [n, edges, 2] or [n, edges, 1, 2]; edges with negative numbers are padding."""
         if pattern.ndim == 4 and pattern.shape[2] == 1:
             pattern = pattern[:, :, 0]
         if pattern.dtype.kind not in "iu" or pattern.ndim != 3 or pattern.shape[2] != 2:

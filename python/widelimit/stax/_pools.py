@@ -1,4 +1,4 @@
-"""Pools, norms, dropout: layers without weights that keep channels."""
+"""Pools, norms and dropout: layers without weights that keep channels."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None, p
             normalize_edges: bool = False, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Averages over windows: [n, spatial..., C] becomes [n, spatial'..., C].
 
-    window_shape, strides  one size an axis; strides 1 where None
+    window_shape, strides  one size for each axis; strides are 1 if None
     padding                'VALID', 'SAME' or 'CIRCULAR'
     normalize_edges        averages at the edges over what is not padding
-    ValueError where the number of axes does not fit.
+    ValueError if the number of axes does not fit.
     """
     return _pool("AvgPool", "average_pool", window_shape, strides, padding, normalize_edges, batch_axis, channel_axis)
 
@@ -121,7 +121,7 @@ class _Identity(Module):
 
 
 def Identity() -> Triple:
-    """Nothing: inputs go through as they are."""
+    """Leaves inputs unchanged."""
     return triple(_Identity())
 
 
@@ -136,7 +136,7 @@ class _Dropout(Module):
 
 
 def Dropout(rate: float, mode: str = "train") -> Triple:
-    """Keeps a unit with probability 0 < rate <= 1 and divides it by that; with mode='test' nothing. ValueError for other
+    """Keeps a unit with probability 0 < rate <= 1 and divides it by that; with mode='test' it does nothing. ValueError for other
     values."""
     if not 0 < rate <= 1:
         raise ValueError(f"Dropout: rate, the probability to keep a unit: expected 0 < rate <= 1, got {rate}")
@@ -169,10 +169,10 @@ class _LayerNorm(WithAxes):
 
 def LayerNorm(axis: int | Sequence[int] = -1, eps: float = 1e-12, batch_axis: int = 0,
               channel_axis: int = -1) -> Triple:
-    """Layer normalisation over the channels, and over spatial axes where they are named.
+    """Layer normalisation over the channels, and over those spatial axes that are named.
 
-    axis: one or several axes, the channels among them; eps is added to the variance.
-    ValueError for the batch, axes that there are not, and axes without the channels, which have no limit.
+    axis: one or several axes, including the channels; eps is added to the variance.
+    ValueError for the batch, axes that do not exist, and axes without the channels, which have no limit.
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return triple(_LayerNorm(axes, eps, int(batch_axis), int(channel_axis)))

@@ -58,7 +58,7 @@ _METHODS = {"nearest": "nearest", **dict.fromkeys(("linear", "bilinear", "trilin
 def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None, batch_axis: int = 0,
                 channel_axis: int = -1) -> Triple:
     """Resizing to `shape`, batch and channels included, -1 to leave an axis; 'linear', 'nearest' or 'cubic', or a
-    jax.image.ResizeMethod. antialias: smooths where an axis shrinks, as there. [n, spatial..., C] becomes
+    jax.image.ResizeMethod. antialias: smooths where an axis shrinks, as jax.image does. [n, spatial..., C] becomes
     [n, *shape[1:-1], C]. ValueError for another number of axes, NotImplementedError for other methods and for sizes of the
     batch or the channels, NetworkError for sizes below 1."""
     word = str(getattr(method, "name", method)).lower()
@@ -69,7 +69,7 @@ def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, preci
 
 
 class _SliceMaker:
-    """What stands between its brackets, for Index: stax.Index(stax.Slice[:, 1:4, ::2])."""
+    """Gives what is between its brackets to Index: stax.Index(stax.Slice[:, 1:4, ::2])."""
 
     def __getitem__(self, index):
         return index
@@ -128,7 +128,7 @@ class _Index(WithAxes):
 
 def Index(idx: Any, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Slices and single positions of the spatial axes, and slices of the batch; idx: as in NumPy, e.g.
-    stax.Slice[::2, 1:4, 2]. An axis with a single position goes. NetworkError for positions that are not there,
+    stax.Slice[::2, 1:4, 2]. An axis with a single position is removed. NetworkError for positions that do not exist,
     NotImplementedError for channels and for anything but integers and slices."""
     return triple(_Index(idx if isinstance(idx, tuple) else (idx,), int(batch_axis), int(channel_axis)))
 
@@ -138,7 +138,7 @@ class _DotGeneral(WithAxes):
     other: np.ndarray
     contracted: Tuple[Tuple[int, ...], Tuple[int, ...]]  # Axes of the input, and of the other factor.
     batched: Tuple[Tuple[int, ...], Tuple[int, ...]]
-    is_left: bool  # Whether the other factor stands on the left.
+    is_left: bool  # Whether the other factor is on the left.
     batch_axis: int
     channel_axis: int
     name = "DotGeneral"
@@ -173,7 +173,7 @@ class _DotGeneral(WithAxes):
         sizes = list(value.full_shape)
         count = int(np.prod(value.shape))
         sizes[value.batch_axis], sizes[value.channel_axis] = 1, count
-        # The image of every position, one a channel.
+        # The image of every position, each in its own channel.
         basis = np.moveaxis(np.eye(count).reshape(*value.shape, count)[None], (0, -1),
                             (value.batch_axis, value.channel_axis))
         labels, order = self._labels(len(sizes))
@@ -184,7 +184,7 @@ class _DotGeneral(WithAxes):
         return images.reshape(-1, count), shape, {"batch_axis": batch, "channel_axis": channels}
 
     def _labels(self, axes):
-        """Of the axes of the input and of the other factor for einsum, and of the product's as dot_general orders them."""
+        """Labels for einsum of the axes of the input and of the other factor, and of the product's as dot_general orders them."""
         ours = list(range(axes))
         theirs = [axes + k for k in range(self.other.ndim)]
         for pairs in (self.contracted, self.batched):
@@ -199,9 +199,9 @@ class _DotGeneral(WithAxes):
 def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
                dimension_numbers: Any = (((), ()), ((), ())), precision: Any = None, batch_axis: int = 0,
                channel_axis: int = -1) -> Triple:
-    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions.
+    """A product with a constant array over spatial axes, like jax.lax.dot_general. Axes that it adds are positions.
 
-    lhs, rhs           the constant factor on that side of the inputs; neither: nothing is changed
+    lhs, rhs           the constant factor on that side of the inputs; without either nothing is changed
     dimension_numbers  ((contracted axes of the left, of the right), (batch axes of the left, of the right))
     ValueError for both factors and for the channels among the axes, NotImplementedError for the batch.
     """

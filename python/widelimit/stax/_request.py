@@ -1,4 +1,4 @@
-"""One call of kernel_fn: which kernels of the library it takes."""
+"""One call of kernel_fn, and the kernels of the library that it needs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +25,7 @@ class Request:
     diagonal_batch: bool
     diagonal_spatial: bool
     threads: int
-    first: Optional[Value] = None  # Before the network.
+    first: Optional[Value] = None  # The value before the network.
     store: Optional[str] = None  # The folder of a store for nngp and ntk.
 
     @cached_property
@@ -37,7 +37,7 @@ class Request:
         result = {}
         kernels = [name for name in ("nngp", "ntk") if name in names]
         if kernels:
-            # Equal inputs are the same ones: what dropout drops, it drops in both.
+            # Equal inputs are the same ones: dropout drops the same in both.
             right = None if self.x1_is_x2 else self.right
             found = self._kernels(self.left, right, "both" if len(kernels) == 2 else kernels[0], self.store)
             result = {name: getattr(found, name) for name in kernels}
@@ -47,8 +47,8 @@ class Request:
         return {name: result[name] for name in names}
 
     def vjp(self, weights, wanted="both"):
-        """Derivatives of the sum of weights times arrays by the inputs, channels last, of x1 and, where it is there, of x2;
-        None where `wanted` is the other. weights: cotangents of ARRAYS by their names, None what there is none of."""
+        """Derivatives of the sum of weights times arrays with respect to the inputs, channels last: those of x1 and, if there is
+        one, of x2; None if `wanted` is the other. weights: cotangents of ARRAYS by their names, None for those without."""
         given = self._cotangents(weights)
         parts = [[], []]
         if given["nngp"] is not None or given["ntk"] is not None or not any(
@@ -70,7 +70,7 @@ class Request:
         return sum(present[1:], present[0]) if present else np.zeros_like(batch.array)
 
     def number_vjp(self, weights, paths):
-        """The same by numbers of the network: sums over the paths of each."""
+        """Derivatives of the same sum with respect to numbers of the network: sums over the paths of each."""
         given, flat = self._cotangents(weights), [path for several in paths for path in several]
         total = np.zeros(len(flat))
         pairs = {name: given[name] for name in ("nngp", "ntk") if given[name] is not None}
@@ -141,14 +141,14 @@ class Request:
         return zipped(matrices, self.value.shape, self.diagonal_spatial, self.value.is_reversed, batch_axes)
 
     def facts(self):
-        """What a Kernel says about its arrays."""
+        """The facts that a Kernel gives about its arrays."""
         right = self.left if self.right is None else self.right
         return facts_of(self.value, len(self.left.array), len(right.array), self.x1_is_x2, self.diagonal_batch,
                         self.diagonal_spatial)
 
 
 def facts_of(value, n1, n2, x1_is_x2, diagonal_batch, diagonal_spatial):
-    """What a Kernel of n1 and n2 inputs after a network says about its arrays."""
+    """The facts that a Kernel of n1 and n2 inputs after a network gives about its arrays."""
     shape1, shape2 = (tuple(n if size == -1 else size for size in value.full_shape) for n in (n1, n2))
     return {"x1_is_x2": x1_is_x2, "is_gaussian": value.is_gaussian, "is_reversed": value.is_reversed, "is_input": False,
             "diagonal_batch": diagonal_batch, "diagonal_spatial": bool(value.shape) and diagonal_spatial,
@@ -169,7 +169,7 @@ def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):
 
 
 def counted(n, slices):
-    """How many of n inputs slices of the batch leave."""
+    """The number of inputs out of n that slices of the batch leave."""
     for rows in slices:
         n = len(range(n)[rows])
     return n

@@ -1,7 +1,7 @@
-"""Parameters of networks of finite width as neural-tangents nests them: a list of what serial() holds, a tuple of arrays
-for a layer. The library has them in one vector; a structure says which of its numbers stand where.
+"""Parameters of networks of finite width in neural-tangents' nesting: a list for serial(), a tuple of arrays for a layer.
+The library has them in one vector; a structure says where each of its numbers belongs.
 
-A structure is lists and tuples of Place and None. `form` of a module makes it, with a Counter that hands out the vector.
+A structure consists of lists and tuples of Place and None. `form` of a module makes it, with a Counter that hands out the vector.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._caller import is_live
 
 
 class Counter:
-    """Hands out the library's vector of parameters from its beginning. heads: how many attention has, and the channels of
+    """Hands out the library's vector of parameters from its beginning. heads: the number of attention heads, and the channels of
     keys in each."""
 
     def __init__(self, heads=(8, 32)):
@@ -31,8 +31,8 @@ class Counter:
 
 @dataclass
 class Place:
-    """An array of parameters: the indices of its numbers in the vector, or, where `has_effect` is False, an array of its
-    shape whose numbers change nothing, as biases times a deviation of 0."""
+    """An array of parameters: the indices of its numbers in the vector, or, if `has_effect` is False, an array of its
+    shape whose numbers change nothing, such as biases times a deviation of 0."""
 
     indices: np.ndarray
     has_effect: bool = True
@@ -43,7 +43,7 @@ class Place:
 
 
 def stacked(trees):
-    """One structure of several with a leading axis for them, or a list of them, where they are not alike."""
+    """One structure made of several, with a leading axis for them, or a list of them if they are not alike."""
     return _stacked(trees) if all(_forms(tree) == _forms(trees[0]) for tree in trees) else list(trees)
 
 
@@ -61,14 +61,14 @@ def _forms(tree):
 
 
 def unpacked(tree, vector, nothing):
-    """Arrays of the numbers of a vector; nothing(shape): zeros of a shape."""
+    """Arrays with the numbers of a vector; nothing(shape): zeros of a shape."""
     if isinstance(tree, Place):
         return vector[tree.indices] if tree.has_effect else nothing(tree.shape)
     return None if tree is None else type(tree)(unpacked(part, vector, nothing) for part in tree)
 
 
 class Packer:
-    """The backward pass, to one vector."""
+    """The inverse of unpacked(): parameters in one vector."""
 
     def __init__(self, tree, count):
         self.tree, self.count = tree, count
@@ -85,7 +85,7 @@ class Packer:
                 yield from self._places(part)
 
     def __call__(self, params):
-        """A vector [count] in double precision; of arrays that somebody differentiates by one of their library."""
+        """A vector [count] in double precision; for arrays that are being differentiated, one of their library."""
         arrays = list(_matching(self.tree, params, "params"))
         if is_live(arrays):
             vector = _joined_by_owner(arrays)

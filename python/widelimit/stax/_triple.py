@@ -14,15 +14,15 @@ from ._own import OwnFunctions, has_own
 
 
 class InitFunction(Protocol):
-    """(shape of outputs, parameters) of a network of finite width for inputs of a full shape, the batch -1 or its size.
-    Parameters: of serial() a list, of parallel() a tuple, of repeat() arrays with a leading axis, of Dense (W, b), b None without
-    biases, of layers without parameters ()."""
+    """(shape of outputs, parameters) of a network of finite width for inputs of a full shape, with the batch as -1 or its size.
+    Parameters are a list for serial(), a tuple for parallel(), arrays with a leading axis for repeat(), (W, b) for Dense, b None
+    without biases, and () for layers without parameters."""
 
     def __call__(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], Any]: ...
 
 
 class ApplyFunction(Protocol):
-    """Outputs of a network of finite width; rng: a key, for the draws of dropout."""
+    """Outputs of a network of finite width; rng: a key for the draws of dropout."""
 
     def __call__(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> NDArray[np.float64]: ...
 
@@ -31,7 +31,7 @@ Triple = Tuple[InitFunction, ApplyFunction, KernelFunction]
 
 
 def triple(module: Module) -> Triple:
-    """What every stax layer is: plain functions, each of which knows its module."""
+    """The form of every stax layer: plain functions, each of which knows its module."""
     finite = OwnFunctions(module) if has_own(module) else FiniteFunctions(module)
     return finite.init_fn, finite.apply_fn, KernelFunction(module)
 

@@ -55,7 +55,7 @@ def _biases(module, counter, count, shape):
 
 
 def _check_deviations(name, **deviations):
-    """check_deviations() of those that are known; JAX may trace others, which kernel_fn has derivatives by."""
+    """check_deviations() for known numbers; JAX may trace others, by which kernel_fn can be differentiated."""
     check_deviations(name, **{what: std for what, std in deviations.items() if not is_traced(std)})
 
 
@@ -63,10 +63,10 @@ def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_ax
           parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
     """A dense layer at every position: [n, ..., C] becomes [n, ..., out_dim].
 
-    out_dim           channels of finite networks; kernels depend on it where parameterization='standard' says so
-    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases. Numbers that JAX
-                      traces, and tensors of PyTorch that require gradients: kernel_fn has derivatives by them
-    parameterization  'ntk' or 'standard'; s: factors (in front, behind) by which 'standard' widths grow
+    out_dim           channels of finite networks; kernels depend on it only through parameterization='standard'
+    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases. They may be numbers that JAX
+                      traces, or tensors of PyTorch that require gradients: kernel_fn has derivatives with respect to them
+    parameterization  'ntk' or 'standard'; s: factors (before, after) by which 'standard' widths grow
     ValueError for deviations that are not finite, and axes that are not where the inputs have them.
     """
     _check_deviations("Dense", W_std=W_std, b_std=b_std)
@@ -94,7 +94,7 @@ def sizes(name, values):
 
 
 def check_window(name, value, window, strides):
-    """A window and strides of as many axes as the value has positions along."""
+    """Checks that a window and strides have as many axes as the value has axes of positions."""
     if len(window) != len(value.shape) or len(strides) != len(value.shape):
         raise ValueError(f"{name}: expected a window and strides of {len(value.shape)} axes for shape "
                          f"{value.full_shape}, got {tuple(window)} and {tuple(strides)}")
@@ -114,8 +114,8 @@ class _Convolution(WithAxes):
     s: Tuple[float, float]
     batch_axis: int
     channel_axis: int
-    filter_axes: Tuple[int, ...]  # Of an array of weights [window..., in, out], in the order in which callers have them.
-    axes_behind: Tuple[int, int]  # Those of the batch and of the channels after the layer.
+    filter_axes: Tuple[int, ...]  # Axes of an array of weights [window..., in, out], in the order in which callers have them.
+    axes_behind: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
 
     @property
     def diagonal(self):
@@ -129,7 +129,7 @@ class _Convolution(WithAxes):
                                    bias_variance=variance(self.b_std), **fields)
         behind = _positions_behind_transposed if self.kind == "conv_transpose" else positions_behind
         shape = tuple(behind(*sizes, self.padding) for sizes in zip(value.shape, self.filter_shape, self.strides))
-        # As in neural-tangents, whose unshared weights, unlike shared ones, are of out_chan channels whatever s[1] is.
+        # As in neural-tangents, unshared weights, unlike shared ones, have out_chan channels whatever s[1] is.
         scaled = fields and self.kind != "local_conv"
         width = int(self.out_chan * (self.s[1] if scaled else 1))
         reverses = self.kind != "local_conv" and not value.is_diagonal
@@ -147,7 +147,7 @@ class _Convolution(WithAxes):
         return Place(weights), _biases(self, counter, behind.channels, bias_shape)
 
     def _unshared(self, value, behind, counter):
-        """The library has weights and biases of a position side by side."""
+        """Moves weights and biases of a position together: the library has them side by side."""
         taps, axes = int(np.prod(self.filter_shape)), len(value.shape)
         has_biases = self.b_std is not None and (self.b_std != 0 or str(self.parameterization).lower() != "ntk")
         block = counter.take(*behind.shape, taps * value.channels + has_biases, behind.channels)
@@ -162,7 +162,7 @@ class _Convolution(WithAxes):
 
 @dataclass(frozen=True)
 class _Layout:
-    """What dimension numbers of a convolution say."""
+    """The meaning of a convolution's dimension numbers."""
 
     batch_axis: int
     channel_axis: int
@@ -172,14 +172,14 @@ class _Layout:
 
 
 def _layout(name, dimension_numbers, axes):
-    """Of numbers such as ('NCHW', 'OIHW', 'NHWC'): of inputs, filter and outputs."""
+    """The layout for numbers such as ('NCHW', 'OIHW', 'NHWC'): those of inputs, filter and outputs."""
     if dimension_numbers is None:
         return _Layout(0, axes + 1, tuple(range(axes)), tuple(range(axes + 2)), (0, axes + 1))
     try:
         left, right, out = (str(spec) for spec in dimension_numbers)
         spatial = [letter for letter in left if letter not in "NC"]
         order = [[letter for letter in right if letter not in "OI"].index(letter) for letter in spatial]
-        # After a layer that keeps the order of positions.
+        # The layout after a layer that keeps the order of positions.
         layout = _Layout(left.index("N"), left.index("C"), tuple(order), tuple([*spatial, "I", "O"].index(c) for c in right),
                          (out.index("N"), out.index("C")))
         fits = sorted(left) == sorted(out)
@@ -214,12 +214,12 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
          dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
     """A convolution: [n, spatial..., C] becomes [n, spatial'..., out_chan].
 
-    filter_shape, strides  one size an axis, strides 1 where None
+    filter_shape, strides  one size for each axis, strides are 1 if None
     padding                'VALID', 'SAME' or 'CIRCULAR'
     W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
     dimension_numbers      of inputs, filter and outputs, three strings such as ('NHWC', 'HWIO', 'NCHW'); None: channels last
     parameterization, s    as in Dense()
-    ValueError where the number of axes does not fit, NotImplementedError for outputs with spatial axes in another order.
+    ValueError if the number of axes does not fit, NotImplementedError for outputs with spatial axes in another order.
     """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s)

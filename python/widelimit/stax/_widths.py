@@ -1,14 +1,14 @@
 """Channels of finite networks, in the order in which the library asks for them.
 
-A network leaves channels open in every layer with weights. Those after a sequence of layers are asked for once, by what
-stands around it, and the last open layer takes them; branches of a sum that cannot choose (a skip connection) decide for
+A network leaves channels open in every layer with weights. Those after a sequence of layers are asked for once, by whatever
+surrounds it, and the last open layer takes them; branches of a sum that cannot choose (a skip connection) decide for
 the others and are built first.
 """
 
 from dataclasses import dataclass
 from typing import Tuple
 
-FLATTENED = "flattened"  # After it channels are what they are.
+FLATTENED = "flattened"  # After it the number of channels is fixed.
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _last_open(places):
 
 
 def chosen_widths(places, is_last_given=True):
-    """A width for every place that is asked for by itself."""
+    """A width for every place for which one is asked separately."""
     widths, last = [], _last_open(places) if is_last_given else None
     for k, place in enumerate(places):
         if _opens(place) and k != last:
