@@ -189,3 +189,46 @@ def test_an_ode_state_goes_on(random):
     for got, expected in ((later.fx_test, end.fx_test), (later.qx_train, end.qx_train), (both[1][1], end.fx_test),
                           (both[0][0], middle.fx_train)):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+
+
+def hinge_flow(k, y, end):
+    """Margins under the flow of mean(max(0, 1 - y f)) at time `end`: straight lines between events.
+
+    A point at margin 1 stays there if a force between 0 and 1 / n keeps it; it leaves if even the whole force, or none, would.
+    """
+    n, at = len(y), 0.0
+    margins, forces = np.zeros(n), np.full(n, 1 / n)
+    k = y[:, None] * k * y
+    while at < end:
+        held = np.flatnonzero((abs(margins - 1) < 1e-12))
+        forces = np.where(margins < 1 - 1e-12, 1 / n, 0.0)
+        while held.size:
+            force = np.linalg.solve(k[np.ix_(held, held)], -k[held] @ np.where(np.isin(range(n), held), 0, forces))
+            forces[held] = force
+            if ((0 <= force) & (force <= 1 / n)).all():
+                break
+            outside = np.argmax(np.maximum(-force, force - 1 / n))
+            forces[held[outside]] = 0.0 if force[outside] < 0 else 1 / n
+            held = np.delete(held, outside)
+        speed = k @ forces
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hits = (1 - margins) / speed
+        moving = np.setdiff1d(np.arange(n), held)
+        step = min([end - at, *[hit for hit in hits[moving] if hit > 1e-12]])
+        margins, at = margins + step * speed, at + step
+        margins[held] = 1
+        margins[abs(margins - 1) < 1e-10] = 1
+    return margins
+
+
+def test_outputs_stay_where_the_gradient_of_a_loss_jumps():
+    jax = pytest.importorskip("jax")
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(6, 5)), np.sign(random.normal(size=6))
+    k = np.array(stax.serial(stax.Dense(1), stax.Relu(), stax.Dense(1))[2](x, None, "ntk"))
+    losses = {"compiled": lambda fx, y: jax.numpy.mean(jax.numpy.maximum(0, 1 - fx * y)),
+              "arrays of NumPy": lambda fx, y: float(np.mean(np.maximum(0, 1 - np.asarray(fx) * y)))}
+    for name, loss in losses.items():
+        for end in (3.0, 8.0, 40.0):
+            fx = predict.gradient_descent(loss, k, y[:, None])(end)
+            assert np.allclose(fx[:, 0] * y, hinge_flow(k, y, end), atol=2e-5), (name, end)

@@ -39,18 +39,62 @@ class ODEState:
         return tuple(self.asdict().values())
 
 
-def _gradient_of(loss, y):
-    """The gradient of a loss: by its derivative if it is written in JAX, otherwise by differences."""
-    try:
+class _TooLong(Exception):
+    """The solver asked for more gradients than a smooth loss needs."""
+
+
+class _Gradient:
+    """The gradient of a loss by the outputs: its derivative by JAX where it is made of JAX's functions."""
+
+    def __init__(self, loss, y):
+        self._loss, self._y = loss, y
+        self._derivative = self._of_jax()
+
+    def _of_jax(self):
+        """The compiled derivative; not compiled where the loss decides by the values of its outputs; None without JAX."""
+        try:
+            import jax
+        except ImportError:
+            return None
+        for gradient in jax.jit(jax.grad(self._loss)), jax.grad(self._loss):
+            called = in_double(gradient)
+            try:
+                called(np.zeros_like(self._y), self._y)
+            except Exception:  # The last one: a function that takes nothing but NumPy's arrays.
+                continue
+            return called
+        return None
+
+    @property
+    def is_a_derivative(self):
+        """False for central differences, which are an average of the gradient over the step, and so have no jumps."""
+        return self._derivative is not None
+
+    def derivative(self, fx):
+        return np.asarray(self._derivative(fx, self._y), float)
+
+    def averages(self):
+        """A function of the outputs: each component averaged over a small step to both sides, as central differences are."""
+        if self._derivative is None:
+            return lambda fx: _differences(self._loss, fx, self._y)
         import jax
-    except ImportError:
-        return lambda fx: _differences(loss, fx, y)
-    try:
-        gradient = in_double(jax.grad(loss))
-        gradient(np.zeros_like(y), y)
-    except Exception:  # The function only takes NumPy's arrays.
-        return lambda fx: _differences(loss, fx, y)
-    return lambda fx: np.asarray(gradient(fx, y), float)
+
+        def all_of(fx, y, steps):
+            def moved(at, step):
+                return self._loss(fx.ravel().at[at].add(step).reshape(fx.shape), y)
+
+            def average(place):
+                at, step = place
+                return (moved(at, step) - moved(at, -step)) / (2 * step)
+
+            return jax.lax.map(average, (jax.numpy.arange(fx.size), steps)).reshape(fx.shape)
+
+        compiled = in_double(lambda fx: jax.jit(all_of)(jax.numpy.asarray(fx), self._y, 1e-6 * np.maximum(1, abs(fx)).ravel()))
+        try:
+            compiled(np.zeros_like(self._y))
+        except Exception:  # A loss that decides by the values of its outputs cannot be compiled.
+            return lambda fx: _differences(self._loss, fx, self._y)
+        return lambda fx: np.asarray(compiled(fx), float)
 
 
 def _differences(loss, fx, y):
@@ -69,7 +113,7 @@ class _LossFlow:
 
     def __init__(self, loss, kernel, targets, learning_rate, momentum, caller):
         self._caller = caller
-        self._gradient = _gradient_of(loss, targets.y)
+        self._gradient = _Gradient(loss, targets.y)
         self._kernel, self._targets = kernel, targets
         self._scale = learning_rate if momentum is None else np.sqrt(learning_rate)
         # Friction of the heavy ball in the limit of small steps.
@@ -113,19 +157,46 @@ class _LossFlow:
             velocities.append(state.qx_test)
         kernel_shapes = [targets.kernel_shape, test_shape]
 
-        def forces(fx):
-            slopes = targets.rows(self._gradient(fx[:targets.size].reshape(targets.y.shape)))
-            return np.concatenate([-targets.outputs(kernel @ slopes, shape).ravel()
-                                   for kernel, shape in zip(kernels, kernel_shapes)])
+        def forces_by(gradient):
+            def forces(fx):
+                slopes = targets.rows(gradient(fx[:targets.size].reshape(targets.y.shape)))
+                return np.concatenate([-targets.outputs(kernel @ slopes, shape).ravel()
+                                       for kernel, shape in zip(kernels, kernel_shapes)])
+            return forces
 
         begin = _joined(starts, shapes)
         if self._friction is not None:
             begin = np.concatenate([begin, _joined([0.0 if q is None else q for q in velocities], shapes)])
-        path = self._integrated(forces, begin, times)
+        path = self._path(forces_by, begin, times)
         count = sum(int(np.prod(shape)) for shape in shapes)
         parts = _split(path[..., :count], shapes, times.shape)
         moving = [None, None] if self._friction is None else _split(path[..., count:], shapes, times.shape)
         return ODEState(parts[0], parts[1], moving[0], moving[1])
+
+    def _path(self, forces_by, begin, times):
+        """The state at all times, [times, numbers].
+
+        Outputs may come to where the gradient of a loss jumps, as that of a hinge at margin 1, and stay there: between two
+        values of the gradient that drive them across. The solver would cross by ever smaller steps. Averages of the gradient
+        over 1e-6 take its place then.
+        """
+        if self._gradient.is_a_derivative:
+            try:
+                return self._integrated(forces_by(self._at_most(2000 + 100 * len(begin))), begin, times)
+            except _TooLong:
+                pass
+        return self._integrated(forces_by(self._gradient.averages()), begin, times)
+
+    def _at_most(self, count):
+        """The derivative of the loss, which may be asked for `count` times."""
+        left = iter(range(count))
+
+        def derivative(fx):
+            if next(left, None) is None:
+                raise _TooLong
+            return self._gradient.derivative(fx)
+
+        return derivative
 
     def _integrated(self, forces, begin, times):
         """The state at all times, [times, numbers]."""
