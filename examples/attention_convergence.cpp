@@ -24,7 +24,7 @@ namespace {
 constexpr double readout_variance = 2;
 constexpr double bias_variance = 0.01;
 
-/// All but the readout.
+/// All layers except the readout.
 Network body(const std::string& weights, std::int64_t samples) {
   layers::AttentionOptions attention = sqrt_attention(weights);
   attention.samples = samples;
@@ -110,7 +110,7 @@ void draw(const Settings& settings, Index draws) {
   plot(settings, "attention_convergence", commands + "1/x dt 2 lc 'black' title '1 / heads'");
 }
 
-/// What may be chosen besides the common arguments.
+/// Options besides the common arguments.
 struct Choice {
   std::optional<int> largest;
   std::optional<Index> draws;

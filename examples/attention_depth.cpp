@@ -2,9 +2,9 @@
 // pooling, vanilla, structured (Struct) and residual attention. Figure 4 of arXiv:2006.10540.
 //
 // The published size (2,000 training and 4,000 validation images of 32 x 32) takes days on a few cores;
-// without
-// --quick the images are reduced to 8 x 8. Regularisers are chosen on the validation images, as all of the
-// figure is.
+// without --quick the images are reduced to 8 x 8.
+// Regularisers are chosen on the validation images, on which
+// the whole figure is based.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// The 8-layer pipelines of table 2 of arXiv:2006.10540 on images of 32 x 32 pixels: test accuracy behind
-// Struct and Residual attention (and the heads they are compared with) for as many images as are asked for.
+// The 8-layer pipelines of table 2 of arXiv:2006.10540 on images of 32 x 32 pixels: test accuracy with
+// Struct and Residual attention (and the heads they are compared with) for as many images as requested.
 //
 // Before the work starts, a few pairs are timed and the time of the whole is printed. Ctrl-C finishes the
 // tiles in flight, reports how far the run came and keeps the results of the networks that were finished; a
@@ -168,8 +168,8 @@ class FullRun {
   ImageTask task_;
   ImageSet test_;
   Interrupt interrupt_;
-  Index pairs_ = 0;  ///< Of a network.
-  Index done_ = 0;   ///< Of the network at work.
+  Index pairs_ = 0;  ///< Pairs of a network.
+  Index done_ = 0;   ///< Finished pairs of the current network.
   std::size_t finished_ = 0;
 };
 

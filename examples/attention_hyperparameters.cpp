@@ -82,7 +82,7 @@ Layers head_of(const Trial& trial, double variance, std::int64_t softmax_samples
   return {layers::attention(attention), layers::layer_norm(), layers::flatten()};
 }
 
-/// A trial with one kernel, and what is needed to go on to the test images.
+/// A trial with one kernel, and what the evaluation on test images needs.
 struct Outcome {
   Trial trial;
   NamedKernel kernel;
@@ -173,7 +173,7 @@ void print_best(const std::vector<Outcome>& outcomes, std::size_t count) {
   }
 }
 
-/// Accuracies of all settings, a column a scaling and function.
+/// Accuracies of all settings, with a column for each scaling and function.
 void draw(const Settings& settings) {
   std::string commands =
       "set ylabel 'validation accuracy'\nset key outside\nset xrange [-0.6:6.6]\n"

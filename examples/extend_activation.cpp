@@ -1,4 +1,4 @@
-// A nonlinearity of one's own, in two ways: phi and phi' alone (quadrature does the rest), or the dual in
+// Your own nonlinearity, in two ways: by phi and phi' alone (quadrature does the rest), or by the dual in
 // closed form. Here phi(x) = x / sqrt(1 + x^2), which has no closed dual, and phi(x) = x^2 / 2, which has
 // one.
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace widelimit;
 
-/// Only phi and phi'. Kinks and jumps would be declared as breakpoints.
+/// Given by phi and phi' only. Kinks and jumps would be declared as breakpoints.
 numerics::ActivationPtr softsign() {
   return numerics::quadrature_activation([](double x) { return x / std::sqrt(1 + x * x); },
                                          [](double x) { return std::pow(1 + x * x, -1.5); });
@@ -34,7 +34,7 @@ class HalfSquare final : public numerics::Activation {
   }
 };
 
-/// True if the layer obeys the laws of all layers.
+/// True if the layer has the properties that all layers must have.
 bool obeys_laws(const Layer& layer, const LawOptions& options) {
   const LawReport report = check_laws(layer, options);
   fmt::print("{}:\n{}\n", layer.kind(), to_string(report));
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   const Layer by_quadrature = layers::nonlinearity("softsign", softsign());
   const Layer closed = layers::nonlinearity("half_square", std::make_shared<HalfSquare>());
 
-  // It stands in a network like any other layer.
+  // It can be used in a network like any other layer.
   Matrix<double> x(3, 2);
   x << 1, 0, 0.6, 0.8, -1, 0.2;
   for (const Layer& layer : {by_quadrature, closed}) {

@@ -1,7 +1,7 @@
-// A layer of one's own that mixes positions: token mixing by distance. Every position becomes a weighted mean
+// Your own layer that mixes positions: token mixing by distance. Every position becomes a weighted mean
 // of all positions of a sequence, y_a = sum_i W_ai x_i with W_ai proportional to exp(-|a - i| / reach),
-// without weights to train. It is linear, so covariances transform as K' = W K W^T and T' = W T W^T. Its
-// finite counterpart lets it stand in sampled networks, so that the limit can be checked.
+// without weights to train. It is linear, so covariances transform as K' = W K W^T and T' = W T W^T. With
+// its finite counterpart it can be part of sampled networks, so that the limit can be checked.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
  public:
   explicit DistanceMixing(double reach) : reach_{reach} {}
 
-  // A linear map of whatever comes in: Gaussian channels stay Gaussian.
+  // The layer is a linear map of its input: Gaussian channels stay Gaussian.
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
@@ -50,7 +50,7 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   }
 
   // input_entries(): the default, all, is right, as every output entry sees all input entries.
-  // W is the same for all inputs of a length, but makes a good example of state: d x d numbers an input.
+  // W is the same for all inputs of a length, but makes a good example of state: d x d numbers for each input.
   std::size_t state_size(const Shape& input) const override {
     return static_cast<std::size_t>(input[0] * input[0]);
   }
@@ -100,7 +100,7 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   double reach_;
 };
 
-/// The same at finite width: y = W x for every input of a batch. Gradients go back through W^T; the layer is
+/// The same at finite width: y = W x for every input of a batch. The backward pass applies W^T; the layer is
 /// linear, so that it is its own derivative and remembers nothing.
 template <typename Scalar>
 class FiniteMixing final : public finite::FiniteLayer<Scalar> {

@@ -1,7 +1,7 @@
-// A layer of one's own that acts entry by entry, and so joins the engine's fast path: a gain that falls with
+// Your own layer that acts entry by entry, and so joins the engine's fast path: a gain that falls with
 // a position's energy. With v the variance of a position, its channels are multiplied by 1 / sqrt(1 +
-// strength v), a norm that leaves weak positions nearly as they are. K' = K g g', T' = T g g', g the gains of
-// the two positions.
+// strength v), a norm that leaves weak positions nearly unchanged. K' = K g g', T' = T g g', where g are the
+// gains of the two positions.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ class SoftGain final : public RowStageOf<SoftGain> {
             .fresh_weights = false};
   }
 
-  // One number a position, prepared once an input: the gain.
+  // One number for each position, prepared once for each input: the gain.
   std::size_t auxiliary_count() const override { return 1; }
 
   template <typename Scalar>
@@ -71,7 +71,7 @@ class SoftGain final : public RowStageOf<SoftGain> {
   }
 
  private:
-  // Multiplies the adjoints of K and T by both gains; what is left for a gain's variance but for the gain's square.
+  // Multiplies the adjoints of K and T by both gains; returns the adjoint of a gain's variance without the gain's square.
   template <typename Scalar>
   Scalar go_back(const numerics::AdjointRow<Scalar>& row, std::size_t i) const {
     const Scalar gain = row.left[0][i] * row.right[0][i];

@@ -1,6 +1,6 @@
 // Ten heads find digits in noise: figure 5 of arXiv:2603.03993.
 //   heads_digits --mnist FOLDER [--quick] [--out FOLDER] [--no-plots]
-// FOLDER holds the t10k files of MNIST. Without it, drawn bars take the digits' place.
+// FOLDER holds the t10k files of MNIST. Without it, drawn bars replace the digits.
 
 #include <algorithm>
 #include <widelimit/data/mnist.hpp>

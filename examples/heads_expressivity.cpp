@@ -38,7 +38,7 @@ struct Study {
   }
 };
 
-/// What a table of losses is read by: the prior, and its strength or the number of heads.
+/// The key of a table of losses: the prior, and its strength or the number of heads.
 struct Place {
   std::string prior;
   double x;
@@ -132,7 +132,7 @@ void figure_15(const Study& study) {
         for (Index l = 0; l < 5; ++l) maps.row(name, sequence, h, l, map(h, l));
     }
   }
-  // One row of pixels a head and sequence; token 0 carries the signal.
+  // One row of pixels for each head and sequence; token 0 carries the signal.
   std::string commands =
       "set multiplot layout 1,4 title 'attention, token 0 carries the signal'\nunset key\nset yrange "
       "[23.5:-0.5] noreverse\n"
@@ -145,7 +145,7 @@ void figure_15(const Study& study) {
   plot(study.settings, "fig15_maps", commands + "unset multiplot\n");
 }
 
-/// Medians over the starts with their ranges, one panel a prior; `risk`: with the column of the Bayes risk.
+/// Medians over the starts with their ranges, one panel for each prior; `risk`: with the column of the Bayes risk.
 void draw_spreads(const Settings& settings, const std::string& name, const std::string& x,
                   const std::string& scale, const std::vector<std::string>& priors, bool risk) {
   std::string commands = "set multiplot layout 1,2\nset xlabel '" + x + "'\nset ylabel 'loss'\n" + scale;

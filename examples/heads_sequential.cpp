@@ -1,6 +1,6 @@
 // Heads specialise one feature after another: figures 2, 3, 12, 13 and 14 of arXiv:2603.03993.
-// Writes heads_sequential.csv (a row a run: final loss on fresh samples, split times), the trajectories and
-// pictures.
+// Writes heads_sequential.csv (a row for each run: final loss on fresh samples, split times), the trajectories
+// and pictures.
 
 #include <iomanip>
 

@@ -19,8 +19,8 @@ struct Comparison {
   Prior prior;
   Index tokens;
   Index heads;
-  double tau;        ///< Of SGD and the matched flow.
-  double final_tau;  ///< Of the flow whose final loss is reported.
+  double tau;        ///< Last time of SGD and the matched flow.
+  double final_tau;  ///< Last time of the flow whose final loss is reported.
 };
 
 std::vector<Comparison> comparisons(const Settings& s) {
@@ -64,7 +64,7 @@ std::vector<FlowPoint> run_flow(const Settings& settings, const Comparison& c, c
   return gradient_flow(c.activation, matched.start, samples, options);
 }
 
-/// SGD and the flow that belongs to it, side by side.
+/// SGD and the flow from its start, side by side.
 struct Paths {
   std::vector<double> tau;
   std::vector<Matrix<double>> sgd_m, flow_m;

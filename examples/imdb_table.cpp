@@ -1,5 +1,5 @@
-// Four families of networks on film reviews, as in tables 3 and 4 of arXiv:2006.10540: words pooled (GAP),
-// dense layers behind (GAP-FCN), convolutions in front (CNN-GAP), attention with structured positions
+// Four families of networks on film reviews, as in tables 3 and 4 of arXiv:2006.10540: pooled words (GAP),
+// followed by dense layers (GAP-FCN), preceded by convolutions (CNN-GAP), attention with structured positions
 // (Struct), and both of the last together; NNGP and NTK each.
 //
 // Hyperparameters and regularisers are chosen on validation reviews, on a part of the data where a network is
@@ -57,7 +57,7 @@ struct Task {
   TextSet validation;
   TextSet test;
 
-  /// The first reviews of each set, as many as the same share of `train` takes.
+  /// The first reviews of each set, the same share of each as of `train`.
   Task share(std::size_t train_count) const {
     const auto part = [&](const TextSet& set) {
       return set.first(std::max<std::size_t>(1, set.size() * train_count / train.size()));
@@ -106,7 +106,7 @@ struct Candidate {
   models::NetworkSettings settings;
 
   Network build() const { return models::named_network(network, settings); }
-  /// As `widelimit gp --network` takes it, with blanks for commas.
+  /// The network in the form of `widelimit gp --network`, with blanks instead of commas.
   std::string text() const {
     std::string result = network;
     char separator = ':';
@@ -165,7 +165,7 @@ std::vector<Family> all_families(bool quick) {
 }
 
 struct Choice {
-  double accuracy;     ///< On validation reviews.
+  double accuracy;     ///< Accuracy on validation reviews.
   double regulariser;  ///< Relative to the mean diagonal.
 };
 
@@ -210,7 +210,7 @@ class Table {
                                        : all.share(all.train.size());
     const auto best = search(family, task.share(std::min(search_size(), task.train.size())));
     for (const auto& [kernel, candidate] : best) {
-      // Both kernels come out of one run where they share their network.
+      // Both kernels come from one run if they share their network.
       if (kernel.name == "ntk" && best.size() == 2 && best[0].second->text() == candidate->text()) continue;
       const Grams grams = kernels_between(*candidate, task);
       const Clock clock;

@@ -25,7 +25,7 @@ struct Task {
   std::vector<int> labels;
 };
 
-/// From MNIST's test files in a folder; generated images without one.
+/// Images of MNIST's test files in a folder; generated images without a folder.
 Task load(const std::filesystem::path& folder, std::size_t count) {
   const auto images =
       folder.empty() ? widelimit::data::generate_synthetic_images(count, 1)

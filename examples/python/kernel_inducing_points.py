@@ -1,19 +1,20 @@
 """Kernel-inducing points (T. Nguyen, Z. Chen, J. Lee, 2021, arXiv:2011.00050; T. Nguyen, R. Novak, L. Xiao, J. Lee,
-2021, arXiv:2107.13034): a few images so that kernel ridge regression on them alone classifies well.
+2021, arXiv:2107.13034): a few images on which kernel ridge regression alone classifies well.
 
 Each step draws a batch (x, y) of training images. The loss of support images s with labels l is
 
     L(s, l) = |K(x, s) (K(s, s) + r tr K(s, s) / n I)^-1 l - y|^2 / 2 / batch ,
 
-Adam moves s, and with --learn-labels l too. The gradient by the kernels' entries is linear algebra;
-widelimit.gram_vjp takes it from there to the pixels.
+Adam optimises s, and with --learn-labels also l. The gradient with respect to the kernels' entries is linear algebra;
+widelimit.gram_vjp propagates it back to the pixels.
 
     python kernel_inducing_points.py --data FOLDER --picture points.png
 
 FOLDER holds CIFAR-10 in its binary format (data_batch_*.bin, test_batch.bin); a file NAME.npz holds x_train and x_test
-[n, height, width, channels], y_train and y_test [n] of integers from 0. Without --data images are generated: each class
+[n, height, width, channels], and integers from 0 as y_train and y_test [n]. Without --data images are generated: each class
 is a grating of one orientation and one colour, of random phase and contrast, in noise as strong as itself.
 """
+
 
 import argparse
 import pathlib
