@@ -71,7 +71,7 @@ class SoftGain final : public RowStageOf<SoftGain> {
   }
 
  private:
-  // Multiplies the adjoints of K and T by both gains; returns the adjoint of a gain's variance without the gain's square.
+  // Multiplies the adjoints of K and T by both gains; returns the adjoint of a variance without the factor gain^2.
   template <typename Scalar>
   Scalar go_back(const numerics::AdjointRow<Scalar>& row, std::size_t i) const {
     const Scalar gain = row.left[0][i] * row.right[0][i];
