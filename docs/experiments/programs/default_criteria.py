@@ -1,6 +1,7 @@
 """Which criterion should choose the regulariser where nobody says? Ten small problems of the kinds that people bring.
 
-    python default_criteria.py [--seeds 10] [--out FILE.csv]
+    python default_criteria.py [--seeds 10] [--out docs/experiments/data/default_criteria.csv]
+    python default_criteria.py --summary
 
 For every problem, seed and criterion: accuracy or root mean squared error over the deviation of the targets, negative log
 density of a test observation, expected calibration error. `mse`, `accuracy` and `nlpd` choose on a fifth of the training data,
@@ -16,6 +17,10 @@ import warnings
 import numpy as np
 import widelimit
 from widelimit import layers
+
+from tables import DATA, EXPERIMENTS
+
+PAGE = EXPERIMENTS.parent / "inference.md"
 
 CRITERIA = ("loo", "evidence", "mse", "accuracy", "nlpd")
 
@@ -160,30 +165,35 @@ def rows(seeds):
                        **(class_scores if classes else number_scores)(model, test, y[n:], known)}
 
 
-def table(found):
-    """For the page: means over seeds, and standard errors of differences to loo."""
+def summary():
+    """The table of docs/inference.md: mean density, and differences to loo with their standard errors over seeds."""
+    with (DATA / "default_criteria.csv").open() as lines:
+        found = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    yield "| problem | base rate | `loo` | `evidence` | `mse` | `accuracy` | `nlpd` |"
+    yield "|---|---|---|---|---|---|---|"
     for name, *_ in PROBLEMS:
-        of_problem = [row for row in found if row["problem"] == name]
-        print(f"{name}: base rate {np.mean([row['base'] for row in of_problem]):.3f}")
-        for criterion in CRITERIA:
-            mine = {row["seed"]: row for row in of_problem if row["criterion"] == criterion}
-            loo = {row["seed"]: row for row in of_problem if row["criterion"] == "loo"}
-            if not mine:
-                continue
-            difference = [mine[s]["density"] - loo[s]["density"] for s in mine]
-            print(f"  {criterion:9} error {np.mean([r['error'] for r in mine.values()]):.3f}  density "
-                  f"{np.mean([r['density'] for r in mine.values()]):7.3f}  difference {np.mean(difference):+.3f} "
-                  f"+- {np.std(difference) / np.sqrt(len(difference)):.3f}  ece {np.mean([r['ece'] for r in mine.values()]):.3f}")
+        densities = {criterion: {row["seed"]: float(row["density"]) for row in found if (row["problem"], row["criterion"]) == (name, criterion)}
+                     for criterion in CRITERIA}
+        cells = [f"{np.mean([float(row['base']) for row in found if row['problem'] == name]):.3f}"]
+        for criterion, mine in densities.items():
+            difference = [mine[seed] - densities["loo"][seed] for seed in mine]
+            cells.append("-" if not mine else f"{np.mean(list(mine.values())):.3f}" + ("" if criterion == "loo" else
+                         f" ({np.mean(difference):+.3f} ± {np.std(difference) / np.sqrt(len(difference)):.3f})"))
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+SUMMARIES = {"default_criteria": summary}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out")
+    parser.add_argument("--out", default=DATA / "default_criteria.csv")
+    parser.add_argument("--summary", action="store_true", help="print the table of the committed file, and compute nothing")
     options = parser.parse_args()
-    warnings.simplefilter("error")
-    found = list(rows(options.seeds))
-    if options.out:
+    if not options.summary:
+        warnings.simplefilter("error")
+        found = list(rows(options.seeds))
         with open(options.out, "w", newline="") as file:
             file.write(f"# python docs/experiments/programs/default_criteria.py --seeds {options.seeds}; widelimit "
                        f"{widelimit.__version__}; {platform.machine()}; seeds 0 to {options.seeds - 1}\n")
@@ -191,7 +201,8 @@ def main():
             writer.writeheader()
             writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
                              for row in found)
-    table(found)
+    else:
+        print("\n".join(summary()))
 
 
 if __name__ == "__main__":
