@@ -15,7 +15,6 @@ FOLDER holds CIFAR-10 in its binary format (data_batch_*.bin, test_batch.bin); a
 is a grating of one orientation and one colour, of random phase and contrast, in noise as strong as itself.
 """
 
-
 import argparse
 import pathlib
 import time

@@ -67,7 +67,6 @@ class _Tqdm:
 class _Line:
     """The same line as the program's: written again at most five times a second."""
 
-
     def __init__(self, label: str, stream: Any) -> None:
         self._label, self._stream, self._shown, self._start = label, stream, 0.0, time.monotonic()
 

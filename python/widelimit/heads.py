@@ -383,7 +383,6 @@ def _steps(tau, step):
 
 def _even(records, steps):
     """About this many steps at even distances, including 0 and the last."""
-
     stride = max(1, steps // whole(records, "records", 1))
     return sorted({*range(0, steps, stride), steps})
 

@@ -140,7 +140,6 @@ class _Derivatives(torch.autograd.Function):
 
 def _one_by_one(kind, count, axes, *arguments):
     """torch.func.vmap makes one call after another."""
-
     calls = [kind.apply(*(value.select(axis, k) if isinstance(axis, int) else value for value, axis in zip(arguments, axes)))
              for k in range(count)]
     stacked = tuple(None if parts[0] is None else torch.stack(parts) for parts in zip(*calls))

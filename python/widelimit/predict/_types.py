@@ -1,6 +1,5 @@
 """The types of the functions that this module returns."""
 
-
 from __future__ import annotations
 
 from typing import Any, Literal, Protocol, overload
