@@ -2,6 +2,7 @@
 
 /// The covariance SDE of shaped transformers (docs/theory/covariance-sde.md).
 #include "widelimit/covariance_sde/check_reference.hpp"
+#include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"

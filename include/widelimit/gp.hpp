@@ -13,6 +13,7 @@
 #include "widelimit/gp/gram_cache.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/inference.hpp"
+#include "widelimit/gp/input_range.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/gp/kernel_solver.hpp"

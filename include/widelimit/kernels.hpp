@@ -23,6 +23,7 @@
 #include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/matrix_field.hpp"
 #include "widelimit/layers/parametrisation.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"

@@ -7,6 +7,7 @@
 #include "widelimit/numerics/dual.hpp"
 #include "widelimit/numerics/dual_activation.hpp"
 #include "widelimit/numerics/gaussian_expectation.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/numerics/statistics.hpp"

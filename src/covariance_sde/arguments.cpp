@@ -1,5 +1,7 @@
 #include "covariance_sde/arguments.hpp"
 
+#include "covariance_sde/guarded_cholesky.hpp"
+#include "covariance_sde/path_bounds.hpp"
 #include "numerics/eigen_solver.hpp"
 
 namespace widelimit::covariance_sde {
@@ -35,6 +37,23 @@ void require_variances(std::string_view where, const Matrix<double>& v) {
       throw ArgumentError(fmt::format(
           "{}: every token must have a variance above 0, got {} at ({}, {}): leave that token out", where,
           v(a, a), a, a));
+}
+
+void require_start(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
+  require_variances(where, v0);
+  Matrix<double> root(v0.rows(), v0.cols());
+  if (!guarded_cholesky(v0, root))
+    throw ArgumentError(fmt::format(
+        "{}: V_0 must be positive semidefinite to rounding, got a pivot below -{:g} of its variance", where,
+        exit_tolerance));
+  if (end_of_path(v0, bounds))
+    throw ArgumentError(
+        fmt::format("{}: the eigenvalues of V_0 must lie within the stopping bounds {} and {}", where,
+                    bounds.lower, bounds.upper));
+}
+
+std::optional<PathEnd> end_of_path(const Matrix<double>& v, const StopBounds& bounds) {
+  return end_of_path<Matrix<double>>(v, bounds);
 }
 
 }  // namespace widelimit::covariance_sde

@@ -7,7 +7,7 @@
 
 #include "covariance_sde/arguments.hpp"
 #include "numerics/eigen_solver.hpp"
-#include "numerics/memory.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 

@@ -8,7 +8,7 @@
 #include "covariance_sde/explicit_network.hpp"
 #include "covariance_sde/gradient_network.hpp"
 #include "numerics/block_sums.hpp"
-#include "numerics/memory.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "covariance_sde/arguments.hpp"
-#include "numerics/memory.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 

@@ -2,12 +2,10 @@
 
 #include <string_view>
 
+#include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 
 namespace widelimit::covariance_sde {
-
-/// ArgumentError unless the network is valid for m tokens.
-void require_network(std::string_view where, const NetworkSpec& network, Index tokens);
 
 /// ArgumentError unless the networks, valid ones, can be drawn as m x m matrices.
 void require_reduction(std::string_view where, const NetworkSpec& network, Index tokens);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "covariance_sde/arguments.hpp"
-#include "covariance_sde/guarded_cholesky.hpp"
 #include "numerics/eigen_solver.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 
@@ -32,21 +31,6 @@ std::optional<PathEnd> end_of_path(const Square& v, const StopBounds& bounds) {
   if (!(solver.eigenvalues()(v.rows() - 1) <= bounds.upper)) return PathEnd::above;
   if (bounds.lower > 0 && !(solver.eigenvalues()(0) >= bounds.lower)) return PathEnd::below;
   return std::nullopt;
-}
-
-/// ArgumentError unless paths can start at v0: inside the bounds, with positive variances, and with a Cholesky factor
-/// up to rounding.
-inline void require_start(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
-  require_variances(where, v0);
-  Matrix<double> root(v0.rows(), v0.cols());
-  if (!guarded_cholesky(v0, root))
-    throw ArgumentError(fmt::format(
-        "{}: V_0 must be positive semidefinite to rounding, got a pivot below -{:g} of its variance", where,
-        exit_tolerance));
-  if (end_of_path(v0, bounds))
-    throw ArgumentError(
-        fmt::format("{}: the eigenvalues of V_0 must lie within the stopping bounds {} and {}", where,
-                    bounds.lower, bounds.upper));
 }
 
 }  // namespace widelimit::covariance_sde

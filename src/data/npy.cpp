@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::data {
 

@@ -12,6 +12,7 @@
 #include "gp/solvers/flow_leave_one_out.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/variances.hpp"
+#include "numerics/blas_threads.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::distributed {
@@ -32,18 +33,31 @@ Index checked_size(const Matrix<double>& targets, Index block) {
 
 DistributedRegression::DistributedRegression(const ProcessGrid& grid, const Tile& gram,
                                              const Matrix<double>& targets, const gp::Noise& noise,
-                                             Index block)
-    : grid_{grid}, block_{block}, factor_{grid, checked_size(targets, block), targets.rows(), block} {
+                                             Index block, int threads)
+    : grid_{grid},
+      block_{block},
+      threads_{threads},
+      factor_{grid, checked_size(targets, block), targets.rows(), block} {
+  const auto held = hold_threads();
   factor_.fill(gram, true);
   take_targets(targets, noise);
 }
 
 DistributedRegression::DistributedRegression(const ProcessGrid& grid, const EachTile& gram,
                                              const Matrix<double>& targets, const gp::Noise& noise,
-                                             Index block)
-    : grid_{grid}, block_{block}, factor_{grid, checked_size(targets, block), targets.rows(), block} {
+                                             Index block, int threads)
+    : grid_{grid},
+      block_{block},
+      threads_{threads},
+      factor_{grid, checked_size(targets, block), targets.rows(), block} {
+  const auto held = hold_threads();
   factor_.fill_lower(gram);
   take_targets(targets, noise);
+}
+
+std::shared_ptr<void> DistributedRegression::hold_threads() const {
+  if (threads_ == 0) return nullptr;
+  return std::make_shared<numerics::BlasThreads>(threads_);
 }
 
 void DistributedRegression::take_targets(const Matrix<double>& targets, const gp::Noise& noise) {
@@ -104,6 +118,7 @@ Matrix<double> DistributedRegression::rows_of(const gp::CrossGram& cross, Index 
 }
 
 Matrix<double> DistributedRegression::mean(const gp::CrossGram& cross) const {
+  const auto held = hold_threads();
   Matrix<double> result(cross.rows(), weights_.cols());
   gp::for_each_row_block(cross.rows(), [&](Index first, Index count) {
     result.middleRows(first, count) =
@@ -114,6 +129,7 @@ Matrix<double> DistributedRegression::mean(const gp::CrossGram& cross) const {
 
 Vector<double> DistributedRegression::variance(const gp::CrossGram& cross,
                                                const Vector<double>& test_variances) const {
+  const auto held = hold_threads();
   gp::require_fitted_amplitude(amplitude_, regression_place);
   const Index n = weights_.rows(), n_test = cross.rows();
   gp::require_test_variances(test_variances, n_test, regression_place);
@@ -137,6 +153,7 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
                                                     const gp::CrossGram& nngp_cross,
                                                     const gp::CrossGram& ntk_cross,
                                                     const Vector<double>& nngp_test_variances) const {
+  const auto held = hold_threads();
   gp::require_fitted_amplitude(amplitude_, regression_place);
   gp::require_test_variances(nngp_test_variances, ntk_cross.rows(), regression_place);
   Vector<double> variance = nngp_test_variances;
@@ -152,6 +169,7 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
 
 gp::LeaveOneOut DistributedRegression::flow_leave_one_out(const gp::KernelOperator& nngp,
                                                           std::span<const Index> inputs) const {
+  const auto held = hold_threads();
   gp::require_inputs_of(inputs, weights_.rows(), regression_place);
   constexpr Index columns = 512;
   return gp::solved_leave_one_out(nngp, weights_, lambda_, inputs, columns,

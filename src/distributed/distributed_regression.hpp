@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "distributed/block_cyclic_matrix.hpp"
@@ -20,12 +21,13 @@ class DistributedRegression {
   /// `gram` gives tiles of the symmetric K [n, n], asked for where row >= column; `targets` [n, outputs] are known to
   /// all ranks. Errors: ArgumentError for shapes, require_local_parts(); gp::NotPositiveDefinite; NumericalError for
   /// numbers that are not finite and for what `gram` throws on any rank. Cost n^3 / 3 multiplications over all ranks.
+  /// `threads`: of each rank, for its blocks, here and in all that follows; 0: as many as BLAS is set to.
   DistributedRegression(const ProcessGrid& grid, const Tile& gram, const Matrix<double>& targets,
-                        const gp::Noise& noise, Index block = default_block);
+                        const gp::Noise& noise, Index block = default_block, int threads = 0);
 
   /// The same of tiles that all ranks see, larger ones as a rule: from a store, or from the memory of the ranks.
   DistributedRegression(const ProcessGrid& grid, const EachTile& gram, const Matrix<double>& targets,
-                        const gp::Noise& noise, Index block = default_block);
+                        const gp::Noise& noise, Index block = default_block, int threads = 0);
 
   /// [n_test, outputs]. All ranks read the same rows of cross Gram matrices, in the same order.
   [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const;
@@ -55,6 +57,8 @@ class DistributedRegression {
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
 
  private:
+  /// Holds BLAS at the number of threads while it lives.
+  [[nodiscard]] std::shared_ptr<void> hold_threads() const;
   void factorize(const gp::Noise& noise);
   void take_targets(const Matrix<double>& targets, const gp::Noise& noise);
   /// (K + lambda I)^-1 b on all ranks, for b [n, columns].
@@ -64,6 +68,7 @@ class DistributedRegression {
 
   const ProcessGrid& grid_;
   Index block_;
+  int threads_;
   BlockCyclicMatrix factor_;  ///< Lower triangle.
   Matrix<double> weights_;
   double lambda_ = 0;

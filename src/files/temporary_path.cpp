@@ -1,4 +1,4 @@
-#include "files/temporary_path.hpp"
+#include "widelimit/files/temporary_path.hpp"
 
 #include <algorithm>
 #include <system_error>

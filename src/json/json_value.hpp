@@ -9,16 +9,11 @@
 #include <vector>
 
 #include "widelimit/index.hpp"
+#include "widelimit/json/shown_text.hpp"
 
 /// Checked access to JSON: every conversion says whether the value was of the kind that is wanted, none is
 /// narrowed in silence.
 namespace widelimit {
-
-/// The first `length` bytes, "..." after them if there are more; bytes that are not UTF-8 never come out.
-[[nodiscard]] std::string cut_text(std::string_view text, std::size_t length = 60);
-
-/// A value for messages, as JSON.
-[[nodiscard]] std::string shown_json(const nlohmann::json& value);
 
 /// What messages call a kind, one of them and several, and the conversion: false if the value is of another
 /// kind or out of range.

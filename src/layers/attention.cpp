@@ -9,12 +9,12 @@
 #include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/finite/attention.hpp"
-#include "layers/matrix_field.hpp"
 #include "layers/seen_positions.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/matrix_field.hpp"
 
 namespace widelimit::layers {
 namespace {

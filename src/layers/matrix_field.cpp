@@ -1,4 +1,4 @@
-#include "layers/matrix_field.hpp"
+#include "widelimit/layers/matrix_field.hpp"
 
 #include <nlohmann/json.hpp>
 

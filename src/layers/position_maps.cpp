@@ -7,11 +7,11 @@
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/position_map.hpp"
-#include "layers/matrix_field.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/layers/matrix_field.hpp"
 #include "widelimit/layers/positions.hpp"
 
 namespace widelimit::layers {

@@ -4,10 +4,10 @@
 
 #include <fstream>
 
-#include "files/replacing_file.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/field_reader.hpp"
 

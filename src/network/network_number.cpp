@@ -9,7 +9,6 @@
 
 #include "json/dotted_path.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/network_file.hpp"
 
 namespace widelimit {
 namespace {
@@ -86,11 +85,6 @@ nlohmann::json with_values(nlohmann::json document, const std::vector<NetworkNum
                            const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) numbers[i].set(document, values[i]);
   return document;
-}
-
-Network network_with(const nlohmann::json& document, const std::vector<NetworkNumber>& numbers,
-                     const std::vector<double>& values) {
-  return parse_network(with_values(document, numbers, values).dump());
 }
 
 }  // namespace widelimit

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "widelimit/network/network.hpp"
-
 namespace widelimit {
 
 /// A number of a network file by its path: "layers[0].weight_variance".
@@ -31,9 +29,5 @@ class NetworkNumber {
 /// The document with these values in the places of its numbers.
 [[nodiscard]] nlohmann::json with_values(nlohmann::json document, const std::vector<NetworkNumber>& numbers,
                                          const std::vector<double>& values);
-
-/// The network of such a document. Throws NetworkError where it takes the values not.
-[[nodiscard]] Network network_with(const nlohmann::json& document, const std::vector<NetworkNumber>& numbers,
-                                   const std::vector<double>& values);
 
 }  // namespace widelimit

@@ -40,7 +40,8 @@ std::optional<std::size_t> layer_of(const std::string& path, std::size_t count) 
 
 }  // namespace
 
-NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::string>& paths) {
+NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::string>& paths,
+                               IntegerNumbers integers) {
   auto places = std::make_shared<Places>(Places{network, {{"layers", nlohmann::json::array()}}, {}, {}});
   nlohmann::json& layers = places->document["layers"];
   for (std::size_t i = 0; i < network.layers().size(); ++i) layers.push_back(nullptr);
@@ -52,7 +53,7 @@ NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::st
   }
   for (const std::string& path : paths) {
     const NetworkNumber number(places->document, path, fmt::format("'{}'", path));
-    if (number.is_integer())
+    if (number.is_integer() && integers == IntegerNumbers::refused)
       throw ArgumentError(
           fmt::format("'{}': the network has an integer there, which cannot change continuously", path));
     if (std::find(places->numbers.begin(), places->numbers.end(), number) != places->numbers.end())
@@ -61,6 +62,13 @@ NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::st
     values_.push_back(number.in(places->document));
   }
   places_ = std::move(places);
+}
+
+bool NetworkNumbers::is_integer(std::size_t number) const {
+  if (number >= values_.size())
+    throw ArgumentError(fmt::format("NetworkNumbers::is_integer: expected one of {} numbers, got number {}",
+                                    values_.size(), number));
+  return places_->numbers[number].is_integer();
 }
 
 Network NetworkNumbers::with(const std::vector<double>& values) const {

@@ -1,4 +1,4 @@
-#include "numerics/memory.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "numerics/blas_memory.hpp"
+#include "numerics/blas_threads.hpp"
 #include "numerics/control_group_memory.hpp"
 #include "widelimit/error.hpp"
 
@@ -45,7 +46,8 @@ double available_memory() { return memory_limits().least(); }
 double room_for_matrices(int threads) {
   const MemoryLimits limits = memory_limits();
   if (!limits.address_space) return limits.least();
-  const auto reserved = static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) * threads;
+  const auto reserved = static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) *
+                        resolve_threads(threads, "room_for_matrices");
   return std::min(limits.least(), std::max(0.0, *limits.address_space - mapped_bytes() - reserved));
 }
 

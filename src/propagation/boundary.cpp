@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "propagation/arguments.hpp"
-#include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
 #include "propagation/skips.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 namespace widelimit::propagation {
 

@@ -5,9 +5,9 @@
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
 #include "propagation/critical_line.hpp"
-#include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
 #include "propagation/skips.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 namespace widelimit::propagation {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "propagation/arguments.hpp"
-#include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 namespace widelimit::propagation {
 

@@ -1,4 +1,4 @@
-#include "propagation/exponent_at.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 #include <array>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
-#include "propagation/exponent_at.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 namespace widelimit::propagation {
 

@@ -33,6 +33,18 @@ HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, cons
 
 }  // namespace
 
+void require_offsets(std::string_view where, HeadActivation activation, Index heads, const Vector<double>& b,
+                     const Vector<double>& v) {
+  if (b.size() != heads)
+    throw ArgumentError(fmt::format("{}: b must have one entry a head ({}), got {}", where, heads, b.size()));
+  const Index scales = scale_count(activation, heads);
+  if (v.size() != scales)
+    throw ArgumentError(fmt::format("{}: v of {} must have {} entries for {} heads, got {}", where,
+                                    head_activation_name(activation), scales, heads, v.size()));
+  require_finite(where, "b", b);
+  require_finite(where, "v", v);
+}
+
 HeadActivation head_activation_from_name(std::string_view name) {
   for (const auto& [known, activation] : names)
     if (known == name) return activation;

@@ -101,8 +101,8 @@ CaseFields flow_case(const JsonValue& in) {
 }
 
 CaseFields population_case(const JsonValue& in) {
-  return loss_fields(loss_by_quadrature(activation_of(in), case_parameters(in), read_prior(in.at("prior")),
-                                        in.at("L"), case_grid(in)));
+  return loss_fields(
+      loss_by_quadrature(activation_of(in), case_parameters(in), prior_of(in), in.at("L"), case_grid(in)));
 }
 
 CaseFields hessian_case(const JsonValue& in) {
@@ -234,7 +234,7 @@ CaseFields attention_case(const JsonValue& in) {
 }
 
 CaseFields bayes_case(const JsonValue& in) {
-  const Prior prior = read_prior(in.at("prior"));
+  const Prior prior = prior_of(in);
   const Matrix<double> chi_star = in.at("chi_star");
   CaseFields out{{"posterior", bayes_posterior(prior, chi_star)}};
   for (const auto& token : chi_star.rowwise())
@@ -249,7 +249,7 @@ CaseFields bayes_case(const JsonValue& in) {
 }
 
 CaseFields bayes_finite_case(const JsonValue& in) {
-  const Prior prior = read_prior(in.at("prior"));
+  const Prior prior = prior_of(in);
   const Matrix<double> X = in.at("X"), k_star = in.at("k_star");
   const Matrix<double> chi_star = X * k_star.transpose(), p = k_star * k_star.transpose();
   const Vector<double> limit = bayes_posterior(prior, chi_star), exact = bayes_posterior(prior, chi_star, p);
@@ -260,11 +260,11 @@ CaseFields bayes_finite_case(const JsonValue& in) {
 }
 
 CaseFields bayes_risk_case(const JsonValue& in) {
-  return {{"bayes_risk", bayes_risk_by_quadrature(read_prior(in.at("prior")), in.at("L"), case_grid(in))}};
+  return {{"bayes_risk", bayes_risk_by_quadrature(prior_of(in), in.at("L"), case_grid(in))}};
 }
 
 CaseFields prior_case(const JsonValue& in) {
-  const Prior prior = read_prior(in.at("prior"));
+  const Prior prior = prior_of(in);
   return {{"mean", prior.mean()}, {"cov", prior.covariance()}};
 }
 

@@ -4,9 +4,10 @@
 #include <string>
 
 #include "check/reference_file.hpp"
-#include "specialization/read_prior.hpp"
+#include "json/json_value.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/quadrature.hpp"
+#include "widelimit/specialization/read_prior.hpp"
 
 namespace widelimit::specialization {
 
@@ -25,6 +26,11 @@ struct StochasticFields {
 
 /// What the deterministic and the stochastic reference cases read alike. Field activation.
 HeadActivation activation_of(const JsonValue& in);
+/// Field prior.
+inline Prior prior_of(const JsonValue& in) {
+  const JsonValue prior = in.at("prior");
+  return read_prior(prior.raw(), prior.path());
+}
 /// Fields m, r, b, v.
 HeadParameters case_parameters(const JsonValue& in);
 

@@ -26,7 +26,7 @@ constexpr int gram_runs = 6;
 constexpr Index largest_vector_dimension = 500;
 
 StochasticFields bayes_risk_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
-  const BayesRisk risk = bayes_risk(read_prior(in.at("prior")), in.at("L"), description.at("samples"), seed);
+  const BayesRisk risk = bayes_risk(prior_of(in), in.at("L"), description.at("samples"), seed);
   return {{{"bayes_risk", risk.risk}}, {{"bayes_risk", risk.standard_error}}};
 }
 
@@ -39,7 +39,7 @@ StochasticFields split_rate_case(const JsonValue& description, const JsonValue& 
 StochasticFields population_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
   const HeadParameters parameters = case_parameters(in);
   const auto samples = SampleSet<float>::draw(
-      read_prior(in.at("prior")), {in.at("L"), parameters.r.cols(), description.at("samples")}, seed);
+      prior_of(in), {in.at("L"), parameters.r.cols(), description.at("samples")}, seed);
   const SampledLoss loss = sampled_loss(activation_of(in), parameters, samples, LossDetail::loss_only);
   return {{{"loss", loss.loss}}, {{"loss", loss.standard_error}}};
 }
@@ -77,7 +77,7 @@ Index step_count(double tau, double step) {
 }
 
 StochasticFields flow_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
-  const Prior prior = read_prior(in.at("prior"));
+  const Prior prior = prior_of(in);
   const HeadParameters start{in.at("m"),
                              numerics::symmetric_root(in.at("S").get<Matrix<double>>(), overlap_rounding),
                              in.at("b"), in.at("v")};
@@ -100,7 +100,7 @@ StochasticFields flow_case(const JsonValue& description, const JsonValue& in, st
 
 SgdPoint end_of_run(const JsonValue& in, std::uint64_t seed) {
   const HeadActivation activation = activation_of(in);
-  const Prior prior = read_prior(in.at("prior"));
+  const Prior prior = prior_of(in);
   const Index heads = in.at("H"), dimension = in.at("D");
   const double eta = in.at("eta");
   const Matrix<double> m = in.at("planted_m");

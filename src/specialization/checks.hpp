@@ -39,17 +39,4 @@ inline void require_directions(std::string_view where, const Vector<double>& squ
       throw ArgumentError(fmt::format("{}: head {} has length 0, so its direction is undefined", where, h));
 }
 
-/// b has one entry a head, v as many as the activation has scales.
-inline void require_offsets(std::string_view where, HeadActivation activation, Index heads,
-                            const Vector<double>& b, const Vector<double>& v) {
-  if (b.size() != heads)
-    throw ArgumentError(fmt::format("{}: b must have one entry a head ({}), got {}", where, heads, b.size()));
-  const Index scales = scale_count(activation, heads);
-  if (v.size() != scales)
-    throw ArgumentError(fmt::format("{}: v of {} must have {} entries for {} heads, got {}", where,
-                                    head_activation_name(activation), scales, heads, v.size()));
-  require_finite(where, "b", b);
-  require_finite(where, "v", v);
-}
-
 }  // namespace widelimit::specialization

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "specialization/run_pieces.hpp"
-#include "specialization/seeds.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
+#include "widelimit/specialization/seeds.hpp"
 #include "widelimit/specialization/sgd.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 
@@ -87,6 +87,26 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                              found.see(static_cast<double>(piece.done) * flows.step + point.tau,
                                        split_of(point.overlaps.m), flows.delta);
                            state = state_at(points.back(), flows.dimension);
+                         });
+}
+
+FirstTimes class_split_times_of_sgd(HeadActivation activation, Index heads, const ImageTask& task, double eta,
+                                    double delta, const SgdOptions& options) {
+  HeadVectors state =
+      random_start(activation, heads, 1, task.dimension(), eta, options.seed + start_seed).heads;
+  SgdOptions one = options;
+  return times_by_pieces({options.steps, sgd_steps_a_piece, options.run},
+                         static_cast<std::size_t>(task.class_means().rows()),
+                         [&](const RunPiece& piece, FirstTimes& found) {
+                           one.steps = piece.steps;
+                           one.record = piece.record;
+                           one.run = piece.run;
+                           one.seed = batch_seed(options.seed, piece);
+                           const auto points = image_sgd(activation, task, state, one);
+                           for (const ImageSgdPoint& point : points)
+                             found.see(static_cast<double>(piece.done) * one.gamma + point.tau,
+                                       feature_splits(point.heads.k * task.class_means().transpose()), delta);
+                           state = points.back().heads;
                          });
 }
 

@@ -40,9 +40,11 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
         lambda[0], lambda[features - 1], features));
   OrderParameters result{m, q, p, {}, {}, m * solver.operatorInverseSqrt()};
   result.S = q - result.m_whitened * result.m_whitened.transpose();
-  result.r = numerics::symmetric_root(result.S, overlap_rounding);
+  result.r = overlap_root(result.S);
   return result;
 }
+
+Matrix<double> overlap_root(const Matrix<double>& S) { return numerics::symmetric_root(S, overlap_rounding); }
 
 Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S) {
   require_shape("cosine_similarity", "S", S, m.rows(), m.rows());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "numerics/eigen_solver.hpp"
 #include "specialization/checks.hpp"
 
 namespace widelimit::specialization {
@@ -62,6 +63,11 @@ Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probab
   const Matrix<double> centred = points.rowwise() - prior.mean_.transpose();
   prior.covariance_ = centred.transpose() * probabilities.asDiagonal() * centred;
   return prior;
+}
+
+Vector<double> Prior::covariance_eigenvalues() const {
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver{Eigen::MatrixXd(covariance_)};
+  return solver.eigenvalues();
 }
 
 bool Prior::symmetric_in(Index feature) const {

@@ -1,4 +1,4 @@
-#include "specialization/read_prior.hpp"
+#include "widelimit/specialization/read_prior.hpp"
 
 #include "json/json_matrix.hpp"
 #include "widelimit/network/field_reader.hpp"
@@ -7,10 +7,10 @@ namespace widelimit::specialization {
 
 namespace {
 
-Prior read_kind(const JsonValue& description, FieldReader& fields) {
+Prior read_kind(FieldReader& fields) {
   const std::string kind = fields.choice("kind", {"flip2", "spikes", "gaussian", "discrete"});
   const auto value = [&](const char* field) {
-    return JsonValue(fields.value(field), description.path() + "." + field);
+    return JsonValue(fields.value(field), fields.path() + "." + field);
   };
   if (kind == "flip2") return Prior::flip2(fields.number("nu1"), fields.number("nu2"));
   if (kind == "spikes") return Prior::spikes(fields.integer("features"), fields.number("nu"));
@@ -22,9 +22,9 @@ Prior read_kind(const JsonValue& description, FieldReader& fields) {
 
 }  // namespace
 
-Prior read_prior(const JsonValue& description) {
-  FieldReader fields(description.raw(), description.path());
-  Prior prior = read_kind(description, fields);
+Prior read_prior(const nlohmann::json& description, const std::string& path) {
+  FieldReader fields(description, path);
+  Prior prior = read_kind(fields);
   fields.finish();
   return prior;
 }

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "numerics/float_normals.hpp"
-#include "numerics/memory.hpp"
 #include "numerics/tasks.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/sample_tiles.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::specialization {
 

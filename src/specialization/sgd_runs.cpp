@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "numerics/count.hpp"
-#include "specialization/seeds.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/specialization/seeds.hpp"
 
 namespace widelimit::specialization {
 

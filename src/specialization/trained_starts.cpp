@@ -9,10 +9,10 @@
 #include "specialization/checks.hpp"
 #include "specialization/moving_parts.hpp"
 #include "specialization/run_pieces.hpp"
-#include "specialization/seeds.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/specialization/lowest_curvature.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
+#include "widelimit/specialization/seeds.hpp"
 
 namespace widelimit::specialization {
 

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <system_error>
 
-#include "files/replacing_file.hpp"
 #include "store/crc32c.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
 namespace {

@@ -1,9 +1,9 @@
 #include <array>
 
-#include "files/replacing_file.hpp"
 #include "store/stored_gram_open.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
 namespace {

@@ -1,9 +1,9 @@
-#include "store/input_facts.hpp"
+#include "widelimit/store/input_facts.hpp"
 
 #include <array>
 #include <utility>
 
-#include "store/sha256.hpp"
+#include "widelimit/store/sha256.hpp"
 
 namespace widelimit::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/sha256.hpp"
+#include "widelimit/store/sha256.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

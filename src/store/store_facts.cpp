@@ -8,6 +8,7 @@
 
 #include "json/dotted_path.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/store/arithmetic_facts.hpp"
 
 namespace widelimit::store {
 namespace {

@@ -58,9 +58,6 @@ class StoreFacts {
 inline constexpr const char* store_format = "widelimit Gram store";
 inline constexpr int store_format_version = 1;
 
-/// {vectors, blas}: what this machine computes with.
-[[nodiscard]] nlohmann::json arithmetic_facts();
-
 /// {path, samples, seed} of every sampled layer of a network, as its file has it.
 [[nodiscard]] nlohmann::json sampled_layer_facts(const nlohmann::json& network);
 

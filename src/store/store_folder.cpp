@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::store {

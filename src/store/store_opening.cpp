@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "kernel/run/gram_plan.hpp"
-#include "store/input_facts.hpp"
 #include "store/tile_shares.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/store/arithmetic_facts.hpp"
+#include "widelimit/store/input_facts.hpp"
 #include "widelimit/version.hpp"
 
 namespace widelimit::store {

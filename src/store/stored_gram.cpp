@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "numerics/memory.hpp"
 #include "store/shared_progress.hpp"
 #include "store/stored_gram_open.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::store {
 namespace {

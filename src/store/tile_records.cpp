@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "files/file_size_signal.hpp"
-#include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "files/replacing_file.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 using namespace widelimit::files;
 

@@ -1,4 +1,4 @@
-#include "files/replacing_file.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "files/temporary_path.hpp"
+#include "widelimit/files/temporary_path.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "data/temporary_folder.hpp"
-#include "files/replacing_file.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 using namespace widelimit::files;
 namespace fs = std::filesystem;

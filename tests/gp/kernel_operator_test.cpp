@@ -140,3 +140,15 @@ TEST_CASE("kernel operator: tiles that do not fit, NaN and sizes of 0 are named"
   CHECK_THROWS_WITH_AS((void)hole.diagonal(), "TileOperator: the tile at (3, 3) holds NaN or infinity",
                        NumericalError);
 }
+
+TEST_CASE("tile products: those of a triangle's tiles, of any sizes, add up to the whole product") {
+  const Matrix<double> k = symmetric_matrix(70, 5), x = random_matrix(70, 3, 6);
+  Matrix<double> product = Matrix<double>::Zero(70, 3);
+  // Below the diagonal this time.
+  const std::vector<Index> ends{0, 32, 40, 70};
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      add_tile_product(product, k.block(ends[i], ends[j], ends[i + 1] - ends[i], ends[j + 1] - ends[j]),
+                       ends[i], ends[j], x);
+  CHECK(error_of_product(k, x, product) < 1e-14);
+}

@@ -28,6 +28,18 @@ TEST_CASE("NetworkNumbers: values in the order of the paths, and networks with o
   CHECK(to_json(numbers.with(numbers.values())) == to_json(small_network()));
 }
 
+TEST_CASE("NetworkNumbers: integers are rounded where they may change") {
+  const NetworkNumbers numbers(small_network(), {"layers[0].window[0]", "layers[2].keep"},
+                               IntegerNumbers::rounded);
+  CHECK(numbers.values() == std::vector<double>{2, 0.75});
+  CHECK(numbers.is_integer(0));
+  CHECK_FALSE(numbers.is_integer(1));
+  CHECK(NetworkNumbers(numbers.with({2.6, 0.5}), {"layers[0].window[0]"}, IntegerNumbers::rounded).values() ==
+        std::vector<double>{3});
+  CHECK_THROWS_WITH_AS(static_cast<void>(numbers.is_integer(2)),
+                       "NetworkNumbers::is_integer: expected one of 2 numbers, got number 2", ArgumentError);
+}
+
 TEST_CASE("NetworkNumbers: errors name the path") {
   const Network network = small_network();
   const auto fails = [&](const std::string& path, const char* message) {

@@ -1,4 +1,4 @@
-#include "numerics/memory.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -5,6 +5,9 @@
 #include <cmath>
 
 #include "widelimit/error.hpp"
+#include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/seeds.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
 
 using namespace widelimit;
 using namespace widelimit::specialization;
@@ -77,4 +80,34 @@ TEST_CASE("first times: SGD, piece by piece, specialises when the flow from its 
   CHECK(head_split_time_of_sgd(runs, 0, 1e-2, 4).times != sgd.times);
   runs.steps = 20;
   CHECK(head_split_time_of_sgd(runs, 0, 1e-2, 3).end == RunEnd::tau);
+}
+
+TEST_CASE("first times: of classes of images, those that the whole run of SGD shows") {
+  numerics::RandomStream random(1);
+  Matrix<double> pixels(30, 12);
+  std::vector<int> labels;
+  for (Index i = 0; i < 30; ++i) {
+    labels.push_back(static_cast<int>(i % 3));
+    for (Index d = 0; d < 12; ++d) pixels(i, d) = (d % 3 == i % 3 ? 200 : 20) + 30 * random.uniform();
+  }
+  const ImageTask task(pixels, labels, 0.8);
+  SgdOptions options;
+  options.tokens = 3;
+  options.batch = 12;
+  options.gamma = 0.2;
+  options.seed = 4;
+  options.steps = 50;
+  const FirstTimes found = class_split_times_of_sgd(HeadActivation::softmax, 3, task, 1, 0.05, options);
+  REQUIRE(found.times.size() == 3);
+  // The first 50 steps are one run of SGD, with the batches of its own seed.
+  SgdOptions whole = options;
+  whole.seed = options.seed * 1'000'003;
+  whole.record = record_every(1, 50);
+  FirstTimes expected(3);
+  const HeadVectors start =
+      random_start(HeadActivation::softmax, 3, 1, 12, 1, options.seed + start_seed).heads;
+  for (const ImageSgdPoint& point : image_sgd(HeadActivation::softmax, task, start, whole))
+    expected.see(point.tau, feature_splits(point.heads.k * task.class_means().transpose()), 0.05);
+  CHECK(found.times == expected.times);
+  CHECK(found.times[0].has_value());
 }

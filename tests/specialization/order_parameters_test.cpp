@@ -26,6 +26,13 @@ TEST_CASE("order parameters: S is the Gram matrix of what lies outside the spike
   CHECK(distance(order.m, k * k_star.transpose()) < 1e-15);
 }
 
+TEST_CASE("order parameters: the root of S, whose small negative eigenvalues are rounding") {
+  const Matrix<double> S{{2.0, 1.0}, {1.0, 2.0}}, root = overlap_root(S);
+  CHECK((root * root - S).cwiseAbs().maxCoeff() < 1e-14);
+  CHECK(overlap_root(Matrix<double>{{1.0, 0.0}, {0.0, -1e-7}})(1, 1) == 0);
+  CHECK_THROWS_AS((void)overlap_root(Matrix<double>{{1.0, 0.0}, {0.0, -1e-5}}), NumericalError);
+}
+
 TEST_CASE("order parameters: dependent spikes and wrong shapes are rejected") {
   numerics::RandomStream random(2);
   const Matrix<double> k = random_matrix(2, 3, random);

@@ -110,6 +110,13 @@ TEST_CASE("prior: points of probability 0 and large projections are harmless") {
   CHECK(prior.token_score(vector_of({-1e4})) == doctest::Approx(-1e4 - 0.5));
 }
 
+TEST_CASE("prior: eigenvalues of the covariance, ascending") {
+  CHECK(Prior::gaussian(vector_of({4, 1, 9})).covariance_eigenvalues().isApprox(vector_of({1, 4, 9}), 1e-14));
+  const Vector<double> flip = Prior::flip2(2, 3).covariance_eigenvalues();
+  CHECK(std::abs(flip[0]) < 1e-14);
+  CHECK(flip[1] == doctest::Approx(3));
+}
+
 TEST_CASE("prior: rejections name the field") {
   CHECK(message_of([] { (void)Prior::flip2(-1, 2); }) ==
         "prior: variance nu1 must be at least 0 and finite, got -1");

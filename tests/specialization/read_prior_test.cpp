@@ -1,6 +1,8 @@
-#include "specialization/read_prior.hpp"
+#include "widelimit/specialization/read_prior.hpp"
 
 #include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "specialization/support.hpp"
 #include "widelimit/error.hpp"
@@ -12,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-Prior prior_of(const json& description) { return read_prior(JsonValue(description, "config.prior")); }
+Prior prior_of(const json& description) { return read_prior(description, "config.prior"); }
 
 std::string error_of(const json& description) {
   return message_of([&] { (void)prior_of(description); });

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "store/sha256.hpp"
 #include "store/store_support.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/store/sha256.hpp"
 
 namespace widelimit::testing {
 namespace {

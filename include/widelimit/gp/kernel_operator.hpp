@@ -71,4 +71,10 @@ class TileOperator final : public KernelOperator {
   Tile tile_;
 };
 
+/// Adds to K x what a tile of the symmetric K contributes, whose first entry is K(row, column): the tile times its rows
+/// of x, and off the diagonal its transpose as well. For operators whose tiles are in several hands.
+/// x and product [n, columns].
+void add_tile_product(Matrix<double>& product, const Matrix<double>& tile, Index row, Index column,
+                      const Matrix<double>& x);
+
 }  // namespace widelimit::gp

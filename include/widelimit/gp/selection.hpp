@@ -68,6 +68,9 @@ struct GramAccuracy {
   [[nodiscard]] double sufficient_regulariser() const;
 };
 
+/// Of a matrix that multiplies. Cost: some dozen passes over K. ArgumentError where the mean diagonal is not positive.
+[[nodiscard]] GramAccuracy gram_accuracy(const KernelOperator& gram);
+
 /// What select_regulariser() chose, and how the whole grid did.
 struct Selection {
   RelativeRegulariser best;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,16 +9,24 @@
 
 namespace widelimit {
 
+/// What becomes of numbers that are integers in a network's file.
+enum class IntegerNumbers { refused, rounded };
+
 /// Numbers of a network by their paths in its file, as "layers[0].weight_variance" (docs/network-format.md): to read
 /// them, and to make the network with others.
 class NetworkNumbers {
  public:
-  /// Throws ArgumentError, with the path, unless each leads to a number that can change continuously, and for a number
-  /// that is named twice; NetworkError for one of a layer that files do not know.
-  NetworkNumbers(const Network& network, const std::vector<std::string>& paths);
+  /// Throws ArgumentError, with the path, unless each leads to a number that can change continuously (or, where
+  /// integers are rounded, to any number), and for a number that is named twice; NetworkError for one of a layer that
+  /// files do not know.
+  NetworkNumbers(const Network& network, const std::vector<std::string>& paths,
+                 IntegerNumbers integers = IntegerNumbers::refused);
 
   /// In the order of the paths.
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
+
+  /// Whether the network has an integer there. ArgumentError unless there are as many paths.
+  [[nodiscard]] bool is_integer(std::size_t number) const;
 
   /// The network with these values in their places. Throws ArgumentError unless there is one for each path, and
   /// NetworkError for a value that its layer does not take.

@@ -33,6 +33,10 @@ enum class HeadActivation { softmax, softmaxv, softmax1, bayes };
 [[nodiscard]] bool has_bias(HeadActivation activation);
 [[nodiscard]] bool has_scale(HeadActivation activation);
 
+/// ArgumentError("WHERE: ...") unless b has one entry a head and v scale_count() of them, all finite.
+void require_offsets(std::string_view where, HeadActivation activation, Index heads, const Vector<double>& b,
+                     const Vector<double>& v);
+
 /// sigma (H x L) for scores chi (H x L), biases b (H) and scales v (scale_count).
 ///
 /// Edges    scores of any finite size: maxima are subtracted before exponentiating.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "widelimit/specialization/activation.hpp"
+#include "widelimit/specialization/image_task.hpp"
 #include "widelimit/specialization/samples.hpp"
 
 /// Times at which heads specialise, along SGD in D dimensions and along flows from its starts.
@@ -50,6 +51,15 @@ struct TimedFlows {
 /// Cost    that of gram_sgd() up to the time, and at most 50 steps more.
 [[nodiscard]] FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta,
                                                 std::uint64_t seed);
+
+/// The times at which each of the feature_splits() of the heads' overlaps with the class means exceeds delta along
+/// image_sgd() from a random start of size eta: one for each class. options.seed is that of the start and of all
+/// batches, options.record is not looked at.
+/// Errors  as image_sgd(), and ArgumentError for heads < 1.
+/// Cost    that of image_sgd() up to the last of the times, and at most 50 steps more.
+[[nodiscard]] FirstTimes class_split_times_of_sgd(HeadActivation activation, Index heads,
+                                                  const ImageTask& task, double eta, double delta,
+                                                  const SgdOptions& options);
 
 /// The times at which each of the feature_splits() exceeds delta.
 [[nodiscard]] FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed);

@@ -22,6 +22,10 @@ struct OrderParameters {
 [[nodiscard]] OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m,
                                                const Matrix<double>& p);
 
+/// The symmetric root of S, a difference of overlaps: eigenvalues down to -1e-6 of the largest count as 0. Errors and
+/// cost: as numerics::symmetric_root().
+[[nodiscard]] Matrix<double> overlap_root(const Matrix<double>& S);
+
 /// q_{h h'} / sqrt(q_{hh} q_{h'h'}) for q = m m^T + S. ArgumentError for a head of length 0.
 [[nodiscard]] Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S);
 

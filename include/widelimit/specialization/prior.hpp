@@ -31,6 +31,8 @@ class Prior {
   [[nodiscard]] Index features() const { return mean_.size(); }
   [[nodiscard]] const Vector<double>& mean() const { return mean_; }
   [[nodiscard]] const Matrix<double>& covariance() const { return covariance_; }
+  /// Of the covariance, ascending (F); rounding can leave one slightly below 0.
+  [[nodiscard]] Vector<double> covariance_eigenvalues() const;
 
   /// Discrete priors: the support (points x F) and its probabilities; empty for Gaussian ones.
   [[nodiscard]] const Matrix<double>& points() const { return points_; }

@@ -23,11 +23,10 @@
 #include "cli/ranks/rank_solver.hpp"
 #include "cli/report/page.hpp"
 #include "cli/tasks/data_arguments.hpp"
-#include "numerics/blas_threads.hpp"
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -242,8 +241,7 @@ class GpRun {
                                 .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
                                 .against_distributed = against_distributed()};
     const gp::SolverChoice choice =
-        gp::choose_solver(arguments.inference.solver, needs,
-                          numerics::room_for_matrices(numerics::resolve_threads(options_.threads, "gp")));
+        gp::choose_solver(arguments.inference.solver, needs, numerics::room_for_matrices(options_.threads));
     options_.solver = choice.solver;
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
     require_validation(choice);

@@ -14,9 +14,9 @@
 #include "cli/output/progress_bar.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/tasks/file_inputs.hpp"
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/store/stored_gram.hpp"
 
 namespace widelimit::cli {

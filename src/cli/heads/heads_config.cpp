@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "numerics/count.hpp"
-#include "numerics/memory.hpp"
-#include "specialization/checks.hpp"
-#include "specialization/read_prior.hpp"
+#include "cli/options/counts.hpp"
+#include "widelimit/layers/matrix_field.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/read_prior.hpp"
 
 namespace widelimit::cli {
 
@@ -27,15 +27,21 @@ std::optional<std::pair<double, double>> flip_strengths(const Prior& prior) {
 
 }  // namespace
 
-JsonValue field_value(FieldReader& in, const char* field) {
-  return {in.value(field), fmt::format("{}.{}", in.path(), field)};
+Matrix<double> matrix_of(FieldReader& in, const char* field) {
+  return layers::read_matrix_rows(in, field, in.value(field));
+}
+
+Vector<double> vector_of(FieldReader& in, const char* field) {
+  if (in.value(field).is_number()) return Vector<double>::Constant(1, in.number(field));
+  const std::vector<double> numbers = in.numbers(field);
+  return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
 HeadActivation activation_of(FieldReader& in) { return head_activation_from_name(in.text("activation")); }
 
 Prior prior_of(FieldReader& in) {
   try {
-    return read_prior(field_value(in, "prior"));
+    return read_prior(in.value("prior"), in.path() + ".prior");
   } catch (const ArgumentError& error) {
     in.fail("prior", error.what());
   }
@@ -99,8 +105,8 @@ void check_whole_steps(std::string_view field, double tau, double step, Index st
 Index steps_in(FieldReader& in, std::string_view field, double step, std::optional<double> otherwise) {
   const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
   const Index steps =
-      numerics::checked_count(std::round(tau / step), numerics::most_steps,
-                              fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
+      checked_count(std::round(tau / step), most_steps,
+                    fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
   if (in.has("tau")) check_whole_steps(field, tau, step, steps);
   return steps;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
-#include "json/json_matrix.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/specialization/hessian.hpp"
@@ -26,8 +26,9 @@ using namespace specialization;
 
 inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
-/// The value of a field, to be read as a matrix or a vector.
-[[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
+/// A field that holds a list of rows, or a list of numbers, of which a single one counts as a list of one.
+[[nodiscard]] Matrix<double> matrix_of(FieldReader& in, const char* field);
+[[nodiscard]] Vector<double> vector_of(FieldReader& in, const char* field);
 
 /// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
 Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features);

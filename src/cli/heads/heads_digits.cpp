@@ -3,12 +3,11 @@
 #include <utility>
 
 #include "cli/heads/heads_times.hpp"
-#include "specialization/run_pieces.hpp"
-#include "specialization/seeds.hpp"
 #include "widelimit/data/mnist.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/specialization/image_task.hpp"
+#include "widelimit/specialization/seeds.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 
 namespace widelimit::cli {
@@ -18,9 +17,6 @@ using nlohmann::json;
 namespace {
 
 constexpr Index picture_side = 28, picture_classes = 10;
-// SGD is looked at in pieces of this many steps, so that it can end once all times are known, and so that the heads of
-// few steps are kept.
-constexpr Index steps_a_batch_piece = 50;
 
 struct LabelledPixels {
   Matrix<double> pixels;  ///< N x D, 0 to 255.
@@ -87,23 +83,11 @@ ImageTask task_of(FieldReader& in, LabelledPixels& input) {
 FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
                          const RunControl& control) {
   SgdOptions options = picture_options(in, task);
-  const double delta = in.number("delta", 1);
-  const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
-  const HeadActivation activation = activation_of(in);
-  HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + start_seed).heads;
-  return times_by_pieces({steps, steps_a_batch_piece, control},
-                         static_cast<std::size_t>(task.class_means().rows()),
-                         [&](const RunPiece& piece, FirstTimes& found) {
-                           options.steps = piece.steps;
-                           options.record = piece.record;
-                           options.run = piece.run;
-                           options.seed = batch_seed(seed, piece);
-                           const auto points = image_sgd(activation, task, state, options);
-                           for (const ImageSgdPoint& point : points)
-                             found.see(static_cast<double>(piece.done) * options.gamma + point.tau,
-                                       feature_splits(point.heads.k * task.class_means().transpose()), delta);
-                           state = points.back().heads;
-                         });
+  options.steps = steps_in(in, "gamma", options.gamma);
+  options.seed = seed;
+  options.run = control;
+  return class_split_times_of_sgd(activation_of(in), in.integer("heads", 10), task, eta,
+                                  in.number("delta", 1), options);
 }
 
 /// head, bias, the class whose mean its key is most alike and their cosine, and the key.

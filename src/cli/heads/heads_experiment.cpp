@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
-#include "numerics/eigen_solver.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
@@ -36,10 +35,9 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads");
   const HessianConstants c = hessian_constants(activation, in.integer("tokens"), heads);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver{Eigen::MatrixXd(prior.covariance())};
   ExperimentTable table;
   table.columns = {"eigenvalue", "rate_split", "rate_common"};
-  for (const double computed : solver.eigenvalues()) {
+  for (const double computed : prior.covariance_eigenvalues()) {
     const double eigenvalue = std::max(computed, 0.0);
     const EscapeRates rates = escape_rates(c, heads, eigenvalue);
     table.rows.push_back({eigenvalue, heads > 1 ? rates.split : missing_value, rates.common});

@@ -2,9 +2,7 @@
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
-#include "specialization/checks.hpp"
 #include "widelimit/json/read_json.hpp"
-#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
@@ -28,7 +26,7 @@ void require_entries(const FieldReader& start, const char* field, const Matrix<d
 
 Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
   try {
-    return numerics::symmetric_root(S, overlap_rounding);
+    return overlap_root(S);
   } catch (const NumericalError& error) {
     start.fail("S", error.what());
   }
@@ -51,14 +49,14 @@ HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   FieldReader start(in.value("start"), in.path() + ".start");
   if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
   const char* root = start.has("S") ? "S" : "r";
-  const Matrix<double> m = field_value(start, "m"), given = field_value(start, root);
+  const Matrix<double> m = matrix_of(start, "m"), given = matrix_of(start, root);
   require_entries(start, "m", m, setup.heads, setup.prior.features());
   require_entries(start, root, given, setup.heads, setup.heads);
   HeadParameters parameters =
       with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
   check_offsets(start, setup.activation);
-  if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
-  if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
+  if (start.has("b")) parameters.b = vector_of(start, "b");
+  if (start.has("v")) parameters.v = vector_of(start, "v");
   naming_errors("config.start",
                 [&] { require_offsets("start", setup.activation, setup.heads, parameters.b, parameters.v); });
   start.finish();

@@ -2,9 +2,8 @@
 #include <cmath>
 
 #include "cli/heads/heads_config.hpp"
-#include "specialization/run_pieces.hpp"
-#include "specialization/seeds.hpp"
 #include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/seeds.hpp"
 
 namespace widelimit::cli {
 
@@ -50,13 +49,14 @@ std::vector<FlowPoint> fresh_flow(const ResamplingSetup& setup, HeadParameters s
   one.steps = 1;
   one.record = {0, 1};
   one.stop_gradient = 0;
+  one.run.progress = {};
   std::vector<FlowPoint> points;
   for (Index step = 0; points.size() < record.size(); ++step) {
     const auto samples = SampleSet<float>::draw(
         setup.prior, setup.shape, seed * 1'000'003 + fresh_seed + static_cast<std::uint64_t>(step),
         setup.samples);
-    one.run = piece_of(setup.flow.run, step, record.back());
     std::vector<FlowPoint> pair = gradient_flow(setup.activation, state, samples, one);
+    if (setup.flow.run.progress) setup.flow.run.progress(step + 1, record.back());
     state = pair[1].parameters;
     if (step != record[points.size()]) continue;
     points.push_back(std::move(pair[0]));

@@ -36,7 +36,7 @@ SgdSetup sgd_setup(FieldReader& in, std::uint64_t seed, const RunControl& contro
   setup.options.run = control;
   const Index features = setup.prior.features();
   if (in.has("planted_m")) {
-    setup.planted_m = field_value(in, "planted_m");
+    setup.planted_m = matrix_of(in, "planted_m");
     check_planted(in, setup.planted_m, setup.heads, features);
   }
   require_dimension(in, setup.dimension,

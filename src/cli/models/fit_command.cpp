@@ -19,13 +19,13 @@
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/tasks/data_arguments.hpp"
-#include "store/input_facts.hpp"
-#include "store/sha256.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/store/input_facts.hpp"
+#include "widelimit/store/sha256.hpp"
 
 namespace widelimit::cli {
 namespace {

@@ -79,7 +79,7 @@ void note_filled_cells(ModelInputs& inputs, const TableEncoding& encoding, const
 ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file) {
   if (!model.preparation().contains("table"))
     fail_in(file, "a table, but the model was not fitted to one (fit --data csv); give its inputs with --x");
-  const TableEncoding encoding(JsonValue(model.preparation().at("table"), "preparation.table"));
+  const TableEncoding encoding(FieldReader(model.preparation().at("table"), "preparation.table"));
   const NamedTable named = read_table(file);
   require_rows(named);
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
@@ -124,7 +124,7 @@ ModelInputs array_inputs(const gp::Model& model, const InputFiles& files) {
   xt::xarray<double> x = read_numbers<double>(files.x);
   const auto& preparation = model.preparation();
   if (!preparation.contains("resize")) return {.x = std::move(x)};
-  const Index size = JsonValue(preparation.at("resize"), "preparation.resize");
+  const Index size = FieldReader(preparation, "preparation").integer("resize");
   return {.x = image_inputs(std::move(x), files.x, static_cast<std::size_t>(size))};
 }
 

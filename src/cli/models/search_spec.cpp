@@ -4,7 +4,7 @@
 
 #include "cli/output/text_parts.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/network_file.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -38,23 +38,27 @@ gp::SearchParameter parameter_of(const std::string& spec) {
           parts.size() == 3 ? scale_of(spec, parts[2]) : gp::SearchScale::linear};
 }
 
+std::vector<gp::SearchParameter> parameters_of(const std::vector<std::string>& specs) {
+  std::vector<gp::SearchParameter> parameters;
+  parameters.reserve(specs.size());
+  for (const std::string& spec : specs) parameters.push_back(parameter_of(spec));
+  return parameters;
+}
+
+NetworkNumbers numbers_of(const Network& network, const std::vector<gp::SearchParameter>& parameters) {
+  std::vector<std::string> paths;
+  paths.reserve(parameters.size());
+  for (const gp::SearchParameter& parameter : parameters) paths.push_back(parameter.name);
+  return naming_errors("--search", [&] { return NetworkNumbers(network, paths, IntegerNumbers::rounded); });
+}
+
 }  // namespace
 
 SearchSpace::SearchSpace(const Network& network, const std::vector<std::string>& specs)
-    : document_(nlohmann::json::parse(to_json(network))) {
-  for (const std::string& spec : specs) {
-    parameters_.push_back(parameter_of(spec));
-    const gp::SearchParameter& parameter = parameters_.back();
-    numbers_.emplace_back(document_, parameter.name, fmt::format("--search '{}'", spec));
-    if (numbers_.back().is_integer() && parameter.scale != gp::SearchScale::integer)
-      fail(spec, "the network has an integer there: write :integer after the bounds");
-    for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
-      if (numbers_[i] == numbers_.back()) fail(spec, "this number is searched for already");
-  }
-}
-
-Network SearchSpace::network_with(const std::vector<double>& values) const {
-  return widelimit::network_with(document_, numbers_, values);
+    : parameters_{parameters_of(specs)}, numbers_{numbers_of(network, parameters_)} {
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (numbers_.is_integer(i) && parameters_[i].scale != gp::SearchScale::integer)
+      fail(specs[i], "the network has an integer there: write :integer after the bounds");
 }
 
 }  // namespace widelimit::cli

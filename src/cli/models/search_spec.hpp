@@ -1,12 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "network/network_number.hpp"
 #include "widelimit/gp/search.hpp"
-#include "widelimit/network/network.hpp"
+#include "widelimit/network/network_numbers.hpp"
 
 namespace widelimit::cli {
 
@@ -20,12 +18,13 @@ class SearchSpace {
   [[nodiscard]] const std::vector<gp::SearchParameter>& parameters() const { return parameters_; }
 
   /// The network with these values. Throws NetworkError where it takes them not.
-  [[nodiscard]] Network network_with(const std::vector<double>& values) const;
+  [[nodiscard]] Network network_with(const std::vector<double>& values) const {
+    return numbers_.with(values);
+  }
 
  private:
-  nlohmann::json document_;
   std::vector<gp::SearchParameter> parameters_;
-  std::vector<NetworkNumber> numbers_;
+  NetworkNumbers numbers_;
 };
 
 }  // namespace widelimit::cli

@@ -12,8 +12,8 @@
 
 #include "cli/output/text_parts.hpp"
 #include "cli/plots/gnuplot.hpp"
-#include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::cli {
 namespace {

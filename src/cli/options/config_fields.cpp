@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "json/json_value.hpp"
+#include "widelimit/json/shown_text.hpp"
 #include "widelimit/network/field_reader.hpp"
 
 namespace widelimit::cli {
@@ -20,15 +21,18 @@ namespace {
 template <typename InRange>
 std::function<bool(const json&)> number_check(const InRange& in_range) {
   return [in_range](const json& value) {
-    double number = 0;
-    return JsonKind<double>::read(value, number) && std::isfinite(number) && in_range(number);
+    if (!value.is_number()) return false;
+    const auto number = value.get<double>();
+    return std::isfinite(number) && in_range(number);
   };
 }
 
 std::function<bool(const json&)> integer_check(Index from, Index to) {
   return [from, to](const json& value) {
-    Index number = 0;
-    return JsonKind<Index>::read(value, number) && number >= from && number <= to;
+    if (!value.is_number_integer()) return false;
+    if (value.is_number_unsigned() && !std::in_range<Index>(value.get<std::uint64_t>())) return false;
+    const auto number = value.get<Index>();
+    return number >= from && number <= to;
   };
 }
 

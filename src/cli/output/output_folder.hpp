@@ -13,9 +13,9 @@
 
 #include "cli/options/named_files.hpp"
 #include "cli/plots/gnuplot.hpp"
-#include "files/replacing_file.hpp"
-#include "files/temporary_path.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/temporary_path.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "files/replacing_file.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::cli {
 

@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <system_error>
 
-#include "files/temporary_path.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/temporary_path.hpp"
 
 namespace widelimit::cli {
 namespace {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <boost/version.hpp>
 #include <cstdio>
@@ -15,11 +16,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 #include <xtensor/xtensor_config.hpp>
 
-#include "numerics/blas_threads.hpp"
-#include "numerics/memory.hpp"
-#include "store/store_facts.hpp"
+#include "widelimit/numerics/memory.hpp"
+#include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/version.hpp"
 
 extern "C" char** environ;
@@ -93,7 +94,7 @@ FactGroup machine() {
            {"kernel", kernel_name()},
            {"processor", value_in("/proc/cpuinfo", "model name")},
            {"cores", fmt::format("{}, of which this process has {}", sysconf(_SC_NPROCESSORS_ONLN),
-                                 numerics::resolve_threads(0, "doctor"))},
+                                 std::max(1u, std::thread::hardware_concurrency()))},
            {"memory", numerics::memory_text(memory.physical)},
            {"control group", limit_text(memory.control_group, "memory of this job or container")},
            {"address space", limit_text(memory.address_space, "ulimit -v")},

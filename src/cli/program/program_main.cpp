@@ -17,8 +17,8 @@
 #include "cli/output/standard_output.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/machine_facts.hpp"
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::cli {
 namespace {

@@ -6,7 +6,6 @@
 #include <numbers>
 #include <utility>
 
-#include "numerics/gemm.hpp"
 #include "widelimit/gp.hpp"
 #include "widelimit/kernels.hpp"
 #include "widelimit/numerics.hpp"
@@ -20,15 +19,15 @@ Matrix<Scalar> random_matrix(Index rows, Index columns, std::uint64_t stream) {
   return Matrix<Scalar>::NullaryExpr(rows, columns, [&] { return static_cast<Scalar>(random.normal()); });
 }
 
+/// Of BLAS, in the Gram matrix of a linear network: X X^T / channels.
 template <typename Scalar>
 double product_error() {
   constexpr Index n = 200;
-  const Matrix<Scalar> a = random_matrix<Scalar>(n, n, 0), b = random_matrix<Scalar>(n, n, 1);
-  Matrix<Scalar> c = Matrix<Scalar>::Zero(n, n);
-  numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, n, n, n, Scalar(1), {a.data(), n},
-                 {b.data(), n}, Scalar(0), c.data(), n);
-  const Matrix<double> exact = a.template cast<double>().lazyProduct(b.template cast<double>());
-  return (c.template cast<double>() - exact).cwiseAbs().maxCoeff() / exact.cwiseAbs().maxCoeff();
+  const Matrix<Scalar> x = random_matrix<Scalar>(n, n, 0);
+  const Matrix<double> wide = x.template cast<double>();
+  const Matrix<double> exact = wide.lazyProduct(wide.transpose()) / static_cast<double>(n);
+  const auto found = gram<Scalar>(Network("a linear layer", {layers::dense()}), x);
+  return (found.nngp.template cast<double>() - exact).cwiseAbs().maxCoeff() / exact.cwiseAbs().maxCoeff();
 }
 
 /// Of (K + lambda I) w = y, from the mean at the training inputs: K w = y - lambda w.

@@ -11,9 +11,13 @@
 namespace widelimit::cli {
 namespace {
 
+using propagation::BlockVariation;
 using propagation::LayerGradients;
 using propagation::PropagatedTokens;
 using propagation::SampledBlock;
+using propagation::VariedExponents;
+using propagation::VariedNumber;
+using propagation::ZeroLine;
 
 std::string tokens_block(const char* name, const std::vector<PropagatedTokens>& tokens) {
   std::string block = fmt::format("${} << EOD\n", name);

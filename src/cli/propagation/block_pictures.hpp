@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/propagation/block_variation.hpp"
+#include "widelimit/propagation/block_diagram.hpp"
 #include "widelimit/propagation/sampled_block.hpp"
 
 /// Pictures of `widelimit propagation network`: gnuplot scripts that write a PNG to standard output.
@@ -16,8 +16,9 @@ namespace widelimit::cli {
 
 /// Both exponents against one number, or over two of them in colour with the lines where each vanishes. An axis is
 /// logarithmic where its values are.
-[[nodiscard]] std::string variation_script(const BlockVariation& variation,
-                                           const std::vector<VariedExponents>& grid,
-                                           const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros);
+[[nodiscard]] std::string variation_script(const propagation::BlockVariation& variation,
+                                           const std::vector<propagation::VariedExponents>& grid,
+                                           const propagation::ZeroLine& angle_zeros,
+                                           const propagation::ZeroLine& gradient_zeros);
 
 }  // namespace widelimit::cli

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/options/counts.hpp"
 #include "cli/output/text_parts.hpp"
-#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/exponents.hpp"
@@ -30,7 +30,7 @@ Axis axis_of(const std::string& text, const char* option, Index count) {
   }
   return naming_errors(option, [&] {
     return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
-                         numerics::checked_count(numbers[2], 2000, std::string(option) + ": COUNT"));
+                         checked_count(numbers[2], 2000, std::string(option) + ": COUNT"));
   });
 }
 

@@ -15,7 +15,6 @@
 #include "cli/options/similar_name.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
-#include "numerics/count.hpp"
 #include "widelimit/data/csv.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"

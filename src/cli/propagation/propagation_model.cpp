@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/options/counts.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/text_parts.hpp"
-#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -82,7 +82,7 @@ Parameters PropagationModel::parameters() const {
 propagation::Index whole_depth(double depth) {
   if (depth != std::round(depth) || !(depth >= 1))
     throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
-  return numerics::checked_count(depth, 1e7, "--depth");
+  return checked_count(depth, 1e7, "--depth");
 }
 
 AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }

@@ -13,9 +13,9 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/propagation/block_pictures.hpp"
-#include "cli/propagation/block_variation.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
+#include "cli/propagation/varied_numbers.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -234,7 +234,7 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
     throw ArgumentError(
         "--vary gives the exponents from equal tokens: leave out --gram, --c0, --gradients, --grams and "
         "--networks");
-  const BlockVariation variation(block, arguments.vary);
+  const BlockVariation variation = variation_of(block, arguments.vary);
   const auto with_run = [&](const char* label, const auto& compute) {
     return with_bar(label, arguments.control(), [&](const RunControl& control) {
       return compute(VariationRun{arguments.tokens(), arguments.depth, arguments.q0, control});

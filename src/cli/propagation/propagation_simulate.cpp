@@ -13,9 +13,9 @@
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/propagation/propagation_pictures.hpp"
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/propagation/estimators.hpp"
 
 namespace widelimit::cli {

@@ -10,8 +10,8 @@
 #include "cli/propagation/propagation_axes.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_pictures.hpp"
-#include "propagation/exponent_at.hpp"
 #include "widelimit/propagation/estimators.hpp"
+#include "widelimit/propagation/exponent_at.hpp"
 
 /// Both exponents over two parameters, theory and networks of finite width side by side.
 namespace widelimit::cli {

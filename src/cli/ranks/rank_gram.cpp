@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gp/solvers/linear_algebra.hpp"
+#include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/kernel/gram_tiles.hpp"
 #include "widelimit/store/stored_gram.hpp"
 
@@ -42,12 +42,7 @@ class RankOperator final : public gp::KernelOperator {
   [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const override {
     Matrix<double> product = Matrix<double>::Zero(size(), x.cols());
     for_each_own_tile(ranks_, *tiles_, kernel_, [&](InputRange rows, InputRange columns, const auto& read) {
-      const Matrix<double> k = read();
-      product.middleRows(rows.begin, rows.size()) +=
-          gp::multiply(k, gp::Transpose::no, x.middleRows(columns.begin, columns.size()), gp::Transpose::no);
-      if (rows != columns)
-        product.middleRows(columns.begin, columns.size()) +=
-            gp::multiply(k, gp::Transpose::yes, x.middleRows(rows.begin, rows.size()), gp::Transpose::no);
+      gp::add_tile_product(product, read(), rows.begin, columns.begin, x);
     });
     ranks_.add_up(product.data(), product.size());
     return product;

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cli/ranks/rank_gram.hpp"
-#include "gp/solvers/rounding_error.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/selection.hpp"
 
 namespace widelimit::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "cli/sde/sde_config.hpp"
-#include "covariance_sde/path_bounds.hpp"
+#include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {

@@ -5,16 +5,14 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/options/counts.hpp"
 #include "cli/sde/sde_fields.hpp"
-#include "covariance_sde/arguments.hpp"
-#include "covariance_sde/network_spec.hpp"
-#include "covariance_sde/step_limits.hpp"
-#include "json/json_value.hpp"
-#include "layers/matrix_field.hpp"
-#include "numerics/count.hpp"
-#include "numerics/memory.hpp"
+#include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/json/shown_text.hpp"
+#include "widelimit/layers/matrix_field.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::cli {
 
@@ -185,6 +183,8 @@ NetworkSpec read_named_network(FieldReader& fields, Index width) {
   return read_intervention(fields, width, name);
 }
 
+Index heads_of(const NetworkSpec& network) { return network.attention ? network.attention->heads : 1; }
+
 /// g_1 and g_2 of eq. 33, which the interventions of figure 3 have in their names.
 void read_weights_of_terms(FieldReader& fields, AttentionBlock& block) {
   const std::string name = fields.text("network");
@@ -265,8 +265,8 @@ StepScheme read_scheme(FieldReader& fields, const SdeModel& model) {
 void check_steps(const FieldReader& fields, const SdeModel& model, const SimulationOptions& options,
                  double horizon) {
   const std::string place = fields.path() + ".max_step";
-  static_cast<void>(numerics::checked_count(std::ceil(horizon / options.max_step), numerics::most_steps,
-                                            place + ": steps up to the last time"));
+  static_cast<void>(checked_count(std::ceil(horizon / options.max_step), most_steps,
+                                  place + ": steps up to the last time"));
   if (options.scheme == StepScheme::geometric)
     naming_errors(place, [&] { require_step_size("geometric", model, options.max_step); });
 }

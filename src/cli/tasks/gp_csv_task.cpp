@@ -5,9 +5,9 @@
 
 #include "cli/tasks/gp_task.hpp"
 #include "cli/tasks/table_encoding.hpp"
-#include "json/json_value.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/targets.hpp"
+#include "widelimit/json/shown_text.hpp"
 
 namespace widelimit::cli {
 namespace {

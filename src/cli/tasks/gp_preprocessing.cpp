@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "cli/tasks/gp_task.hpp"
-#include "gp/data_side/input_range.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/input_range.hpp"
 
 namespace widelimit::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "json/json_value.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/shown_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -139,25 +139,23 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
         fmt::format("{}: there are no columns besides the target and those left out", train.file.string()));
 }
 
-TableEncoding::TableEncoding(const JsonValue& json) {
-  choice_.target = json.at("target").get<std::string>();
-  if (json.contains("id")) choice_.id = json.at("id").get<std::string>();
-  for (std::string& name : json.at("ignored").get<std::vector<std::string>>())
-    choice_.ignored.insert(std::move(name));
+TableEncoding::TableEncoding(FieldReader&& json) {
+  choice_.target = json.text("target");
+  if (json.has("id")) choice_.id = json.text("id");
+  for (std::string& name : json.texts("ignored")) choice_.ignored.insert(std::move(name));
   // Models of earlier versions say nothing about missing cells: these are errors.
-  if (json.contains("missing"))
-    choice_.missing = missing_cells_of(json.at("missing").get<std::string>(), json.at("missing").path());
-  for (const JsonValue& column : json.at("columns").list()) {
-    columns_.push_back({column.at("name"), column.at("categories"), {}, false});
+  if (json.has("missing")) choice_.missing = missing_cells_of(json.text("missing"), json.path() + ".missing");
+  for (const nlohmann::json& column : json.value("columns")) {
+    FieldReader fields(column, fmt::format("{}.columns[{}]", json.path(), columns_.size()));
+    columns_.push_back({fields.text("name"), fields.texts("categories"), {}, false});
     Column& read = columns_.back();
-    if (choice_.missing == MissingCells::error) continue;
-    read.fill = column.at("fill").get<std::vector<double>>();
-    if (read.fill.size() != read.numbers())
-      column.at("fill").fail(fmt::format("expected {} numbers, found {}", read.numbers(), read.fill.size()));
-    read.marks_missing = column.at("marks_missing");
-  }
-  for (const Column& column : columns_) {
-    width_ += column.width();
+    if (choice_.missing != MissingCells::error) {
+      read.fill = fields.numbers("fill");
+      if (read.fill.size() != read.numbers())
+        fields.fail("fill", fmt::format("expected {} numbers, found {}", read.numbers(), read.fill.size()));
+      read.marks_missing = fields.boolean("marks_missing");
+    }
+    width_ += read.width();
   }
 }
 

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 #include <xtensor/xarray.hpp>
 
-#include "json/json_value.hpp"
 #include "widelimit/data/csv.hpp"
-#include "widelimit/matrix.hpp"
+#include "widelimit/network/field_reader.hpp"
 
 namespace widelimit::cli {
 
@@ -58,7 +58,7 @@ class TableEncoding {
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
 
   /// What to_json() wrote.
-  explicit TableEncoding(const JsonValue& json);
+  explicit TableEncoding(FieldReader&& json);
 
   /// All that inputs() and names() need, for models that are kept.
   [[nodiscard]] nlohmann::ordered_json to_json() const;

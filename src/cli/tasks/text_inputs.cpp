@@ -7,11 +7,12 @@
 #include <iterator>
 
 #include "cli/tasks/npy_inputs.hpp"
-#include "store/sha256.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
 #include "widelimit/data/word_sequences.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/network/field_reader.hpp"
+#include "widelimit/store/sha256.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -53,16 +54,17 @@ data::LabelledTexts texts_in_lines(const Path& file) {
 }
 
 data::WordVectors vectors_of(const gp::Model& model, const Path& file) {
-  const JsonValue preparation(model.preparation(), "preparation");
-  const std::string source = preparation.at("word_vectors");
+  FieldReader preparation(model.preparation(), "preparation");
+  const std::string source = preparation.text("word_vectors");
   if (source == "reviews") return data::synthetic_review_vectors();
   if (file.empty())
     throw DataError("--texts takes the word vectors that the model was fitted with: give --vectors FILE");
-  const auto bad_lines = preparation.at("skip_bad_lines") ? data::BadLines::skip : data::BadLines::reject;
-  const Index dimensions = preparation.at("dimensions");
+  const auto bad_lines =
+      preparation.boolean("skip_bad_lines") ? data::BadLines::skip : data::BadLines::reject;
+  const Index dimensions = preparation.integer("dimensions");
   const data::WordVectors vectors =
       data::read_word_vectors(file, bad_lines).vectors.leading(static_cast<std::size_t>(dimensions));
-  const std::string expected = preparation.at("vectors_sha256"), found = vectors_sha256(vectors);
+  const std::string expected = preparation.text("vectors_sha256"), found = vectors_sha256(vectors);
   if (found != expected)
     fail_in(file,
             "expected the word vectors that the model was fitted with (SHA-256 {}), these are others ({})",
@@ -90,7 +92,7 @@ ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& ve
       std::filesystem::is_directory(path) ? texts_in_folder(path) : texts_in_lines(path);
   texts.labels.assign(texts.size(), 0);
   texts.classes = 2;
-  const Index longest = JsonValue(model.preparation().at("max_length"), "preparation.max_length");
+  const Index longest = FieldReader(model.preparation(), "preparation").integer("max_length");
   auto words = naming_errors(path.string(), [&] {
     return embed(texts, vectors, {.max_length = static_cast<std::size_t>(longest)});
   });

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "files/process_identity.hpp"
-#include "files/replacing_file.hpp"
 #include "gp/data_side/file_sum.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/version.hpp"
 

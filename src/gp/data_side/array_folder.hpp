@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "files/temporary_path.hpp"
 #include "json/json_value.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/files/temporary_path.hpp"
 #include "widelimit/matrix.hpp"
 
 /// Folders of arrays with a document that lists them: written whole or not at all, and read only as they were written.

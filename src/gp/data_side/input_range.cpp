@@ -1,4 +1,4 @@
-#include "gp/data_side/input_range.hpp"
+#include "widelimit/gp/input_range.hpp"
 
 #include <fmt/format.h>
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "gp/data_side/array_folder.hpp"
-#include "store/input_facts.hpp"
-#include "store/sha256.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/store/input_facts.hpp"
+#include "widelimit/store/sha256.hpp"
 #include "widelimit/version.hpp"
 
 namespace widelimit::gp {

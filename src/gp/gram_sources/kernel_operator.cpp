@@ -81,15 +81,18 @@ Matrix<double> TileOperator::tile(Index row, Index column) const {
 Matrix<double> TileOperator::multiply(const Matrix<double>& x) const {
   Matrix<double> product = Matrix<double>::Zero(n_, x.cols());
   for (Index row = 0; row < n_; row += side_)
-    for (Index column = row; column < n_; column += side_) {
-      const Matrix<double> k = tile(row, column);
-      product.middleRows(row, k.rows()) +=
-          gp::multiply(k, Transpose::no, x.middleRows(column, k.cols()), Transpose::no);
-      if (row != column)
-        product.middleRows(column, k.cols()) +=
-            gp::multiply(k, Transpose::yes, x.middleRows(row, k.rows()), Transpose::no);
-    }
+    for (Index column = row; column < n_; column += side_)
+      add_tile_product(product, tile(row, column), row, column, x);
   return product;
+}
+
+void add_tile_product(Matrix<double>& product, const Matrix<double>& tile, Index row, Index column,
+                      const Matrix<double>& x) {
+  product.middleRows(row, tile.rows()) +=
+      gp::multiply(tile, Transpose::no, x.middleRows(column, tile.cols()), Transpose::no);
+  if (row == column) return;
+  product.middleRows(column, tile.cols()) +=
+      gp::multiply(tile, Transpose::yes, x.middleRows(row, tile.rows()), Transpose::no);
 }
 
 Vector<double> TileOperator::diagonal() const {

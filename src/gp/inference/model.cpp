@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "gp/checks.hpp"
-#include "gp/data_side/input_range.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "kernel/copied_inputs.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/input_range.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/random_stream.hpp"

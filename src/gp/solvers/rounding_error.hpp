@@ -23,6 +23,5 @@ inline constexpr double signal_to_noise = 10;
 /// What all solvers judge regularisers by. ArgumentError where the mean diagonal is not positive.
 [[nodiscard]] GramAccuracy gram_accuracy(const Spectrum& spectrum, double mean_diagonal,
                                          double entry_epsilon);
-[[nodiscard]] GramAccuracy gram_accuracy(const KernelOperator& gram);
 
 }  // namespace widelimit::gp

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "files/temporary_path.hpp"
+#include "widelimit/files/temporary_path.hpp"
 
 namespace widelimit::files {
 

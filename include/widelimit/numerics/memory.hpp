@@ -22,14 +22,15 @@ struct MemoryLimits {
 [[nodiscard]] MemoryLimits memory_limits(const std::filesystem::path& root = "/");
 
 /// Bytes that this process can have at most: the least of the limits.
-double available_memory();
+[[nodiscard]] double available_memory();
 
-/// Bytes that matrices can take while `threads` threads compute: the least of the limits. Of a limited address space,
-/// what is mapped already and what BLAS and the C library reserve for each thread are taken off.
-double room_for_matrices(int threads);
+/// Bytes that matrices can take while `threads` threads compute, 0 for as many as there are: the least of the limits.
+/// Of a limited address space, what is mapped already and what BLAS and the C library reserve for each thread are taken
+/// off.
+[[nodiscard]] double room_for_matrices(int threads);
 
 /// "3.2 GiB".
-std::string memory_text(double bytes);
+[[nodiscard]] std::string memory_text(double bytes);
 
 /// To be called before large memory is taken, which most systems grant and then kill the process for. Throws
 /// ArgumentError("WHERE: WHAT takes 298 GiB of memory, 15.6 GiB are available; ADVICE").

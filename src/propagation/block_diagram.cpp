@@ -1,74 +1,37 @@
-#include "cli/propagation/block_variation.hpp"
+#include "widelimit/propagation/block_diagram.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <string_view>
 
-#include "cli/output/text_parts.hpp"
-#include "numerics/count.hpp"
 #include "numerics/roots.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/network_file.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::propagation {
 namespace {
 
-using propagation::BlockExponents;
-using propagation::Index;
-
-struct VariedRange {
-  std::string path;
-  double from = 0, to = 0;
-  Index count = 0;
-  bool logarithmic = false;
-};
-
-[[noreturn]] void fail_spec(const std::string& spec, const std::string& message) {
-  throw ArgumentError(fmt::format("--vary '{}': {}", spec, message));
+[[noreturn]] void fail_number(std::string_view place, const std::string& path, const std::string& message) {
+  throw ArgumentError(fmt::format("{}: '{}': {}", place, path, message));
 }
 
-double varied_bound(const std::string& spec, const std::string& text) {
-  const auto number = whole_text_number(text);
-  if (!number || !std::isfinite(*number))
-    fail_spec(spec, fmt::format("expected PATH=FROM:TO:COUNT[:linear|log] with numbers, got '{}'", text));
-  return *number;
-}
-
-VariedRange range_in(const std::string& spec) {
-  const std::size_t equals = spec.rfind('=');
-  if (equals == std::string::npos || equals == 0)
-    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], there is no PATH=");
-  const auto parts = split(spec.substr(equals + 1), ':');
-  if (parts.size() < 3 || parts.size() > 4)
-    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], two bounds, a count and perhaps a scale");
-  VariedRange range{
-      spec.substr(0, equals), varied_bound(spec, parts[0]), varied_bound(spec, parts[1]),
-      numerics::checked_count(varied_bound(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
-  if (parts.size() == 4 && parts[3] != "linear" && parts[3] != "log")
-    fail_spec(spec, fmt::format("expected linear or log after the count, got '{}'", parts[3]));
-  range.logarithmic = parts.size() == 4 && parts[3] == "log";
-  if (range.count < 2) fail_spec(spec, fmt::format("expected a count of at least 2, got {}", range.count));
-  if (!(range.from < range.to))
-    fail_spec(spec, fmt::format("expected ascending bounds, got {} and {}", range.from, range.to));
-  if (range.logarithmic && !(range.from > 0))
-    fail_spec(spec, fmt::format("a log scale needs positive bounds, got {}", range.from));
-  return range;
-}
-
-std::vector<double> values_in(const VariedRange& range) {
-  std::vector<double> values;
-  for (Index k = 0; k < range.count; ++k) {
-    const double share = static_cast<double>(k) / static_cast<double>(range.count - 1);
-    values.push_back(range.logarithmic ? range.from * std::pow(range.to / range.from, share)
-                                       : range.from + share * (range.to - range.from));
+std::vector<std::string> paths_of(const std::vector<VariedNumber>& numbers) {
+  if (numbers.empty() || numbers.size() > 2)
+    throw ArgumentError(
+        fmt::format("BlockVariation: expected one or two numbers of the network, got {}", numbers.size()));
+  std::vector<std::string> paths;
+  for (const VariedNumber& number : numbers) {
+    if (number.values.size() < 2 || std::adjacent_find(number.values.begin(), number.values.end(),
+                                                       std::greater_equal<>()) != number.values.end())
+      fail_number("BlockVariation", number.path, "expected at least two ascending values");
+    paths.push_back(number.path);
   }
-  values.back() = range.to;
-  return values;
+  return paths;
 }
 
 /// One run of several that take equally long, on any threads: what each has done is added up.
@@ -104,8 +67,7 @@ class SharedProgress {
 
 BlockExponents exponents_at(const BlockVariation& variation, const std::vector<double>& values,
                             const VariationRun& run, const RunControl& control) {
-  return propagation::block_exponents(variation.network_with(values), run.tokens, run.depth, run.start_norm,
-                                      control);
+  return block_exponents(variation.network_with(values), run.tokens, run.depth, run.start_norm, control);
 }
 
 double value_of(const BlockExponents& exponents, ZeroOf which) {
@@ -114,26 +76,26 @@ double value_of(const BlockExponents& exponents, ZeroOf which) {
 
 }  // namespace
 
-BlockVariation::BlockVariation(const Network& network, const std::vector<std::string>& specs)
-    : document_(nlohmann::json::parse(to_json(network))) {
-  if (specs.empty() || specs.size() > 2)
-    throw ArgumentError(
-        fmt::format("--vary: expected one or two numbers of the network, got {}", specs.size()));
-  for (const std::string& spec : specs) {
-    const VariedRange range = range_in(spec);
-    const NetworkNumber number(document_, range.path, fmt::format("--vary '{}'", spec));
-    if (number.is_integer())
-      fail_spec(spec, "the network has an integer there, which cannot change continuously");
-    if (std::find(places_.begin(), places_.end(), number) != places_.end())
-      fail_spec(spec, "this number is varied already");
-    numbers_.push_back({range.path, values_in(range), range.logarithmic});
-    places_.push_back(number);
+VariedNumber evenly_varied(const std::string& path, double from, double to, Index count, bool logarithmic) {
+  constexpr const char* place = "evenly_varied";
+  if (count < 2) fail_number(place, path, fmt::format("expected a count of at least 2, got {}", count));
+  if (!(from < to) || !std::isfinite(from) || !std::isfinite(to))
+    fail_number(place, path, fmt::format("expected ascending bounds, got {} and {}", from, to));
+  if (logarithmic && !(from > 0))
+    fail_number(place, path, fmt::format("a log scale needs positive bounds, got {}", from));
+  VariedNumber number{path, {}, logarithmic};
+  for (Index k = 0; k < count; ++k) {
+    const double share = static_cast<double>(k) / static_cast<double>(count - 1);
+    number.values.push_back(logarithmic ? from * std::pow(to / from, share) : from + share * (to - from));
   }
+  number.values.back() = to;
+  return number;
 }
 
-Network BlockVariation::network_with(const std::vector<double>& values) const {
-  return widelimit::network_with(document_, places_, values);
-}
+BlockVariation::BlockVariation(const Network& network, std::vector<VariedNumber> numbers)
+    : places_(network, paths_of(numbers)), numbers_(std::move(numbers)) {}
+
+Network BlockVariation::network_with(const std::vector<double>& values) const { return places_.with(values); }
 
 std::vector<VariedExponents> exponents_over(const BlockVariation& variation, const VariationRun& run) {
   std::vector<VariedExponents> grid;
@@ -234,4 +196,4 @@ ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExp
   return line;
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::propagation

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+/// What users wrote, as error messages show it: never long, never unreadable.
+namespace widelimit {
+
+/// The first `length` bytes, "..." after them if there are more; bytes that are not printable ASCII become "?".
+[[nodiscard]] std::string cut_text(std::string_view text, std::size_t length = 60);
+
+/// A JSON value, cut in the same way.
+[[nodiscard]] std::string shown_json(const nlohmann::json& value);
+
+}  // namespace widelimit
