@@ -37,9 +37,9 @@ Vector<double> vector_of(FieldReader& in, const char* field) {
   return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
-HeadActivation activation_of(FieldReader& in) { return head_activation_from_name(in.text("activation")); }
+HeadActivation activation_of(ConfigReader& in) { return in.choice("activation", head_activations); }
 
-Prior prior_of(FieldReader& in) {
+Prior prior_of(ConfigReader& in) {
   try {
     return read_prior(in.value("prior"), in.path() + ".prior");
   } catch (const ArgumentError& error) {
@@ -47,29 +47,26 @@ Prior prior_of(FieldReader& in) {
   }
 }
 
-Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features) {
-  const Index samples = in.integer(field, otherwise);
+Index samples_of(ConfigReader& in, const char* field, Index features) {
+  const Index samples = in.integer(field);
   const double numbers = static_cast<double>(in.integer("tokens")) *
-                         static_cast<double>(features + in.integer("heads", 0)) *
-                         static_cast<double>(samples);
+                         static_cast<double>(features + in.integer("heads")) * static_cast<double>(samples);
   numerics::require_memory(fmt::format("{}.{}", in.path(), field),
                            fmt::format("a set of {} samples", samples), numbers * sizeof(float),
                            "take fewer samples");
   return samples;
 }
 
-void require_dimension(FieldReader& in, Index dimension, Index least) {
+void require_dimension(ConfigReader& in, Index dimension, Index least) {
   if (dimension < least)
     in.fail(in.has("dimensions") ? "dimensions" : "dimension",
             fmt::format("expected an integer >= {}, got {}", least, dimension));
 }
 
-std::uint64_t seed_of(FieldReader& in) { return static_cast<std::uint64_t>(in.integer("seed", 1)); }
+std::uint64_t seed_of(ConfigReader& in) { return static_cast<std::uint64_t>(in.integer("seed")); }
 
-Index starts_of(FieldReader& in, Index otherwise) { return in.integer("starts", otherwise); }
-
-void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise) {
-  if (starts_of(in, otherwise) > 1) table.columns.insert(table.columns.begin(), "start");
+void name_start_column(ConfigReader& in, ExperimentTable& table) {
+  if (in.integer("starts") > 1) table.columns.insert(table.columns.begin(), "start");
 }
 
 void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row) {
@@ -79,12 +76,6 @@ void append_row(ExperimentTable& table, std::size_t start, std::vector<double> r
 
 json spread_json(const Spread& spread) {
   return {{"median", spread.median}, {"least", spread.least}, {"greatest", spread.greatest}};
-}
-
-SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise) {
-  if (!in.has("symmetry")) return otherwise;
-  return choice<SampleSymmetry>(in, "symmetry",
-                                {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}});
 }
 
 namespace {
@@ -102,8 +93,8 @@ void check_whole_steps(std::string_view field, double tau, double step, Index st
 
 }  // namespace
 
-Index steps_in(FieldReader& in, std::string_view field, double step, std::optional<double> otherwise) {
-  const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
+Index steps_in(ConfigReader& in, std::string_view field, double step) {
+  const double tau = in.number("tau");
   const Index steps =
       checked_count(std::round(tau / step), most_steps,
                     fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
@@ -111,8 +102,8 @@ Index steps_in(FieldReader& in, std::string_view field, double step, std::option
   return steps;
 }
 
-std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise) {
-  const Index records = in.integer("records", otherwise);
+std::vector<Index> records_of(ConfigReader& in, Index steps) {
+  const Index records = in.integer("records");
   return record_every(std::max<Index>(1, steps / records), steps);
 }
 
@@ -157,7 +148,7 @@ std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>
 
 json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
 
-std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
+std::optional<SplitRate> saddle_rate(ConfigReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run) {
   const auto strengths = flip_strengths(prior);
   const bool known = activation == HeadActivation::softmax || activation == HeadActivation::bayes;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,9 +13,10 @@
 
 #include "cli/heads/heads_experiment.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/field_reader.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/samples.hpp"
+#include "widelimit/specialization/sgd_runs.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
 
 /// What the experiments share: reading of their common fields and naming of columns.
@@ -31,42 +31,41 @@ inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN()
 [[nodiscard]] Vector<double> vector_of(FieldReader& in, const char* field);
 
 /// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
-Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features);
+Index samples_of(ConfigReader& in, const char* field, Index features);
 
-/// A field that holds one of some words; the first is its default.
-template <typename Value>
-Value choice(FieldReader& in, std::string_view field,
-             std::initializer_list<std::pair<std::string_view, Value>> known) {
-  const std::string word = in.text(field, std::string(known.begin()->first));
-  std::vector<std::string_view> words;
-  for (const auto& [name, value] : known) {
-    if (word == name) return value;
-    words.push_back(name);
-  }
-  in.fail(field, fmt::format("expected one of {}, got \"{}\"", fmt::join(words, ", "), word));
-}
+/// The words of enumerations in configurations.
+inline const Choices<HeadActivation> head_activations{{"softmax", HeadActivation::softmax},
+                                                      {"softmaxv", HeadActivation::softmaxv},
+                                                      {"softmax1", HeadActivation::softmax1},
+                                                      {"bayes", HeadActivation::bayes}};
+inline const Choices<SampleSymmetry> sample_symmetries{{"plain", SampleSymmetry::plain},
+                                                       {"closed", SampleSymmetry::closed}};
+inline const Choices<FlowVariant> flow_variants{{"frame", FlowVariant::frame},
+                                                {"symmetric", FlowVariant::symmetric}};
+inline const Choices<FlowStepper> flow_steppers{{"euler", FlowStepper::euler},
+                                                {"runge_kutta4", FlowStepper::runge_kutta4},
+                                                {"dormand_prince", FlowStepper::dormand_prince}};
+inline const Choices<SgdForm> sgd_forms{{"gram", SgdForm::gram}, {"vector", SgdForm::vector}};
+inline const Choices<PruneNormaliser> prune_normalisers{{"kept_heads", PruneNormaliser::kept_heads},
+                                                        {"full_model", PruneNormaliser::full_model}};
 
-HeadActivation activation_of(FieldReader& in);
-Prior prior_of(FieldReader& in);
-std::uint64_t seed_of(FieldReader& in);
-SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
+HeadActivation activation_of(ConfigReader& in);
+Prior prior_of(ConfigReader& in);
+std::uint64_t seed_of(ConfigReader& in);
 
 /// NetworkError unless this entry of "dimension" or "dimensions" is at least that.
-void require_dimension(FieldReader& in, Index dimension, Index least);
+void require_dimension(ConfigReader& in, Index dimension, Index least);
 
-Index starts_of(FieldReader& in, Index otherwise);
 /// Puts a first column "start" before the others where there are several starts; rows are appended with the number of
 /// theirs.
-void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise = 1);
+void name_start_column(ConfigReader& in, ExperimentTable& table);
 void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row);
 nlohmann::json spread_json(const Spread& spread);
 
-/// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
-/// `otherwise`.
-Index steps_in(FieldReader& in, std::string_view field, double step,
-               std::optional<double> otherwise = std::nullopt);
+/// Number of steps of a size, which the given field has set, in the time "tau".
+Index steps_in(ConfigReader& in, std::string_view field, double step);
 /// Steps to record, about "records" of them.
-std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise);
+std::vector<Index> records_of(ConfigReader& in, Index steps);
 
 /// Appends the names of a matrix' entries: m00, m01, ...
 void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols);
@@ -92,9 +91,9 @@ nlohmann::json time_or_null(const std::optional<double>& time);
 /// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the
 /// summary holds the fields of the first start itself, the spread of `spread` and, under "starts", all.
 template <typename AppendStart>
-ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const AppendStart& append_start,
+ExperimentTable over_starts(ConfigReader& in, ExperimentTable table, const AppendStart& append_start,
                             const char* spread) {
-  const Index starts = starts_of(in, 1);
+  const Index starts = in.integer("starts");
   std::vector<nlohmann::json> results;
   for (Index k = 0; k < starts; ++k)
     results.push_back(
@@ -106,27 +105,27 @@ ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const Append
 }
 
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
-std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
+std::optional<SplitRate> saddle_rate(ConfigReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run);
 
 /// Experiments on the flow, in heads_flow.cpp.
-ExperimentTable flow_experiment(FieldReader& in, const RunControl& run);
-ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
-ExperimentTable attention_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable flow_experiment(ConfigReader& in, const RunControl& run);
+ExperimentTable prune_experiment(ConfigReader& in, const RunControl& run);
+ExperimentTable attention_experiment(ConfigReader& in, const RunControl& run);
 
 /// Experiments on SGD, in heads_sgd.cpp.
-ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
-ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable sgd_experiment(ConfigReader& in, const RunControl& run);
+ExperimentTable compare_experiment(ConfigReader& in, const RunControl& run);
 
 /// A flow on kept samples beside one on fresh samples, in heads_resampling.cpp.
-ExperimentTable resampling_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable resampling_experiment(ConfigReader& in, const RunControl& run);
 
 /// SGD on pictures, and its times over the size of its starts, in heads_digits.cpp.
-ExperimentTable digits_experiment(FieldReader& in, const RunControl& run);
-ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable digits_experiment(ConfigReader& in, const RunControl& run);
+ExperimentTable digit_times_experiment(ConfigReader& in, const RunControl& run);
 
 /// Times of flows over the size of their starts, in heads_flow_times.cpp.
-ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& run);
-ExperimentTable feature_times_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable phase_transition_experiment(ConfigReader& in, const RunControl& run);
+ExperimentTable feature_times_experiment(ConfigReader& in, const RunControl& run);
 
 }  // namespace widelimit::cli

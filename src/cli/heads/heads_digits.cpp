@@ -54,8 +54,8 @@ LabelledPixels drawn_bars(Index count) {
   return result;
 }
 
-LabelledPixels pixels_of(FieldReader& in) {
-  const Index count = in.integer("images", 10'000);
+LabelledPixels pixels_of(ConfigReader& in) {
+  const Index count = in.integer("images");
   LabelledPixels result =
       in.has("mnist")
           ? naming_errors(in.path() + ".mnist", [&] { return mnist_pixels(in.text("mnist"), count); })
@@ -65,29 +65,29 @@ LabelledPixels pixels_of(FieldReader& in) {
   return result;
 }
 
-SgdOptions picture_options(FieldReader& in, const ImageTask& task) {
+SgdOptions picture_options(ConfigReader& in, const ImageTask& task) {
   SgdOptions options;
-  options.tokens = in.integer("tokens", 5);
+  options.tokens = in.integer("tokens");
   options.batch = in.integer("batch", task.dimension());
-  options.gamma = in.number("gamma", 0.25);
+  options.gamma = in.number("gamma");
   return options;
 }
 
-ImageTask task_of(FieldReader& in, LabelledPixels& input) {
+ImageTask task_of(ConfigReader& in, LabelledPixels& input) {
   return naming_errors(in.path() + ".images", [&] {
-    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude", 0.3));
+    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude"));
   });
 }
 
 /// SGD on pictures until every class has specialised.
-FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
+FirstTimes picture_times(ConfigReader& in, const ImageTask& task, double eta, std::uint64_t seed,
                          const RunControl& control) {
   SgdOptions options = picture_options(in, task);
   options.steps = steps_in(in, "gamma", options.gamma);
   options.seed = seed;
   options.run = control;
-  return class_split_times_of_sgd(activation_of(in), in.integer("heads", 10), task, eta,
-                                  in.number("delta", 1), options);
+  return class_split_times_of_sgd(activation_of(in), in.integer("heads"), task, eta, in.number("delta"),
+                                  options);
 }
 
 /// head, bias, the class whose mean its key is most alike and their cosine, and the key.
@@ -105,7 +105,7 @@ std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix
 
 }  // namespace
 
-ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable digits_experiment(ConfigReader& in, const RunControl& control) {
   constexpr std::uint64_t risk_seed = 2'000'000'033;
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
@@ -114,14 +114,14 @@ ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
   options.seed = seed_of(in);
   options.run = control;
   const HeadActivation activation = activation_of(in);
-  const HeadVectors start = random_start(activation, in.integer("heads", 10), 1, task.dimension(),
-                                         in.number("eta", 1), options.seed + start_seed)
+  const HeadVectors start = random_start(activation, in.integer("heads"), 1, task.dimension(),
+                                         in.number("eta"), options.seed + start_seed)
                                 .heads;
   const HeadVectors heads = image_sgd(activation, task, start, options).back().heads;
-  const BayesRisk loss = image_loss(activation, task, heads, options.tokens,
-                                    in.integer("fresh_samples", 20'000), options.seed + judge_seed, control);
+  const BayesRisk loss = image_loss(activation, task, heads, options.tokens, in.integer("fresh_samples"),
+                                    options.seed + judge_seed, control);
   const BayesRisk risk =
-      task.bayes_risk(options.tokens, in.integer("risk_samples", 1'000), options.seed + risk_seed, control);
+      task.bayes_risk(options.tokens, in.integer("risk_samples"), options.seed + risk_seed, control);
   const Matrix<double> cosines = task.class_cosines(heads.k);
   ExperimentTable table;
   table.columns = {"head", "b", "class", "cosine"};
@@ -134,7 +134,7 @@ ExperimentTable digits_experiment(FieldReader& in, const RunControl& control) {
   return table;
 }
 
-ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable digit_times_experiment(ConfigReader& in, const RunControl& control) {
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
   std::vector<std::string> names;

@@ -14,10 +14,9 @@ using nlohmann::json;
 
 namespace {
 
-ExperimentTable bayes_experiment(FieldReader& in, const RunControl& run) {
+ExperimentTable bayes_experiment(ConfigReader& in, const RunControl& run) {
   const Prior prior = prior_of(in);
-  const BayesRisk risk =
-      bayes_risk(prior, in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in), run);
+  const BayesRisk risk = bayes_risk(prior, in.integer("tokens"), in.integer("samples"), seed_of(in), run);
   ExperimentTable table;
   table.columns = {"bayes_risk", "standard_error"};
   table.rows = {{risk.risk, risk.standard_error}};
@@ -30,7 +29,7 @@ ExperimentTable bayes_experiment(FieldReader& in, const RunControl& run) {
   return table;
 }
 
-ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
+ExperimentTable hessian_experiment(ConfigReader& in, const RunControl& run) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads");
@@ -56,7 +55,7 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
   return table;
 }
 
-using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
+using Experiment = ExperimentTable (*)(ConfigReader&, const RunControl&);
 
 constexpr std::array<std::pair<const char*, Experiment>, 12> experiments = {
     {{"flow", flow_experiment},
@@ -87,8 +86,7 @@ const std::vector<std::string>& experiment_names() {
 ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
   for (const auto& [known, experiment] : experiments) {
     if (name != known) continue;
-    check_fields(config, experiment_fields(name), "config");
-    FieldReader in(config, "config");
+    ConfigReader in(config, experiment_fields(name));
     ExperimentTable table = experiment(in, run);
     if (name != "hessian") table.seed = seed_of(in);
     return table;

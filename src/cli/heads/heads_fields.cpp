@@ -4,6 +4,8 @@
 #include <map>
 
 #include "cli/heads/heads_config.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/specialization/first_times.hpp"
 
 namespace widelimit::cli {
 
@@ -17,8 +19,6 @@ constexpr const char* required = "";
 // More than anyone waits for; products of two such counts stay within an index.
 constexpr Index most_drawn = 1'000'000'000;
 
-FieldValues head_activations() { return V::words({"softmax", "softmaxv", "softmax1", "bayes"}); }
-
 /// `fewest` tokens.
 Fields task_fields(Index fewest = 1, const char* seed_meaning = "of samples, starts and batches") {
   return {{"prior",
@@ -30,47 +30,50 @@ Fields task_fields(Index fewest = 1, const char* seed_meaning = "of samples, sta
 }
 
 Fields model_fields() {
-  return {{"activation", head_activations(), required, "how scores become weights"},
+  return {{"activation", V::words(head_activations), required, "how scores become weights"},
           {"heads", V::integer(1, 1'000), required, "H"}};
 }
 
-ConfigField samples_field(const char* otherwise) {
+ConfigField samples_field(const std::string& otherwise) {
   return {"samples", V::integer(1, most_drawn), otherwise,
           "training set, drawn once and kept for the whole flow"};
 }
 
 ConfigField symmetry_field(const char* otherwise) {
-  return {"symmetry", V::words({"plain", "closed"}), otherwise,
+  return {"symmetry", V::words(sample_symmetries), otherwise,
           "closed: the samples are completed under cyclic shifts of the heads and signs of features, so that "
           "they do not pull heads apart"};
 }
 
-ConfigField step_field() { return {"step", V::above(0), "0.1", "of the flow, in tau"}; }
+ConfigField step_field() { return {"step", V::above(0), shown(BesideOptions{}.step), "of the flow, in tau"}; }
 
-ConfigField eta_field() { return {"eta", V::within(0, 1e6), "1", "length of a head at the random start"}; }
+ConfigField eta_field() {
+  return {"eta", V::within(0, 1e6), shown(TrainingSetup{}.eta), "length of a head at the random start"};
+}
 
 Fields flow_fields(const char* starts) {
   return {
-      {"stop_gradient", V::at_least(0), "0.0001",
+      {"stop_gradient", V::at_least(0), shown(TrainingSetup{}.flow.stop_gradient),
        "the flow ends once every entry of its gradient is below; 0: never"},
       {"tau", V::at_least(0), "20000", "time at which a flow that has not ended is given up"},
       {"starts", V::integer(1, 100'000), starts,
        "flows, each from a start and samples of its own (seed, seed + 1, ...); medians and ranges are over "
        "them"},
       step_field(),
-      samples_field("100000"),
-      {"fresh_samples", V::integer(1, most_drawn), "200000", "samples on which trained heads are judged"},
+      samples_field(shown(TrainingSetup{}.samples)),
+      {"fresh_samples", V::integer(1, most_drawn), shown(TrainingSetup{}.fresh_samples),
+       "samples on which trained heads are judged"},
       eta_field(),
       {"start", R"({"m": H x F, "S" or "r": H x H, "b", "v"})", "random",
        "a start of your own; b (softmax1, bayes) and v (softmax1, softmaxv) have defaults"},
       {"records", V::integer(1, 10'000'000), "200",
        "rows of a flow: at even times up to a given tau, at growing ones without it"},
-      {"stepper", V::words({"euler", "runge_kutta4", "dormand_prince"}), "euler",
+      {"stepper", V::words(flow_steppers), "euler",
        "integrator; the latter two look at stop_gradient at recorded times only"},
-      {"variant", V::words({"frame", "symmetric"}), "frame",
+      {"variant", V::words(flow_variants), "frame",
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
-      {"leave_saddles", V::boolean(), "true",
+      {"leave_saddles", V::boolean(), shown(TrainingSetup{}.leave_saddles),
        "a flow that rests at a saddle is moved along its descending direction and goes on; false: it ends "
        "there"},
       {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
@@ -80,10 +83,10 @@ Fields sgd_fields() {
   return {{"dimension", V::integer(1, most_drawn), required, "D; the gram form needs at least H + F + L"},
           {"tau", V::at_least(0), required, "last time gamma t"},
           {"batch", V::integer(1, most_drawn), "dimension", "N_b, fresh sequences a step"},
-          {"gamma", V::above(0), "0.02", "learning rate"},
+          {"gamma", V::above(0), shown(SgdOptions{}.gamma), "learning rate"},
           eta_field(),
           {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
-          {"form", V::words({"gram", "vector"}), "gram",
+          {"form", V::words(sgd_forms), "gram",
            "gram: the same process in distribution without vectors of length D"},
           {"planted_m", "H x F", "random", "overlaps at the start"},
           {"starts", V::integer(1, 100'000), "1",
@@ -97,7 +100,7 @@ Fields dimension_field() {
 
 /// `what`: flows, or runs of either dynamics.
 Fields transition_fields(
-    const char* delta,
+    const std::string& delta,
     const char* what = "flows for each of etas (seed, seed + 1, ...); ranges are over them",
     const char* last = "last time of a flow") {
   return {{"etas", V::within(1e-30, 1e6).different_list(), required, "lengths of the heads at the start"},
@@ -110,7 +113,7 @@ Fields transition_fields(
           {"delta", V::at_least(0), delta,
            "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
           step_field(),
-          samples_field("20000"),
+          samples_field(shown(TimedFlows{}.samples)),
           symmetry_field("closed")};
 }
 
@@ -124,10 +127,10 @@ Fields phase_transition_fields() {
          "sgd: online SGD in Gram form at finite D, with gamma and batch in place of step, samples, symmetry "
          "and "
          "stop_gradient"},
-        {"gamma", V::above(0), "0.02", "learning rate of sgd"},
+        {"gamma", V::above(0), shown(SgdOptions{}.gamma), "learning rate of sgd"},
         {"batch", V::integer(1, most_drawn), "dimension", "N_b of sgd, fresh sequences a step"}},
        transition_fields(
-           "0.2",
+           shown(TimedFlows{}.delta),
            "runs for each of dimensions and etas (seed, seed + 1, ...); means, variances and ranges "
            "are over them",
            "last time of a run")});
@@ -135,7 +138,7 @@ Fields phase_transition_fields() {
 
 /// What runs on pictures are told, `rest` included.
 Fields picture_fields(const Fields& rest) {
-  Fields fields = {{"activation", head_activations(), required, "how scores become weights"},
+  Fields fields = {{"activation", V::words(head_activations), required, "how scores become weights"},
                    {"mnist", "text", "none",
                     "folder with the t10k files of MNIST; without it, generated bars take the digits' place"},
                    {"images", V::integer(10, 10'000), "10000", "how many images to take"},
@@ -169,30 +172,30 @@ Fields digit_times_fields() {
 }
 
 Fields resampling_fields() {
-  return {
-      {"tau", V::at_least(0), "40", "last time of a flow that has not ended before"},
-      step_field(),
-      {"samples", V::integer(1, most_drawn), "100000", "of the set that is kept, and of each that is drawn"},
-      symmetry_field("plain"),
-      eta_field(),
-      {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
-      {"stop_gradient", V::at_least(0), "0.0001",
-       "both flows end once every entry of the gradient on the kept samples is below; 0: never"},
-      {"starts", V::integer(1, 100'000), "1",
-       "pairs of flows, each from a start and samples of its own (seed, seed + 1, ...); ranges are over "
-       "them"}};
+  return {{"tau", V::at_least(0), "40", "last time of a flow that has not ended before"},
+          step_field(),
+          {"samples", V::integer(1, most_drawn), shown(TrainingSetup{}.samples),
+           "of the set that is kept, and of each that is drawn"},
+          symmetry_field("plain"),
+          eta_field(),
+          {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
+          {"stop_gradient", V::at_least(0), "0.0001",
+           "both flows end once every entry of the gradient on the kept samples is below; 0: never"},
+          {"starts", V::integer(1, 100'000), "1",
+           "pairs of flows, each from a start and samples of its own (seed, seed + 1, ...); ranges are over "
+           "them"}};
 }
 
 using FieldMap = std::map<std::string, Fields, std::less<>>;
 
 FieldMap all_fields() {
   const Fields task = task_fields(), model = model_fields();
-  const Fields normaliser = {{"normaliser", V::words({"kept_heads", "full_model"}), "kept_heads",
+  const Fields normaliser = {{"normaliser", V::words(prune_normalisers), "kept_heads",
                               "whether weights are normalised (bayes) or averaged (others) over the heads "
                               "that are left or over all"}};
-  const Fields activations = {{"activations",
-                               head_activations().different_list().said("list of different activations"),
-                               "activation", "several, in place of activation, side by side"}};
+  const Fields activations = {
+      {"activations", V::words(head_activations).different_list().said("list of different activations"),
+       "activation", "several, in place of activation, side by side"}};
   const Fields risk = {
       {"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"},
       {"heads", V::integer(1, 1'000), "none",
@@ -204,9 +207,11 @@ FieldMap all_fields() {
       {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},
       {"attention", joined_fields({task, model, flow_fields("5"), sequences})},
       {"sgd", joined_fields({task, model, sgd_fields()})},
-      {"compare",
-       joined_fields(
-           {task, model, sgd_fields(), {step_field(), samples_field("100000"), symmetry_field("plain")}})},
+      {"compare", joined_fields({task,
+                                 model,
+                                 sgd_fields(),
+                                 {step_field(), samples_field(shown(BesideOptions{}.samples)),
+                                  symmetry_field("plain")}})},
       {"bayes", joined_fields({task, risk})},
       {"hessian",
        joined_fields(

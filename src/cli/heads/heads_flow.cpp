@@ -13,10 +13,6 @@ using nlohmann::json;
 
 namespace {
 
-// Far beyond the plateaus of the paper's figures; flows come to rest before, or say that they did not.
-constexpr double longest_flow = 20'000;
-constexpr double resting_gradient = 1e-4;
-
 void require_entries(const FieldReader& start, const char* field, const Matrix<double>& matrix, Index rows,
                      Index columns) {
   if (matrix.rows() != rows || matrix.cols() != columns)
@@ -44,7 +40,7 @@ void check_offsets(const FieldReader& start, HeadActivation activation) {
 }
 
 /// start: {"m", "r" or "S", optional "b", "v"}.
-HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
+HeadParameters given_start(ConfigReader& in, const TrainingSetup& setup) {
   if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
   FieldReader start(in.value("start"), in.path() + ".start");
   if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
@@ -63,24 +59,19 @@ HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   return parameters;
 }
 
-FlowOptions flow_options(FieldReader& in) {
+FlowOptions flow_options(ConfigReader& in) {
   FlowOptions options;
-  options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, "step", options.step, longest_flow);
-  const Index records = in.integer("records", 200);
+  options.step = in.number("step");
+  options.steps = steps_in(in, "step", options.step);
+  const Index records = in.integer("records");
   // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
-  options.record =
-      in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
-  options.variant = choice<FlowVariant>(
-      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}});
-  options.stepper = choice<FlowStepper>(in, "stepper",
-                                        {{"euler", FlowStepper::euler},
-                                         {"runge_kutta4", FlowStepper::runge_kutta4},
-                                         {"dormand_prince", FlowStepper::dormand_prince}});
-  options.batch_noise = in.number("batch_noise", 0);
+  options.record = in.has("tau") ? records_of(in, options.steps) : record_growing(records, options.steps);
+  options.variant = in.choice("variant", flow_variants);
+  options.stepper = in.choice("stepper", flow_steppers);
+  options.batch_noise = in.number("batch_noise");
   if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
     in.fail("batch_noise", "expected 0 with a stepper other than euler");
-  options.stop_gradient = in.number("stop_gradient", resting_gradient);
+  options.stop_gradient = in.number("stop_gradient");
   return options;
 }
 
@@ -89,7 +80,7 @@ struct FlowRun {
   std::vector<TrainedStart> starts;
 };
 
-FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
+FlowRun run_flow(ConfigReader& in, const RunControl& control) {
   TrainingSetup setup;
   setup.activation = activation_of(in);
   setup.prior = prior_of(in);
@@ -97,12 +88,12 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.heads = in.integer("heads");
   setup.flow = flow_options(in);
   setup.flow.run = control;
-  setup.samples = samples_of(in, "samples", 100'000, setup.prior.features());
-  setup.fresh_samples = samples_of(in, "fresh_samples", 200'000, setup.prior.features());
-  setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
-  setup.eta = in.number("eta", 1);
-  setup.leave_saddles = in.boolean("leave_saddles", true);
-  setup.starts = starts_of(in, starts);
+  setup.samples = samples_of(in, "samples", setup.prior.features());
+  setup.fresh_samples = samples_of(in, "fresh_samples", setup.prior.features());
+  setup.symmetry = in.choice("symmetry", sample_symmetries);
+  setup.eta = in.number("eta");
+  setup.leave_saddles = in.boolean("leave_saddles");
+  setup.starts = in.integer("starts");
   setup.seed = seed_of(in);
   auto trained =
       in.has("start") ? train_from_starts(setup, given_start(in, setup)) : train_from_starts(setup);
@@ -148,8 +139,8 @@ json flow_summary(const std::vector<TrainedStart>& starts) {
 
 }  // namespace
 
-ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
-  const FlowRun run = run_flow(in, 1, control);
+ExperimentTable flow_experiment(ConfigReader& in, const RunControl& control) {
+  const FlowRun run = run_flow(in, control);
   ExperimentTable table;
   table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
                                      scale_count(run.setup.activation, run.setup.heads));
@@ -189,9 +180,9 @@ std::vector<std::vector<double>> attention_rows(HeadActivation activation, const
 
 }  // namespace
 
-ExperimentTable attention_experiment(FieldReader& in, const RunControl& control) {
-  const Index sequences = in.integer("sequences", 6);
-  const FlowRun run = run_flow(in, 5, control);
+ExperimentTable attention_experiment(ConfigReader& in, const RunControl& control) {
+  const Index sequences = in.integer("sequences");
+  const FlowRun run = run_flow(in, control);
   const HeadActivation activation = run.setup.activation;
   const SampleSet<float> fresh = fresh_samples(run.setup);
   if (sequences > fresh.count())
@@ -212,15 +203,13 @@ ExperimentTable attention_experiment(FieldReader& in, const RunControl& control)
   return table;
 }
 
-ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
-  const auto normaliser = choice<PruneNormaliser>(
-      in, "normaliser",
-      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}});
-  const FlowRun run = run_flow(in, 5, control);
+ExperimentTable prune_experiment(ConfigReader& in, const RunControl& control) {
+  const PruneNormaliser normaliser = in.choice("normaliser", prune_normalisers);
+  const FlowRun run = run_flow(in, control);
   const SampleSet<float> fresh = fresh_samples(run.setup);
   ExperimentTable table;
   table.columns = {"removed", "loss", "head"};
-  name_start_column(in, table, 5);
+  name_start_column(in, table);
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));
   for (std::size_t k = 0; k < run.starts.size(); ++k) {
     const PruneResult result =

@@ -10,8 +10,8 @@ namespace {
 
 enum class Dynamics { flow, sgd };
 
-Dynamics dynamics_of(FieldReader& in) {
-  const auto dynamics = choice<Dynamics>(in, "dynamics", {{"flow", Dynamics::flow}, {"sgd", Dynamics::sgd}});
+Dynamics dynamics_of(ConfigReader& in) {
+  const Dynamics dynamics = in.text("dynamics") == "flow" ? Dynamics::flow : Dynamics::sgd;
   const auto refuse = [&](const char* field, const char* other) {
     if (in.has(field)) in.fail(field, fmt::format("has no effect with {}: leave it out", other));
   };
@@ -22,35 +22,35 @@ Dynamics dynamics_of(FieldReader& in) {
   return dynamics;
 }
 
-void require_either(const FieldReader& in, const char* one, const char* several) {
+void require_either(const ConfigReader& in, const char* one, const char* several) {
   if (in.has(one) == in.has(several)) in.fail(one, fmt::format("give either {} or {}", one, several));
 }
 
 /// "dimension", or all of "dimensions".
-std::vector<Index> dimensions_of(FieldReader& in) {
+std::vector<Index> dimensions_of(ConfigReader& in) {
   require_either(in, "dimension", "dimensions");
   return in.has("dimensions") ? in.integers("dimensions") : std::vector<Index>{in.integer("dimension")};
 }
 
-TimedFlows timed_runs(FieldReader& in, double delta, const RunControl& control) {
+TimedFlows timed_runs(ConfigReader& in, const RunControl& control) {
   return {.prior = prior_of(in),
           .heads = in.integer("heads"),
           .tokens = in.integer("tokens"),
-          .delta = in.number("delta", delta),
+          .delta = in.number("delta"),
           .run = control};
 }
 
 /// What is a flow's alone.
-void read_flow(FieldReader& in, TimedFlows& flows) {
-  flows.step = in.number("step", 0.1);
-  flows.stop_gradient = in.number("stop_gradient", 0);
-  flows.symmetry = symmetry_of(in, SampleSymmetry::closed);
-  flows.samples = samples_of(in, "samples", 20'000, flows.prior.features());
+void read_flow(ConfigReader& in, TimedFlows& flows) {
+  flows.step = in.number("step");
+  flows.stop_gradient = in.number("stop_gradient");
+  flows.symmetry = in.choice("symmetry", sample_symmetries);
+  flows.samples = samples_of(in, "samples", flows.prior.features());
   flows.steps = steps_in(in, "step", flows.step);
 }
 
 /// "activation", or all of "activations".
-std::vector<HeadActivation> activations_of(FieldReader& in) {
+std::vector<HeadActivation> activations_of(ConfigReader& in) {
   require_either(in, "activation", "activations");
   if (!in.has("activations")) return {activation_of(in)};
   std::vector<HeadActivation> activations;
@@ -61,14 +61,14 @@ std::vector<HeadActivation> activations_of(FieldReader& in) {
 
 }  // namespace
 
-ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable phase_transition_experiment(ConfigReader& in, const RunControl& control) {
   const std::vector<HeadActivation> activations = activations_of(in);
   const Dynamics dynamics = dynamics_of(in);
-  TimedFlows runs = timed_runs(in, 0.2, control);
+  TimedFlows runs = timed_runs(in, control);
   if (dynamics == Dynamics::flow) {
     read_flow(in, runs);
   } else {
-    runs.step = in.number("gamma", 0.02);
+    runs.step = in.number("gamma");
     runs.steps = steps_in(in, "gamma", runs.step);
   }
   const Index batch = in.integer("batch", 0);
@@ -104,8 +104,8 @@ ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& c
   return std::move(times.table);
 }
 
-ExperimentTable feature_times_experiment(FieldReader& in, const RunControl& control) {
-  TimedFlows flows = timed_runs(in, 1, control);
+ExperimentTable feature_times_experiment(ConfigReader& in, const RunControl& control) {
+  TimedFlows flows = timed_runs(in, control);
   read_flow(in, flows);
   flows.dimension = in.integer("dimension");
   require_dimension(in, flows.dimension, flows.heads + flows.prior.features());

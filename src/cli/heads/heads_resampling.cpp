@@ -27,17 +27,17 @@ struct ResamplingSetup {
   FlowOptions flow;
 };
 
-ResamplingSetup resampling_setup(FieldReader& in, const RunControl& control) {
+ResamplingSetup resampling_setup(ConfigReader& in, const RunControl& control) {
   ResamplingSetup setup{.activation = activation_of(in),
                         .prior = prior_of(in),
                         .shape = {in.integer("tokens"), in.integer("heads"), 0},
-                        .samples = {symmetry_of(in, SampleSymmetry::plain), {}, control},
+                        .samples = {in.choice("symmetry", sample_symmetries), {}, control},
                         .flow = {}};
-  setup.shape.count = samples_of(in, "samples", 100'000, setup.prior.features());
-  setup.flow.step = in.number("step", 0.1);
-  setup.flow.steps = steps_in(in, "step", setup.flow.step, 40);
-  setup.flow.record = records_of(in, setup.flow.steps, 100);
-  setup.flow.stop_gradient = in.number("stop_gradient", 1e-4);
+  setup.shape.count = samples_of(in, "samples", setup.prior.features());
+  setup.flow.step = in.number("step");
+  setup.flow.steps = steps_in(in, "step", setup.flow.step);
+  setup.flow.record = records_of(in, setup.flow.steps);
+  setup.flow.stop_gradient = in.number("stop_gradient");
   setup.flow.run = control;
   return setup;
 }
@@ -80,9 +80,9 @@ FlowPair flow_pair(const ResamplingSetup& setup, double eta, std::uint64_t seed)
   return pair;
 }
 
-json append_pair(FieldReader& in, const ResamplingSetup& setup, std::size_t start, std::uint64_t seed,
+json append_pair(ConfigReader& in, const ResamplingSetup& setup, std::size_t start, std::uint64_t seed,
                  ExperimentTable& table) {
-  const FlowPair pair = flow_pair(setup, in.number("eta", 1), seed);
+  const FlowPair pair = flow_pair(setup, in.number("eta"), seed);
   double worst_m = 0, worst_S = 0;
   for (std::size_t i = 0; i < pair.kept.size(); ++i) {
     const FlowPoint &kept = pair.kept[i], &fresh = pair.fresh[i];
@@ -103,7 +103,7 @@ json append_pair(FieldReader& in, const ResamplingSetup& setup, std::size_t star
 
 }  // namespace
 
-ExperimentTable resampling_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable resampling_experiment(ConfigReader& in, const RunControl& control) {
   const ResamplingSetup setup = resampling_setup(in, control);
   ExperimentTable table;
   table.columns = {"tau", "loss_kept", "loss_fresh"};

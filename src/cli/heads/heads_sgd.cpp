@@ -13,25 +13,25 @@ using nlohmann::json;
 
 namespace {
 
-void check_planted(FieldReader& in, const Matrix<double>& m, Index heads, Index features) {
+void check_planted(ConfigReader& in, const Matrix<double>& m, Index heads, Index features) {
   if (m.rows() != heads || m.cols() != features)
     in.fail("planted_m",
             fmt::format("expected {} x {} numbers, got {} x {}", heads, features, m.rows(), m.cols()));
 }
 
-SgdSetup sgd_setup(FieldReader& in, std::uint64_t seed, const RunControl& control) {
+SgdSetup sgd_setup(ConfigReader& in, std::uint64_t seed, const RunControl& control) {
   SgdSetup setup;
   setup.activation = activation_of(in);
   setup.prior = prior_of(in);
   setup.heads = in.integer("heads");
   setup.dimension = in.integer("dimension");
-  setup.eta = in.number("eta", 1);
-  setup.form = choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}});
+  setup.eta = in.number("eta");
+  setup.form = in.choice("form", sgd_forms);
   setup.options.tokens = in.integer("tokens");
   setup.options.batch = in.integer("batch", setup.dimension);
-  setup.options.gamma = in.number("gamma", 0.02);
+  setup.options.gamma = in.number("gamma");
   setup.options.steps = steps_in(in, "gamma", setup.options.gamma);
-  setup.options.record = records_of(in, setup.options.steps, 100);
+  setup.options.record = records_of(in, setup.options.steps);
   setup.options.seed = seed;
   setup.options.run = control;
   const Index features = setup.prior.features();
@@ -45,13 +45,13 @@ SgdSetup sgd_setup(FieldReader& in, std::uint64_t seed, const RunControl& contro
 }
 
 /// How the flow beside it is followed; ArgumentError where SGD is recorded between its steps.
-BesideOptions beside_options(FieldReader& in, const SgdSetup& setup, const std::vector<SgdPoint>& points) {
+BesideOptions beside_options(ConfigReader& in, const SgdSetup& setup, const std::vector<SgdPoint>& points) {
   BesideOptions options;
-  options.step = in.number("step", options.step);
+  options.step = in.number("step");
   static_cast<void>(steps_in(in, "step", options.step));
   naming_errors("config.step", [&] { static_cast<void>(flow_steps_at(points, options.step)); });
-  options.samples = samples_of(in, "samples", options.samples, setup.prior.features());
-  options.symmetry = symmetry_of(in, options.symmetry);
+  options.samples = samples_of(in, "samples", setup.prior.features());
+  options.symmetry = in.choice("symmetry", sample_symmetries);
   return options;
 }
 
@@ -60,7 +60,7 @@ BesideOptions beside_options(FieldReader& in, const SgdSetup& setup, const std::
 namespace {
 
 /// One SGD: its rows after those of others, and its results.
-json append_sgd(FieldReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
+json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                 ExperimentTable& table) {
   const SgdSetup setup = sgd_setup(in, seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
@@ -84,7 +84,7 @@ json append_sgd(FieldReader& in, std::size_t start, std::uint64_t seed, const Ru
 }
 
 /// One SGD beside its flow.
-json append_comparison(FieldReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
+json append_comparison(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                        ExperimentTable& table) {
   const SgdSetup setup = sgd_setup(in, seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
@@ -112,7 +112,7 @@ json append_comparison(FieldReader& in, std::size_t start, std::uint64_t seed, c
 
 }  // namespace
 
-ExperimentTable sgd_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable sgd_experiment(ConfigReader& in, const RunControl& control) {
   return over_starts(
       in, {},
       [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {
@@ -121,7 +121,7 @@ ExperimentTable sgd_experiment(FieldReader& in, const RunControl& control) {
       "specialisation_time");
 }
 
-ExperimentTable compare_experiment(FieldReader& in, const RunControl& control) {
+ExperimentTable compare_experiment(ConfigReader& in, const RunControl& control) {
   return over_starts(
       in, {},
       [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {

@@ -120,7 +120,7 @@ TimesTable::TimesTable(const std::string& quantity, const std::vector<std::strin
   }
 }
 
-std::vector<std::pair<double, double>> TimesTable::scales_of(FieldReader& in, Index dimension) {
+std::vector<std::pair<double, double>> TimesTable::scales_of(ConfigReader& in, Index dimension) {
   const double root = std::sqrt(static_cast<double>(dimension));
   std::vector<std::pair<double, double>> scales;
   for (const double eta : in.numbers("etas")) scales.emplace_back(eta, std::log(root / eta));

@@ -44,8 +44,8 @@ class TimesTable {
   /// Adds a row for each of the sizes and starts in one dimension: run(eta,
   /// seed) gives FirstTimes of some or all quantities.
   template <typename Run>
-  void fill(FieldReader& in, Index dimension, const Run& run) {
-    const Index starts = starts_of(in, 2);
+  void fill(ConfigReader& in, Index dimension, const Run& run) {
+    const Index starts = in.integer("starts");
     for (const auto& [eta, scale] : scales_of(in, dimension))
       for (Index start = 0; start < starts; ++start)
         append(dimension, eta, start, scale, run(eta, seed_of(in) + static_cast<std::uint64_t>(start)));
@@ -60,7 +60,7 @@ class TimesTable {
   ExperimentTable table;
 
  private:
-  static std::vector<std::pair<double, double>> scales_of(FieldReader& in, Index dimension);
+  static std::vector<std::pair<double, double>> scales_of(ConfigReader& in, Index dimension);
   void append(Index dimension, double eta, Index start, double scale, const std::vector<FirstTimes>& runs);
 
   std::vector<TimesOverScales> quantities_;

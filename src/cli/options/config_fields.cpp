@@ -47,7 +47,7 @@ std::string with_article(const std::string& text) { return (text.starts_with("i"
 
 }  // namespace
 
-FieldValues::FieldValues(const char* text) : FieldValues(text, text, [](const json&) { return true; }) {}
+FieldValues::FieldValues(const char* text) : FieldValues(text, text, nullptr) {}
 
 FieldValues::FieldValues(std::string text, std::string expected, Check hold)
     : text_{std::move(text)}, expected_{std::move(expected)}, hold_{std::move(hold)} {}
@@ -144,7 +144,7 @@ std::string config_fields_help(const ConfigFields& fields) {
   std::string text = "Configuration (fields without a default must be given):\n";
   for (const ConfigField& field : fields)
     fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values.text(),
-                   *field.otherwise == 0 ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
+                   field.otherwise.empty() ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
   return text;
 }
 
@@ -161,6 +161,49 @@ void check_fields(const json& config, const ConfigFields& fields, const std::str
     if (!field->values.hold(value))
       reader.fail(name, fmt::format("expected {}, got {}", field->values.expected(), shown_json(value)));
   }
+}
+
+ConfigReader::ConfigReader(const json& config, const ConfigFields& fields, std::string path)
+    : FieldReader(config, std::move(path)), fields_{fields} {
+  check_fields(config, fields, FieldReader::path());
+}
+
+bool ConfigReader::knows(std::string_view field) const {
+  return std::ranges::any_of(fields_, [&](const ConfigField& one) { return field == one.name; });
+}
+
+json ConfigReader::default_of(std::string_view field) const {
+  const auto row = std::ranges::find_if(fields_, [&](const ConfigField& one) { return field == one.name; });
+  if (row == fields_.end() || !row->values.is_checked()) return nullptr;
+  const json parsed = json::parse(row->otherwise, nullptr, false),
+             value = parsed.is_discarded() ? json(row->otherwise) : parsed;
+  return row->values.hold(value) ? value : json(nullptr);
+}
+
+namespace {
+
+/// The computed default, or that of the row.
+template <typename T>
+std::optional<T> default_value(const std::optional<T>& computed, const json& of_row) {
+  return computed || of_row.is_null() ? computed : of_row.get<T>();
+}
+
+}  // namespace
+
+double ConfigReader::number(std::string_view field, std::optional<double> computed) {
+  return FieldReader::number(field, default_value(computed, default_of(field)));
+}
+
+Index ConfigReader::integer(std::string_view field, std::optional<Index> computed) {
+  return FieldReader::integer(field, default_value(computed, default_of(field)));
+}
+
+bool ConfigReader::boolean(std::string_view field) {
+  return FieldReader::boolean(field, default_value<bool>({}, default_of(field)));
+}
+
+std::string ConfigReader::text(std::string_view field, std::optional<std::string> computed) {
+  return FieldReader::text(field, default_value(computed, default_of(field)));
 }
 
 }  // namespace widelimit::cli

@@ -1,14 +1,23 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "widelimit/network/shape.hpp"
+#include "widelimit/network/field_reader.hpp"
 
 namespace widelimit::cli {
+
+/// The words that stand for the values of an enumeration.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
 
 /// What a field may hold: what --help and the documentation say of it is what check_fields() checks.
 class FieldValues {
@@ -25,6 +34,12 @@ class FieldValues {
   static FieldValues integer_at_least(Index from);
   static FieldValues boolean();
   static FieldValues words(std::vector<std::string> known);
+  template <typename Value>
+  static FieldValues words(const Choices<Value>& choices) {
+    std::vector<std::string> known;
+    for (const auto& [word, value] : choices) known.push_back(word);
+    return words(std::move(known));
+  }
 
   /// A list of at least one of these.
   [[nodiscard]] FieldValues list() const;
@@ -38,7 +53,9 @@ class FieldValues {
   [[nodiscard]] const std::string& text() const { return text_; }
   /// "an integer >= 1": what messages expect.
   [[nodiscard]] const std::string& expected() const { return expected_; }
-  [[nodiscard]] bool hold(const nlohmann::json& value) const { return hold_(value); }
+  [[nodiscard]] bool hold(const nlohmann::json& value) const { return !hold_ || hold_(value); }
+  /// False for words alone.
+  [[nodiscard]] bool is_checked() const { return static_cast<bool>(hold_); }
 
  private:
   using Check = std::function<bool(const nlohmann::json&)>;
@@ -51,12 +68,19 @@ class FieldValues {
 /// One field of a JSON configuration.
 struct ConfigField {
   const char* name;
-  FieldValues values;     ///< What it may be, e.g. "integer >= 1".
-  const char* otherwise;  ///< Its default; empty if it must be given.
+  FieldValues values;  ///< What it may be, e.g. "integer >= 1".
+  /// Its default: a value, which readers take from here, or words about other fields; empty if it must be given.
+  std::string otherwise;
   const char* meaning;
 };
 
 using ConfigFields = std::vector<ConfigField>;
+
+/// A default that the library has.
+template <typename T>
+std::string shown(T value) {
+  return fmt::format("{}", value);
+}
 
 [[nodiscard]] ConfigFields joined_fields(const std::vector<ConfigFields>& parts);
 
@@ -66,5 +90,36 @@ using ConfigFields = std::vector<ConfigField>;
 /// NetworkError "PATH.FIELD: expected ..., got ..." for the first value out of its range, and for fields that are not
 /// in the table. `config` must be an object.
 void check_fields(const nlohmann::json& config, const ConfigFields& fields, const std::string& path);
+
+/// Reads the fields of one object by their table, which must outlive it. A field that is not given has the default of
+/// its row; where that is words about other fields, the reader gives the value. Errors and account as of FieldReader.
+class ConfigReader : public FieldReader {
+ public:
+  /// Checks all values: see check_fields().
+  ConfigReader(const nlohmann::json& config, const ConfigFields& fields, std::string path = "config");
+
+  double number(std::string_view field, std::optional<double> computed = {});
+  Index integer(std::string_view field, std::optional<Index> computed = {});
+  bool boolean(std::string_view field);
+  std::string text(std::string_view field, std::optional<std::string> computed = {});
+
+  /// The value whose word the field holds.
+  template <typename Value>
+  Value choice(std::string_view field, const Choices<Value>& known, std::optional<Value> computed = {}) {
+    if (computed && !has(field)) return *computed;
+    const std::string word = text(field);
+    for (const auto& [name, value] : known)
+      if (name == word) return value;
+    fail(field, "a word that the table of fields does not have");
+  }
+
+  /// Whether the table has the field.
+  [[nodiscard]] bool knows(std::string_view field) const;
+  /// The default of the field's row where it is a value, else null.
+  [[nodiscard]] nlohmann::json default_of(std::string_view field) const;
+
+ private:
+  const ConfigFields& fields_;
+};
 
 }  // namespace widelimit::cli

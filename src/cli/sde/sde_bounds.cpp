@@ -13,7 +13,7 @@ using namespace covariance_sde;
 namespace {
 
 /// The field to change where the start lies outside the bounds: a bound that was given, else what gives the start.
-const char* field_of_start(const FieldReader& fields, const Matrix<double>& v0, const StopBounds& bounds) {
+const char* field_of_start(const ConfigReader& fields, const Matrix<double>& v0, const StopBounds& bounds) {
   const std::optional<PathEnd> end = end_of_path(v0, bounds);
   if (end == PathEnd::above && fields.has("upper")) return "upper";
   if (end == PathEnd::below && fields.has("lower")) return "lower";
@@ -23,8 +23,8 @@ const char* field_of_start(const FieldReader& fields, const Matrix<double>& v0, 
 
 }  // namespace
 
-StopBounds read_bounds(FieldReader& fields, StopBounds otherwise, const Matrix<double>& v0) {
-  const StopBounds bounds{fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
+StopBounds read_bounds(ConfigReader& fields, const Matrix<double>& v0) {
+  const StopBounds bounds{fields.number("lower"), fields.number("upper")};
   if (!(bounds.upper > bounds.lower))
     fields.fail("upper", fmt::format("expected a number > lower, {}, got {}", bounds.lower, bounds.upper));
   naming_errors(fmt::format("{}.{}", fields.path(), field_of_start(fields, v0, bounds)),

@@ -71,7 +71,7 @@ json report_of(const SdeModel& model, const Matrix<double>& v) {
 }
 
 /// Every pair of coordinates is written, and every entry of S1.
-void require_few(const FieldReader& fields, const Matrix<double>& v) {
+void require_few(const ConfigReader& fields, const Matrix<double>& v) {
   constexpr Index most = 24;
   if (v.rows() > most)
     fields.fail(
@@ -87,7 +87,7 @@ void run_sde_coefficients(const SdeArguments& arguments, const RunContext& conte
   SdeRun run(arguments, context, "coefficients", {"coefficients.json", "coefficients.csv"}, {});
   Matrix<double> v;
   const json report = with_config(arguments, [&] {
-    FieldReader fields(run.config, "config");
+    ConfigReader fields = run.reader(run.config);
     const CoefficientSetup setup = read_coefficient_setup(fields);
     fields.finish(unused_field);
     v = setup.v0;

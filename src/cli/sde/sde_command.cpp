@@ -58,7 +58,7 @@ struct PointSetups {
 
 template <typename Setup>
 PointSetups<Setup> read_points(SdeRun& run, const SdeArguments& arguments, const RunContext& context,
-                               Setup (*read)(FieldReader&)) {
+                               Setup (*read)(ConfigReader&)) {
   return with_config(arguments, [&] {
     PointSetups<Setup> result{read_sde_points(run.config), {}};
     for (const SdePoint& point : result.points)
@@ -76,7 +76,7 @@ std::string named_point(const std::string& what, const SdePoint& point) {
 /// Writes the ensembles that sample(setup) draws, the setups as `read` makes them.
 template <typename Setup, typename Sample>
 void run_ensemble(const SdeArguments& arguments, const RunContext& context, const char* command,
-                  const char* title, Setup (*read)(FieldReader&), const Sample& sample) {
+                  const char* title, Setup (*read)(ConfigReader&), const Sample& sample) {
   SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples),
              {"densities.png", "correlations.png"});
   const PointSetups<Setup> all = read_points(run, arguments, context, read);
@@ -114,7 +114,7 @@ struct ComparedSetup {
   SimulationOptions limit;
 };
 
-ComparedSetup read_compared_setup(FieldReader& fields, const SdeArguments& arguments,
+ComparedSetup read_compared_setup(ConfigReader& fields, const SdeArguments& arguments,
                                   const RunContext& context) {
   NetworkSetup network = read_network_setup(fields);
   network.options.threads = arguments.threads;
@@ -210,7 +210,7 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
     points = read_sde_points(run.config);
     std::vector<ComparedSetup> all;
     for (const SdePoint& point : points) {
-      FieldReader fields(point.config, "config");
+      ConfigReader fields = run.reader(point.config);
       all.push_back(read_compared_setup(fields, arguments, context));
       fields.finish(unused_field);
     }

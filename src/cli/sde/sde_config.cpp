@@ -21,7 +21,7 @@ using namespace covariance_sde;
 namespace {
 
 /// `suffix`: after the names of the fields.
-ResidualWeights read_weights(FieldReader& fields, const std::string& suffix) {
+ResidualWeights read_weights(ConfigReader& fields, const std::string& suffix) {
   const std::string squared = "gamma_squared" + suffix, root = "gamma" + suffix, shortcut = "lambda" + suffix;
   if (fields.has(squared) == fields.has(root))
     fields.fail(squared, fmt::format("give either {} or {}", squared, root));
@@ -35,41 +35,36 @@ ResidualWeights read_weights(FieldReader& fields, const std::string& suffix) {
 }
 
 /// Of models and networks that only shaped weights have a limit for.
-void require_shaped(const FieldReader& fields, ResidualWeights residual, const std::string& suffix = "") {
+void require_shaped(const ConfigReader& fields, ResidualWeights residual, const std::string& suffix = "") {
   if (!residual.preserves_variance())
     fields.fail(
         "lambda" + suffix,
         "expected lambda^2 + gamma^2 = 1, got lambda = gamma = 1, which only the unshaped networks take");
 }
 
-ResidualWeights read_residual(FieldReader& fields) { return read_weights(fields, ""); }
+ResidualWeights read_residual(ConfigReader& fields) { return read_weights(fields, ""); }
 
 /// Of the feedforward block; nothing where it has those of the attention block.
-std::optional<ResidualWeights> read_feedforward_residual(FieldReader& fields) {
+std::optional<ResidualWeights> read_feedforward_residual(ConfigReader& fields) {
   constexpr const char* suffix = "_feedforward";
   for (const char* name : {"gamma_squared", "gamma", "lambda"})
     if (fields.has(std::string(name) + suffix)) return read_weights(fields, suffix);
   return std::nullopt;
 }
 
-ShapedSlopes read_slopes(FieldReader& fields) {
-  return {fields.number("c_plus", 0), fields.number("c_minus", -1)};
-}
+ShapedSlopes read_slopes(ConfigReader& fields) { return {fields.number("c_plus"), fields.number("c_minus")}; }
 
-AttentionMask read_mask(FieldReader& fields) {
-  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? AttentionMask::full
-                                                                     : AttentionMask::causal;
-}
+AttentionMask read_mask(ConfigReader& fields) { return fields.choice("mask", masks); }
 
 /// "V0", or "tokens" of equal "variance" and correlation "rho0".
-Matrix<double> read_start(FieldReader& fields) {
+Matrix<double> read_start(ConfigReader& fields) {
   if (!fields.has("V0")) {
-    const Index tokens = fields.integer("tokens", 2);
+    const Index tokens = fields.integer("tokens");
     const double m = static_cast<double>(tokens);
     numerics::require_memory("config.tokens", fmt::format("a covariance of {} tokens", tokens),
                              m * m * sizeof(double), "take fewer tokens");
-    const double variance = fields.number("variance", 1);
-    Matrix<double> v = Matrix<double>::Constant(tokens, tokens, variance * fields.number("rho0", 0.2));
+    const double variance = fields.number("variance");
+    Matrix<double> v = Matrix<double>::Constant(tokens, tokens, variance * fields.number("rho0"));
     v.diagonal().setConstant(variance);
     require_covariance(fields.path() + ".rho0", v);
     return v;
@@ -81,19 +76,17 @@ Matrix<double> read_start(FieldReader& fields) {
 }
 
 /// Paths or networks whose covariances of all times have to fit into memory.
-Index read_paths(FieldReader& fields, const char* name, Index otherwise, const Matrix<double>& v0,
-                 std::size_t times) {
-  const Index paths = fields.integer(name, otherwise);
+void require_room(const ConfigReader& fields, const char* name, Index paths, const Matrix<double>& v0,
+                  std::size_t times) {
   numerics::require_memory(fmt::format("{}.{}", fields.path(), name), fmt::format("{} covariances", paths),
                            static_cast<double>(paths) * static_cast<double>(v0.size()) *
                                static_cast<double>(times) * sizeof(double),
                            "take fewer");
-  return paths;
 }
 
 /// "points" equal parts of the way to the last time.
-std::vector<double> equal_times(FieldReader& fields, double horizon) {
-  const Index points = fields.integer("points", 1);
+std::vector<double> equal_times(ConfigReader& fields, double horizon) {
+  const Index points = fields.integer("points");
   std::vector<double> times;
   for (Index k = 1; k < points; ++k)
     times.push_back(horizon * static_cast<double>(k) / static_cast<double>(points));
@@ -101,7 +94,7 @@ std::vector<double> equal_times(FieldReader& fields, double horizon) {
   return times;
 }
 
-std::vector<double> read_times(FieldReader& fields) {
+std::vector<double> read_times(ConfigReader& fields) {
   if (fields.has("times")) return fields.numbers("times");
   if (fields.has("horizon")) return equal_times(fields, fields.number("horizon"));
   const Index depth = fields.integer("depth"), width = fields.integer("width");
@@ -110,9 +103,9 @@ std::vector<double> read_times(FieldReader& fields) {
 }
 
 /// "layers", or "points" of them up to "depth".
-std::vector<Index> read_layers(FieldReader& fields) {
+std::vector<Index> read_layers(ConfigReader& fields) {
   if (fields.has("layers")) return fields.integers("layers");
-  const Index depth = fields.integer("depth"), points = fields.integer("points", 1);
+  const Index depth = fields.integer("depth"), points = fields.integer("points");
   if (points > depth)
     fields.fail("points", fmt::format("expected at most the depth, {}, got {}", depth, points));
   std::vector<Index> layers;
@@ -122,13 +115,19 @@ std::vector<Index> read_layers(FieldReader& fields) {
   return layers;
 }
 
-ModelAttention read_attention(FieldReader& fields) {
-  return {read_residual(fields), fields.number("temperature", 1), fields.integer("heads", 1)};
+ModelAttention read_attention(ConfigReader& fields) {
+  return {read_residual(fields), fields.number("temperature"),
+          fields.knows("heads") ? fields.integer("heads") : 1};
+}
+
+/// Flows of the drift, which does not depend on it, have no such field.
+double read_hidden_ratio(ConfigReader& fields) {
+  return fields.knows("hidden_ratio") ? fields.number("hidden_ratio") : 1;
 }
 
 /// Model and attention of the setup.
-void read_model(FieldReader& fields, SdeSetup& setup) {
-  const std::string name = fields.choice("model", {"transformer", "attention", "resnet", "mlp"});
+void read_model(ConfigReader& fields, SdeSetup& setup) {
+  const std::string name = fields.text("model");
   if (name == "mlp") {
     setup.model = mlp_model(read_slopes(fields));
     return;
@@ -136,7 +135,7 @@ void read_model(FieldReader& fields, SdeSetup& setup) {
   if (name == "resnet") {
     const ResidualWeights residual = read_residual(fields);
     require_shaped(fields, residual);
-    setup.model = resnet_model(residual, read_slopes(fields), fields.number("hidden_ratio", 1));
+    setup.model = resnet_model(residual, read_slopes(fields), read_hidden_ratio(fields));
     return;
   }
   setup.attention = read_attention(fields);
@@ -147,13 +146,11 @@ void read_model(FieldReader& fields, SdeSetup& setup) {
   if (name == "attention") return;
   const ResidualWeights feedforward = read_feedforward_residual(fields).value_or(attention.residual);
   require_shaped(fields, feedforward, "_feedforward");
-  setup.model =
-      stack(setup.model, resnet_model(feedforward, read_slopes(fields), fields.number("hidden_ratio", 1)));
+  setup.model = stack(setup.model, resnet_model(feedforward, read_slopes(fields), read_hidden_ratio(fields)));
 }
 
-NetworkSpec read_intervention(FieldReader& fields, Index width, const std::string& name) {
-  const auto networks =
-      attention_interventions(width, read_residual(fields), fields.number("temperature", 1));
+NetworkSpec read_intervention(ConfigReader& fields, Index width, const std::string& name) {
+  const auto networks = attention_interventions(width, read_residual(fields), fields.number("temperature"));
   for (const NamedNetwork& network : networks)
     if (network.name == name) return network.network;
   std::string known =
@@ -162,21 +159,21 @@ NetworkSpec read_intervention(FieldReader& fields, Index width, const std::strin
   fields.fail("network", fmt::format("must be one of {}; got {}", known, name));
 }
 
-NetworkSpec read_unshaped(FieldReader& fields, Index width, const std::string& name) {
+NetworkSpec read_unshaped(ConfigReader& fields, Index width, const std::string& name) {
   return unshaped_transformer(width, read_residual(fields),
                               name == "unshaped"          ? Normalization::none
                               : name == "unshaped_pre_ln" ? Normalization::pre_layer_norm
                                                           : Normalization::post_layer_norm);
 }
 
-NetworkSpec read_named_network(FieldReader& fields, Index width) {
+NetworkSpec read_named_network(ConfigReader& fields, Index width) {
   const std::string name = fields.text("network");
   if (name == "mlp") return shaped_mlp(width, read_slopes(fields));
   if (name == "shaped_resnet") return shaped_resnet(width, read_residual(fields), read_slopes(fields));
   if (name == "shaped_attention")
-    return shaped_attention(width, read_residual(fields), fields.number("temperature", 1));
+    return shaped_attention(width, read_residual(fields), fields.number("temperature"));
   if (name == "shaped_transformer")
-    return shaped_transformer(width, read_residual(fields), fields.number("temperature", 1),
+    return shaped_transformer(width, read_residual(fields), fields.number("temperature"),
                               read_slopes(fields));
   if (name == "unshaped" || name == "unshaped_pre_ln" || name == "unshaped_post_ln")
     return read_unshaped(fields, width, name);
@@ -186,7 +183,7 @@ NetworkSpec read_named_network(FieldReader& fields, Index width) {
 Index heads_of(const NetworkSpec& network) { return network.attention ? network.attention->heads : 1; }
 
 /// g_1 and g_2 of eq. 33, which the interventions of figure 3 have in their names.
-void read_weights_of_terms(FieldReader& fields, AttentionBlock& block) {
+void read_weights_of_terms(ConfigReader& fields, AttentionBlock& block) {
   const std::string name = fields.text("network");
   if (!name.starts_with("unshaped") && name != "shaped_attention" && name != "shaped_transformer") return;
   block.identity_weight = fields.number("g1", block.identity_weight);
@@ -194,7 +191,7 @@ void read_weights_of_terms(FieldReader& fields, AttentionBlock& block) {
 }
 
 /// What two fields must have in common.
-void check_spec(FieldReader& fields, const NetworkSpec& network) {
+void check_spec(ConfigReader& fields, const NetworkSpec& network) {
   if (network.width % heads_of(network) != 0)
     fields.fail("heads",
                 fmt::format("expected a divisor of the width, {}, got {}", network.width, heads_of(network)));
@@ -209,23 +206,23 @@ void check_spec(FieldReader& fields, const NetworkSpec& network) {
                 "expected lambda^2 + gamma^2 = 1 beside g1 or g2 other than 0, got lambda = gamma = 1");
 }
 
-NetworkSpec read_spec(FieldReader& fields, Index width) {
+NetworkSpec read_spec(ConfigReader& fields, Index width) {
   NetworkSpec network = read_named_network(fields, width);
   if (network.attention) {
     read_weights_of_terms(fields, *network.attention);
     network.attention->mask = read_mask(fields);
-    network.attention->heads = fields.integer("heads", 1);
-    network.key_width = fields.integer("key_width", 0);
+    network.attention->heads = fields.integer("heads");
+    network.key_width = fields.integer("key_width");
   }
   if (network.feedforward) {
-    network.feedforward->hidden_width = fields.integer("hidden_width", 0);
+    network.feedforward->hidden_width = fields.integer("hidden_width");
     if (network.attention) network.feedforward_residual = read_feedforward_residual(fields);
   }
   check_spec(fields, network);
   return network;
 }
 
-std::uint64_t read_seed(FieldReader& fields) { return static_cast<std::uint64_t>(fields.integer("seed", 0)); }
+std::uint64_t read_seed(ConfigReader& fields) { return static_cast<std::uint64_t>(fields.integer("seed")); }
 
 }  // namespace
 
@@ -239,30 +236,31 @@ nlohmann::json read_sde_config(const std::filesystem::path& file) {
 namespace {
 
 /// Attention alone has no ReLU.
-void read_finite_width_drift(FieldReader& fields, SdeSetup& setup) {
+void read_finite_width_drift(ConfigReader& fields, SdeSetup& setup) {
   if (fields.has("finite_width_drift") && fields.text("model") != "attention")
     setup.model = with_finite_width_drift(setup.model, fields.integer("finite_width_drift"));
 }
 
-void read_step_control(FieldReader& fields, bool attends, SimulationOptions& options) {
+/// Without attention nothing reads the field, so that one that is given is an error.
+void read_step_control(ConfigReader& fields, bool attends, SimulationOptions& options) {
+  if (const nlohmann::json fixed = fields.default_of("step_control"); !fixed.is_null())
+    options.step_control = fixed.get<double>();
   if (attends && fields.has("step_control")) options.step_control = fields.number("step_control");
 }
 
 /// The geometric scheme is for full attention.
-StepScheme read_scheme(FieldReader& fields, const SdeModel& model) {
-  const std::string otherwise = model.mask == AttentionMask::full ? "geometric" : "euler_maruyama";
-  const std::string scheme =
-      fields.choice("scheme", {"geometric", "euler_maruyama", "euler_maruyama_dense"}, otherwise);
-  if (scheme == "geometric" && model.attention_drift > 0 && model.mask != AttentionMask::full)
+StepScheme read_scheme(ConfigReader& fields, const SdeModel& model) {
+  const bool full = model.mask == AttentionMask::full;
+  const StepScheme scheme =
+      fields.choice("scheme", step_schemes, full ? StepScheme::geometric : StepScheme::euler_maruyama);
+  if (scheme == StepScheme::geometric && model.attention_drift > 0 && model.mask != AttentionMask::full)
     fields.fail("scheme",
                 "expected euler_maruyama or euler_maruyama_dense with a causal mask, got \"geometric\"");
-  return scheme == "geometric"        ? StepScheme::geometric
-         : scheme == "euler_maruyama" ? StepScheme::euler_maruyama
-                                      : StepScheme::euler_maruyama_dense;
+  return scheme;
 }
 
 /// Steps that are no more than anyone waits for, and no larger than the scheme allows.
-void check_steps(const FieldReader& fields, const SdeModel& model, const SimulationOptions& options,
+void check_steps(const ConfigReader& fields, const SdeModel& model, const SimulationOptions& options,
                  double horizon) {
   const std::string place = fields.path() + ".max_step";
   static_cast<void>(checked_count(std::ceil(horizon / options.max_step), most_steps,
@@ -271,44 +269,26 @@ void check_steps(const FieldReader& fields, const SdeModel& model, const Simulat
     naming_errors(place, [&] { require_step_size("geometric", model, options.max_step); });
 }
 
-/// A whole setup with `step_control` and `upper` where the configuration has none.
-SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control, double upper) {
+}  // namespace
+
+SdeSetup read_sde_setup(ConfigReader& fields) {
   SdeSetup setup{.model = {}, .attention = {}, .v0 = {}, .options = {}};
   read_model(fields, setup);
   setup.v0 = read_start(fields);
   setup.options.times = read_times(fields);
-  setup.options.max_step = fields.number("max_step", 0.01);
-  setup.options.step_control = step_control;
+  setup.options.max_step = fields.number("max_step");
   read_step_control(fields, setup.attention.has_value(), setup.options);
   setup.options.scheme = read_scheme(fields, setup.model);
-  setup.options.bounds = read_bounds(fields, {.upper = upper}, setup.v0);
-  setup.options.paths = read_paths(fields, "paths", 4096, setup.v0, setup.options.times.size());
+  setup.options.bounds = read_bounds(fields, setup.v0);
+  setup.options.paths = fields.integer("paths");
+  require_room(fields, "paths", setup.options.paths, setup.v0, setup.options.times.size());
   setup.options.seed = read_seed(fields);
   read_finite_width_drift(fields, setup);
   check_steps(fields, setup.model, setup.options, setup.options.times.back());
   return setup;
 }
 
-}  // namespace
-
-SdeSetup read_sde_setup(FieldReader& fields) {
-  return read_simulation(fields, std::nullopt, StopBounds{}.upper);
-}
-
-SdeSetup read_explosion_setup(FieldReader& fields) {
-  constexpr double fine = 0.005;
-  // From there a path returns before it explodes with a probability that falls as a power, for gamma^2 near 1/2 slowly.
-  // Farther out, gaps are small differences of what is rounded.
-  constexpr double far = 1e6, least = 1e3;
-  SdeSetup setup = read_simulation(fields, fine, far);
-  if (setup.options.bounds.upper < least)
-    fields.fail("upper",
-                fmt::format("expected a number >= {}, from where paths explode or return at once, got {}",
-                            least, setup.options.bounds.upper));
-  return setup;
-}
-
-SdeSetup read_law_setup(FieldReader& fields) {
+SdeSetup read_law_setup(ConfigReader& fields) {
   SdeSetup setup{.model = {}, .attention = {}, .v0 = {}, .options = {}};
   read_model(fields, setup);
   setup.v0 = read_start(fields);
@@ -317,7 +297,7 @@ SdeSetup read_law_setup(FieldReader& fields) {
   return setup;
 }
 
-CoefficientSetup read_coefficient_setup(FieldReader& fields) {
+CoefficientSetup read_coefficient_setup(ConfigReader& fields) {
   SdeSetup setup{.model = {}, .attention = {}, .v0 = {}, .options = {}};
   read_model(fields, setup);
   Matrix<double> v0 = read_start(fields);
@@ -325,11 +305,10 @@ CoefficientSetup read_coefficient_setup(FieldReader& fields) {
   return {setup.model, std::move(v0)};
 }
 
-FlowSetup read_flow_setup(FieldReader& fields) {
+FlowSetup read_flow_setup(ConfigReader& fields) {
   FlowSetup setup;
-  if (fields.choice("flow", {"drift", "commuting"}, "drift") == "commuting") {
-    if (fields.choice("shortcut", {"unit", "variance_preserving"}, "unit") != "unit")
-      setup.shortcut = Shortcut::variance_preserving;
+  if (fields.text("flow") == "commuting") {
+    setup.shortcut = fields.choice("shortcut", shortcuts);
     setup.v0 = read_start(fields);
     setup.times = fields.numbers("times");
   } else {
@@ -341,7 +320,7 @@ FlowSetup read_flow_setup(FieldReader& fields) {
   return setup;
 }
 
-GradientSetup read_gradient_setup(FieldReader& fields) {
+GradientSetup read_gradient_setup(ConfigReader& fields) {
   GradientSetup setup;
   const Index width = fields.integer("width");
   const nlohmann::json& entries = fields.value("networks");
@@ -349,8 +328,7 @@ GradientSetup read_gradient_setup(FieldReader& fields) {
     fields.fail("networks", fmt::format("must be a list of networks, got {}", shown_json(entries)));
   for (std::size_t k = 0; k < entries.size(); ++k) {
     const std::string path = fmt::format("{}.networks[{}]", fields.path(), k);
-    check_fields(entries[k], sde_gradient_network_fields(), path);
-    FieldReader entry(entries[k], path);
+    ConfigReader entry(entries[k], sde_gradient_network_fields(), path);
     const std::string label = entry.text("label", entry.text("network"));
     for (const GradientSetup::Network& other : setup.networks)
       if (other.label == label)
@@ -365,16 +343,17 @@ GradientSetup read_gradient_setup(FieldReader& fields) {
       require_network(fmt::format("networks[{}]", k), setup.networks[k].network, setup.v0.rows());
     });
   setup.options.depth = fields.integer("depth");
-  setup.options.networks = fields.integer("samples", 32);
+  setup.options.networks = fields.integer("samples");
   setup.options.seed = read_seed(fields);
   return setup;
 }
 
-SimulationOptions read_limit_options(FieldReader& fields, const NetworkSetup& setup) {
+SimulationOptions read_limit_options(ConfigReader& fields, const NetworkSetup& setup) {
   SimulationOptions options;
-  options.max_step = fields.number("max_step", 0.01);
+  options.max_step = fields.number("max_step");
   read_step_control(fields, setup.network.attention.has_value(), options);
-  options.paths = read_paths(fields, "paths", setup.options.samples, setup.v0, setup.options.layers.size());
+  options.paths = fields.integer("paths", setup.options.samples);
+  require_room(fields, "paths", options.paths, setup.v0, setup.options.layers.size());
   const SdeModel limit =
       naming_errors(fields.path() + ".network", [&] { return limiting_model(setup.network); });
   options.scheme = read_scheme(fields, limit);
@@ -387,7 +366,7 @@ SimulationOptions read_limit_options(FieldReader& fields, const NetworkSetup& se
 namespace {
 
 /// Widths against tokens.
-void check_sizes(const FieldReader& fields, const NetworkSetup& setup) {
+void check_sizes(const ConfigReader& fields, const NetworkSetup& setup) {
   const NetworkSpec& network = setup.network;
   const Index tokens = setup.v0.rows(),
               least = network.normalization == Normalization::none ? tokens : tokens + 1;
@@ -407,33 +386,20 @@ void check_sizes(const FieldReader& fields, const NetworkSetup& setup) {
 
 }  // namespace
 
-namespace {
-
-NetworkSetup read_networks(FieldReader& fields, StopBounds bounds) {
+NetworkSetup read_network_setup(ConfigReader& fields) {
   NetworkSetup setup{
       .network = read_spec(fields, fields.integer("width")), .v0 = read_start(fields), .options = {}};
   setup.options.layers = read_layers(fields);
-  setup.options.samples = read_paths(fields, "samples", 4096, setup.v0, setup.options.layers.size());
+  setup.options.samples = fields.integer("samples");
+  require_room(fields, "samples", setup.options.samples, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
-  setup.options.bounds = read_bounds(fields, bounds, setup.v0);
+  setup.options.bounds = read_bounds(fields, setup.v0);
   // Post-LN has no reduction.
   const bool reduces = setup.network.normalization != Normalization::post_layer_norm;
-  if (fields.choice("sampling", {"reduced", "explicit_weights"}, reduces ? "reduced" : "explicit_weights") !=
-      "reduced")
-    setup.options.sampling = NetworkSampling::explicit_weights;
+  setup.options.sampling = fields.choice(
+      "sampling", network_samplings, reduces ? NetworkSampling::reduced : NetworkSampling::explicit_weights);
   check_sizes(fields, setup);
   return setup;
-}
-
-}  // namespace
-
-NetworkSetup read_network_setup(FieldReader& fields) {
-  return read_networks(fields, NetworkOptions{}.bounds);
-}
-
-NetworkSetup read_stopping_setup(FieldReader& fields) {
-  constexpr double lower = 1e-4, upper = 1e4;
-  return read_networks(fields, {lower, upper});
 }
 
 }  // namespace widelimit::cli

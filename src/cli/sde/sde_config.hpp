@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/config_fields.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
-#include "widelimit/network/field_reader.hpp"
 
 /// Reading of the JSON configurations of `widelimit sde`; errors name the field, and the file once
 /// naming_errors() has put it in front.
@@ -44,17 +44,13 @@ struct NetworkSetup {
 
 /// Each reads its fields from the configuration and leaves the rest unread; call finish() on the reader
 /// afterwards.
-[[nodiscard]] SdeSetup read_sde_setup(FieldReader& fields);
-/// The same with the fine steps that probabilities of explosion need.
-[[nodiscard]] SdeSetup read_explosion_setup(FieldReader& fields);
+[[nodiscard]] SdeSetup read_sde_setup(ConfigReader& fields);
 /// Without what only sampling has.
-[[nodiscard]] SdeSetup read_law_setup(FieldReader& fields);
-[[nodiscard]] NetworkSetup read_network_setup(FieldReader& fields);
-/// The same with the bounds of stopping times, 1e-4 and 1e4.
-[[nodiscard]] NetworkSetup read_stopping_setup(FieldReader& fields);
+[[nodiscard]] SdeSetup read_law_setup(ConfigReader& fields);
+[[nodiscard]] NetworkSetup read_network_setup(ConfigReader& fields);
 
 /// How the limit of a network is simulated beside it.
-[[nodiscard]] covariance_sde::SimulationOptions read_limit_options(FieldReader& fields,
+[[nodiscard]] covariance_sde::SimulationOptions read_limit_options(ConfigReader& fields,
                                                                    const NetworkSetup& setup);
 
 /// The deterministic flow of the drift or, without a model, the commuting limit.
@@ -64,14 +60,14 @@ struct FlowSetup {
   Matrix<double> v0;
   std::vector<double> times;
 };
-[[nodiscard]] FlowSetup read_flow_setup(FieldReader& fields);
+[[nodiscard]] FlowSetup read_flow_setup(ConfigReader& fields);
 
 /// A model at one covariance.
 struct CoefficientSetup {
   covariance_sde::SdeModel model;
   Matrix<double> v0;
 };
-[[nodiscard]] CoefficientSetup read_coefficient_setup(FieldReader& fields);
+[[nodiscard]] CoefficientSetup read_coefficient_setup(ConfigReader& fields);
 
 /// Networks whose gradients are compared.
 struct GradientSetup {
@@ -83,13 +79,10 @@ struct GradientSetup {
   Matrix<double> v0;
   covariance_sde::GradientOptions options;
 };
-[[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
+[[nodiscard]] GradientSetup read_gradient_setup(ConfigReader& fields);
 
-/// "lower" and "upper". Where a start lies outside, the error names the
-/// bound that was given, else a field of the start.
-[[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
-                                                     covariance_sde::StopBounds otherwise,
-                                                     const Matrix<double>& v0);
+/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the start.
+[[nodiscard]] covariance_sde::StopBounds read_bounds(ConfigReader& fields, const Matrix<double>& v0);
 
 /// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place
 /// of the lists.

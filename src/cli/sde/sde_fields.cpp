@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
+
+using namespace covariance_sde;
 
 namespace {
 
@@ -31,7 +34,7 @@ ConfigFields shape_fields() {
   return {
       {"temperature", V::above(0), "1", "tau_0, with attention"},
       {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
-      {"mask", V::words({"full", "causal"}), "full", "what tokens attend to"},
+      {"mask", V::words(masks), "full", "what tokens attend to"},
       {"c_plus", V::within(-1e6, 1e6), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
       {"c_minus", V::within(-1e6, 1e6), "-1", "the same below 0"}};
 }
@@ -102,11 +105,11 @@ ConfigFields seed_and_bounds(const char* lower, const char* upper,
 }
 
 ConfigFields step_fields(const char* step_control) {
-  return {{"max_step", V::above(0), "0.01", "largest step of the SDE"},
+  return {{"max_step", V::above(0), shown(SimulationOptions{}.max_step), "largest step of the SDE"},
           {"step_control", V::zero_or_at_least(1e-6), step_control,
            "steps are cut to this over the rate of attention; 0: never; with attention only"},
-          {"scheme", V::words({"geometric", "euler_maruyama", "euler_maruyama_dense"}),
-           "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
+          {"scheme", V::words(step_schemes), "geometric; euler_maruyama with a causal mask",
+           "integrator; geometric is for the full mask"}};
 }
 
 ConfigFields path_fields(const char* step_control, const char* upper,
@@ -122,7 +125,7 @@ ConfigFields layer_fields() {
           {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
           points_field("how many layers, evenly up to depth, where layers is not given"),
           {"samples", V::integer(1, largest_count), "4096", "networks"},
-          {"sampling", V::words({"reduced", "explicit_weights"}), "reduced; explicit_weights with Post-LN",
+          {"sampling", V::words(network_samplings), "reduced; explicit_weights with Post-LN",
            "reduced: m x m matrices of the same distribution"}};
 }
 
@@ -158,7 +161,7 @@ CommandFields all_sde_fields() {
        "each"},
       width_field(),
       {"depth", V::integer(1, largest_count), "", "layers"},
-      {"samples", V::integer(2, largest_count), "32", "networks of each kind"},
+      {"samples", V::integer(2, largest_count), shown(GradientOptions{}.networks), "networks of each kind"},
       {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
   return {{"simulate", joined_fields({grid, simulation})},
           {"network", joined_fields({grid, network_fields()})},
@@ -189,7 +192,7 @@ CommandFields all_sde_fields() {
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
                             "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "
                             "gamma = 1 / sqrt(depth), of times layer / depth, without the fields of a model"},
-                           {"shortcut", V::words({"unit", "variance_preserving"}), "unit",
+                           {"shortcut", V::words(shortcuts), "unit",
                             "of the commuting limit: lambda = 1, or lambda^2 = 1 - 1 / depth"}},
                           without_fields(model_fields_of(model_names()), {"heads", "hidden_ratio"}),
                           start_fields(),

@@ -54,15 +54,15 @@ DiffusionDistribution law_at(const SdeSetup& setup, double time) {
 }
 
 /// The field that gives the start's correlation.
-const char* start_field(const FieldReader& fields) { return fields.has("V0") ? "V0" : "rho0"; }
+const char* start_field(const ConfigReader& fields) { return fields.has("V0") ? "V0" : "rho0"; }
 
-void require_noise(const FieldReader& fields, const SdeModel& model) {
+void require_noise(const ConfigReader& fields, const SdeModel& model) {
   if (!(model.linear_noise > 0))
     fields.fail(fields.has("gamma") ? "gamma" : "gamma_squared",
                 "expected a number > 0 for sde law, without which nothing moves, got 0");
 }
 
-void require_gap_law(const FieldReader& fields, const SdeSetup& setup) {
+void require_gap_law(const ConfigReader& fields, const SdeSetup& setup) {
   if (setup.model.mask != AttentionMask::full)
     fields.fail("mask", "expected full for sde law: under a causal mask no law is known, got \"causal\"");
   if (!has_gap(setup))
@@ -71,7 +71,7 @@ void require_gap_law(const FieldReader& fields, const SdeSetup& setup) {
                             gap_of(setup.v0)));
 }
 
-void require_correlation_law(const FieldReader& fields, const SdeSetup& setup) {
+void require_correlation_law(const ConfigReader& fields, const SdeSetup& setup) {
   const double rho = correlation_of(setup.v0);
   if (!(std::abs(rho) < 1))
     fields.fail(start_field(fields),
@@ -80,7 +80,7 @@ void require_correlation_law(const FieldReader& fields, const SdeSetup& setup) {
 }
 
 /// All that can be said before the work.
-void require_law(const FieldReader& fields, const SdeSetup& setup) {
+void require_law(const ConfigReader& fields, const SdeSetup& setup) {
   if (setup.v0.rows() != 2)
     fields.fail("tokens",
                 fmt::format("sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
@@ -107,7 +107,7 @@ void append_laws(std::vector<LawAtTime>& laws, const SdePoint& point, const SdeS
 }
 
 /// None with a law is an error.
-void require_one(const FieldReader& fields, const std::vector<LawAtTime>& laws) {
+void require_one(const ConfigReader& fields, const std::vector<LawAtTime>& laws) {
   if (std::ranges::none_of(laws, [](const LawAtTime& one) { return one.law.has_value(); }))
     fields.fail(fields.has("times")     ? "times[0]"
                 : fields.has("horizon") ? "horizon"
@@ -273,7 +273,7 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
     const std::vector<SdePoint> points = read_sde_points(run.config);
     std::vector<SdeSetup> setups;
     for (const SdePoint& point : points) {
-      FieldReader fields(point.config, "config");
+      ConfigReader fields = run.reader(point.config);
       setups.push_back(read_law_setup(fields));
       fields.finish(unused_field);
       require_law(fields, setups.back());
@@ -281,7 +281,7 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
     of_correlation = !has_attention(setups.front().model);
     times = setups.front().options.times.size();
     for (std::size_t k = 0; k < points.size(); ++k) append_laws(laws, points[k], setups[k]);
-    require_one(FieldReader(run.config, "config"), laws);
+    require_one(run.reader(run.config), laws);
   });
   const char* quantity = of_correlation ? "rho01" : "gap";
   const std::string csv = quantiles_csv(laws, quantity, of_correlation);

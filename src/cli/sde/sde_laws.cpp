@@ -94,7 +94,7 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
                 .samples = {{"sampled, 95 % interval", {}, {}, {}}}};
   Matrix<double> v0;
   json report = with_config(arguments, [&] {
-    SdeSetup setup = run.read_setup(arguments, context, read_explosion_setup);
+    SdeSetup setup = run.read_setup(arguments, context, read_sde_setup);
     if (has_gap_law(setup)) plot.curves.push_back({"exact probability", {}});
     v0 = setup.v0;
     const CovarianceEnsemble ensemble = simulate(setup.model, setup.v0, setup.options);
@@ -118,7 +118,7 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
 namespace {
 
 /// The states by the last time that has one: a drift that explodes has none from then on.
-std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSetup& setup,
+std::vector<Matrix<double>> flow_states(const ConfigReader& fields, const FlowSetup& setup,
                                         std::string& missing) {
   std::vector<Matrix<double>> states;
   for (const double time : setup.times) {
@@ -144,7 +144,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   std::vector<double> times;
   std::string missing;
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
-    FieldReader fields(run.config, "config");
+    ConfigReader fields = run.reader(run.config);
     const FlowSetup setup = read_flow_setup(fields);
     fields.finish(unused_field);
     times = setup.times;

@@ -75,8 +75,8 @@ json kurtosis_of(const CovarianceEnsemble& ensemble) {
 /// Paths of the SDE or networks, as the configuration says.
 CovarianceEnsemble sampled(SdeRun& run, const SdeArguments& arguments, const RunContext& context,
                            Index& units) {
-  FieldReader fields(run.config, "config");
-  units = fields.integer("outputs", 1);
+  ConfigReader fields = run.reader(run.config);
+  units = fields.integer("outputs");
   const auto prepare = [&](auto setup) {
     fields.finish(unused_field);
     setup.options.threads = arguments.threads;
@@ -253,7 +253,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   json networks = json::array();
   std::vector<GradientNorms> norms;
   const GradientSetup setup = with_config(arguments, [&] {
-    FieldReader fields(run.config, "config");
+    ConfigReader fields = run.reader(run.config);
     GradientSetup read = read_gradient_setup(fields);
     fields.finish(unused_field);
     read.options.run.threads = arguments.threads;

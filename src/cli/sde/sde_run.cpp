@@ -14,15 +14,14 @@ std::vector<std::string> all_files(std::vector<std::string> names, const std::ve
   return names;
 }
 
-/// Of `output`, whose configuration is that of a network where it names one.
-std::string_view fields_command(std::string_view command, const nlohmann::json& config) {
-  return command == "output" && config.contains("network") ? "output of networks" : command;
+/// Those of `output` are a network's where the configuration names one.
+const ConfigFields& fields_of(std::string_view command, const nlohmann::json& config) {
+  return sde_fields(command == "output" && config.contains("network") ? "output of networks" : command);
 }
 
 nlohmann::json checked_config(const std::filesystem::path& file, const char* command) {
   nlohmann::json config = read_sde_config(file);
-  naming_errors(file.string(),
-                [&] { check_fields(config, sde_fields(fields_command(command, config)), "config"); });
+  naming_errors(file.string(), [&] { check_fields(config, fields_of(command, config), "config"); });
   return config;
 }
 
@@ -33,6 +32,7 @@ SdeRun::SdeRun(const SdeArguments& arguments, const RunContext& context, const c
     : config(checked_config(arguments.config, command)),  // braces would make a list of it
       origin{fmt::format("sde {}", command), config},
       folder{arguments.out, all_files(std::move(names), pictures), arguments.other_files},
+      fields_{fields_of(command, config)},
       record_{context.command_line, config, {}},
       pictures_{std::move(pictures)},
       draws_{!arguments.no_pictures},

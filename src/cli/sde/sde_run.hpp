@@ -43,14 +43,14 @@ class SdeRun {
 
   /// The setup that `read` makes of the whole configuration, with threads and stop of the command line.
   template <typename Setup>
-  Setup read_setup(const SdeArguments& arguments, const RunContext& context, Setup (*read)(FieldReader&)) {
+  Setup read_setup(const SdeArguments& arguments, const RunContext& context, Setup (*read)(ConfigReader&)) {
     return read_setup(config, arguments, context, read);
   }
   /// The same of one point of its lists.
   template <typename Setup>
   Setup read_setup(const nlohmann::json& point, const SdeArguments& arguments, const RunContext& context,
-                   Setup (*read)(FieldReader&)) {
-    FieldReader fields(point, "config");
+                   Setup (*read)(ConfigReader&)) {
+    ConfigReader fields = reader(point);
     Setup setup = read(fields);
     fields.finish(unused_field);
     setup.options.threads = arguments.threads;
@@ -58,6 +58,9 @@ class SdeRun {
     origin.seed = setup.options.seed;
     return setup;
   }
+
+  /// Of the configuration, or of one point of its lists.
+  [[nodiscard]] ConfigReader reader(const nlohmann::json& point) const { return {point, fields_}; }
 
   /// Writes a JSON file with the origin in it.
   void write_report(const std::string& name, nlohmann::json report);
@@ -69,6 +72,7 @@ class SdeRun {
   OutputFolder folder;
 
  private:
+  const ConfigFields& fields_;
   RunRecord record_;
   std::vector<std::string> pictures_;
   bool draws_;

@@ -90,8 +90,8 @@ void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& cont
   json config = run.config;
   StoppingGrid grid = with_config(arguments, [&] { return take_grid(config); });
   NetworkSetup setup = with_config(arguments, [&] {
-    FieldReader fields(config, "config");
-    NetworkSetup read = read_stopping_setup(fields);
+    ConfigReader fields = run.reader(config);
+    NetworkSetup read = read_network_setup(fields);
     fields.finish(unused_field);
     if (!grid.temperatures.empty() && !read.network.attention)
       fields.fail("temperatures", "the network has no attention block");
