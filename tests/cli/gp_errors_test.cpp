@@ -229,7 +229,7 @@ TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data sample --path .", "--data sample has no files");
   check_usage("--network fcn --data cifar10", "--path");
   check_usage("--network fcn --data npy --path . --size 4",
-              "--data npy, csv and graphs take inputs as they are");
+              "--size: for --data sample, cifar10 and mnist only");
   check_usage("--network fcn --data sample --validation 0 --criterion accuracy",
               "give --criterion loo or evidence, or --regulariser");
   check_usage("--network fcn --data sample --kernel nngp --time 1", "gradient flow needs the NTK");

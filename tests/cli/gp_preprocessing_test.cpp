@@ -174,8 +174,9 @@ TEST_CASE("gp: preprocessing that does not fit the data is an error") {
   usage(tiny_sample + "--preprocess image --zca-regulariser 1",
         "--zca-regulariser: for --preprocess zca only");
   usage("gp --network imdb-gap --data reviews --preprocess image",
-        "--preprocess: for images, arrays and tables only");
-  usage("gp --network imdb-gap --data reviews --flip", "--flip: for images, arrays and tables only");
+        "--preprocess: for --data sample, cifar10, mnist, npy and csv only");
+  usage("gp --network imdb-gap --data reviews --flip",
+        "--flip: for --data sample, cifar10, mnist, npy and csv only");
 
   const TemporaryFolder folder;
   data::write_npy(folder / "x_train.npy", xt::xarray<double>(xt::ones<double>({3, 1})));

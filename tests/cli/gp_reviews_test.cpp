@@ -187,7 +187,7 @@ TEST_CASE("gp reviews: wrong usage") {
   check_reviews_usage("--data imdb --vectors v.txt", "--path");
   check_reviews_usage("--data imdb --path .", "--vectors FILE for --data imdb");
   check_reviews_usage("--data reviews --vectors v.txt", "--vectors");
-  check_reviews_usage("--data reviews --size 4", "reviews have no size");
+  check_reviews_usage("--data reviews --size 4", "--size: for --data sample, cifar10 and mnist only");
   check_reviews_usage("--data sample --max-length 4", "--max-length");
   check_reviews_usage("--data reviews --max-length 0", "--max-length");
   check_reviews_usage("--data sample --dimensions 2", "--dimensions");

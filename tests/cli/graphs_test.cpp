@@ -126,7 +126,8 @@ TEST_CASE("graphs: what is wrong with a folder or a command") {
   check_gram_usage("--x a --graphs2 b", "--graphs2 requires --graphs");
   check_gram_usage("--graphs a --x2 b", "--x2 requires --x");
   check_gram_usage("--graphs a --lengths b", "--lengths requires --x");
-  CHECK(folder.run("--network gntk --train 3").errors.find("--data graphs takes the files as they are") !=
+  CHECK(folder.run("--network gntk --train 3")
+            .errors.find("--train: for --data sample, reviews, cifar10, mnist, imdb, npy and csv only") !=
         std::string::npos);
 
   const auto images = folder.run("--network conv-gap:axes=2");

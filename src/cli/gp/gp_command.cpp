@@ -22,7 +22,7 @@
 #include "cli/program/given_arguments.hpp"
 #include "cli/ranks/rank_solver.hpp"
 #include "cli/report/page.hpp"
-#include "cli/tasks/data_arguments.hpp"
+#include "cli/tasks/data_sources.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -31,26 +31,14 @@
 namespace widelimit::cli {
 namespace {
 
-/// What is missing, and how to refer to it.
-struct MissingFiles {
-  const char* name;
-  const char* pronoun;
-};
-
-MissingFiles validation_files(const std::string& data) {
-  if (data == "graphs") return {"folder validation", "it"};
-  if (data == "csv") return {"validation rows (validation.csv)", "them"};
-  return {"x_validation.npy and y_validation.npy", "them"};
-}
-
 template <typename Scalar>
 GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
-  const MissingFiles missing = validation_files(arguments.data.kind);
+  const DataSource& source = data_source(arguments.data.kind);
   if (!task.validation && arguments.inference.takes_validation())
     throw DataError(
         fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
-                    arguments.data.path.string(), missing.name, missing.pronoun));
+                    arguments.data.path.string(), source.validation, source.it));
   return task;
 }
 

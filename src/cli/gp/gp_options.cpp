@@ -9,6 +9,7 @@
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_options.hpp"
+#include "cli/tasks/data_sources.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -114,15 +115,11 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
 
 void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   check_data_usage(command, arguments.data);
-  const std::string& kind = arguments.data.kind;
-  const bool as_they_are = kind == "npy" || kind == "csv" || kind == "graphs";
-  if (!as_they_are && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
+  const bool is_drawn = *data_source(arguments.data.kind).validation == 0;
+  if (is_drawn && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
   check_criterion(arguments);
-  const bool no_images = kind == "imdb" || kind == "reviews" || kind == "graphs";
-  if (no_images && command.count("--flip") > 0)
-    throw CLI::ValidationError("--flip", "for images, arrays and tables only");
   if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
     throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
   if (!arguments.store.folder.empty() && arguments.inference.flip)

@@ -1,40 +1,19 @@
 #include "cli/tasks/data_arguments.hpp"
 
 #include <algorithm>
+#include <type_traits>
+
+#include "cli/tasks/data_sources.hpp"
 
 namespace widelimit::cli {
-namespace {
-
-TextChoice text_choice(const DataArguments& arguments) {
-  TextChoice choice = arguments.texts;
-  choice.counts = {.train = arguments.images.train,
-                   .validation = arguments.images.validation,
-                   .test = arguments.images.test};
-  choice.seed = arguments.images.seed;
-  return choice;
-}
-
-/// The task of arrays, tables and graphs, whose inputs are taken as they are.
-template <typename Scalar>
-GpTask<Scalar> stored_task(const DataArguments& arguments) {
-  if (arguments.kind == "graphs") return graph_task<Scalar>(arguments.path, arguments.targets);
-  if (arguments.kind == "csv")
-    return csv_task<Scalar>(arguments.path, arguments.encoding, arguments.targets, arguments.split,
-                            arguments.test_needed);
-  return npy_task<Scalar>(arguments.path, arguments.targets, arguments.split, arguments.test_needed);
-}
-
-}  // namespace
 
 template <typename Scalar>
 GpTask<Scalar> load_task(const DataArguments& arguments) {
-  if (arguments.kind == "reviews") return reviews_task<Scalar>(text_choice(arguments));
-  if (arguments.kind == "imdb")
-    return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
-  if (arguments.kind == "sample") return sample_task<Scalar>(arguments.images);
-  if (arguments.kind == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
-  if (arguments.kind == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  return stored_task<Scalar>(arguments);
+  const DataSource& source = data_source(arguments.kind);
+  if constexpr (std::is_same_v<Scalar, float>)
+    return source.read_float(arguments);
+  else
+    return source.read_double(arguments);
 }
 
 /// Spatial shape of the inputs, of the longest ones if they differ.

@@ -15,7 +15,7 @@ namespace widelimit::cli {
 
 /// Which data a command works on, as its user writes it.
 struct DataArguments {
-  std::string kind;  ///< sample, reviews, cifar10, mnist, imdb, npy, csv or graphs.
+  std::string kind;  ///< The name of one of the data_sources().
   std::filesystem::path path;
   std::optional<TargetKind> targets;
   std::filesystem::path vectors;

@@ -1,36 +1,31 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/options/ranges.hpp"
-#include "cli/tasks/data_arguments.hpp"
+#include "cli/tasks/data_sources.hpp"
 
 namespace widelimit::cli {
 namespace {
 
+/// "sample: generated images; reviews: generated texts"
+std::string one_by_one(const char* DataSource::*said) {
+  std::string text;
+  for (const DataSource& source : data_sources())
+    if (*(source.*said) != 0)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", source.name, source.*said);
+  return text;
+}
+
 void add_source_options(CLI::App& command, DataArguments& arguments) {
-  command
-      .add_option(
-          "--data", arguments.kind,
-          "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
-          "imdb: aclImdb; npy: arrays; csv: tables; graphs: arrays of graphs (docs/graphs.md)")
+  std::vector<std::string> names;
+  for (const DataSource& source : data_sources()) names.emplace_back(source.name);
+  command.add_option("--data", arguments.kind, one_by_one(&DataSource::what))
       ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy", "csv", "graphs"})
-                  .description(""))
-      ->type_name("sample|reviews|cifar10|mnist|imdb|npy|csv|graphs");
-  command
-      .add_option(
-          "--path", arguments.path,
-          "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
-          "train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST "
-          "without the training files is split), of train/pos/ID_RATING.txt, train/neg/..., test/... and "
-          "optional val/..., or of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), "
-          "x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
-          "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not count, "
-          "whatever x holds there), or of x.npy and y.npy, which are split; or of train.csv, test.csv and "
-          "optional validation.csv; or a CSV file, which is split; or of folders train, test and optional "
-          "validation, each of node_features.npy, graph_offsets.npy, edges.npy, optional edge_weights.npy, "
-          "and labels.npy")
+      ->check(CLI::IsMember(names).description(""))
+      ->type_name(fmt::format("{}", fmt::join(names, "|")));
+  command.add_option("--path", arguments.path, "Where the data are. " + one_by_one(&DataSource::files))
       ->type_name("PATH");
   command
       .add_option_function<std::string>(
@@ -170,36 +165,24 @@ SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments
 }
 
 void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
-  const auto given = [&](const char* option) { return command.count(option) > 0; };
-  const bool generated = arguments.kind == "sample" || arguments.kind == "reviews";
+  const DataSource& source = data_source(arguments.kind);
+  const auto given = [&](const std::string& option) { return command.count(option) > 0; };
+  const auto require = [&](const std::string& option) {
+    if (!given(option))
+      throw CLI::RequiredError(fmt::format("{} {} for --data {}", option,
+                                           command.get_option(option)->get_type_name(), source.name));
+  };
+  const bool generated = *source.files == 0;
   if (generated && given("--path"))
-    throw CLI::ValidationError("--path", "--data " + arguments.kind + " has no files");
-  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.kind);
-  if (arguments.kind == "imdb" && !given("--vectors"))
-    throw CLI::RequiredError("--vectors FILE for --data imdb");
-  const bool texts = arguments.kind == "imdb" || arguments.kind == "reviews";
-  if (texts && given("--size"))
-    throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
-  if (!texts && given("--max-length"))
-    throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
-  for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
-    if (arguments.kind != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  const bool graphs = arguments.kind == "graphs";
-  const bool arrays = arguments.kind == "npy" || arguments.kind == "csv" || graphs;
-  if (!arrays && given("--targets"))
-    throw CLI::ValidationError("--targets", "for --data npy, csv and graphs only");
-  if (arrays && given("--size"))
-    throw CLI::ValidationError("--size", "--data npy, csv and graphs take inputs as they are");
-  for (const char* option : {"--train", "--validation", "--test"})
-    if (graphs && given(option))
-      throw CLI::ValidationError(option, "--data graphs takes the files as they are");
-  if (arguments.kind == "csv" && !given("--target"))
-    throw CLI::RequiredError("--target COLUMN for --data csv");
-  for (const char* option : {"--target", "--id", "--ignore", "--categorical", "--categories", "--missing"})
-    if (arguments.kind != "csv" && given(option)) throw CLI::ValidationError(option, "for --data csv only");
-  for (const char* option : {"--preprocess", "--zca-regulariser"})
-    if ((texts || graphs) && given(option))
-      throw CLI::ValidationError(option, "for images, arrays and tables only");
+    throw CLI::ValidationError("--path", fmt::format("--data {} has no files", source.name));
+  if (!generated) require("--path");
+  for (const std::string_view option : source.required) require(std::string(option));
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (const std::string only = where_option_is_for(name);
+        !only.empty() && option->count() > 0 && !source.takes(name))
+      throw CLI::ValidationError(name, only);
+  }
   if (given("--zca-regulariser") &&
       arguments.preprocessing.kind.value_or(gp::PreprocessingKind::zca) != gp::PreprocessingKind::zca)
     throw CLI::ValidationError("--zca-regulariser", "for --preprocess zca only");
