@@ -9,6 +9,7 @@
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/tasks/data_arguments.hpp"
+#include "widelimit/gp/conjugate_gradients.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
@@ -28,7 +29,7 @@ struct InferenceArguments {
   bool targets_as_they_are = false;
   std::filesystem::path gram;
   std::optional<gp::Solver> solver;
-  double residual = 1e-10;
+  double residual = gp::ConjugateGradientOptions{}.relative_residual;
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {

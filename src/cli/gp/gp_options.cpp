@@ -55,11 +55,8 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
                                                                     {"distributed", gp::Solver::distributed}})
               .description(""))
       ->type_name("cholesky|cg|distributed");
-  command
-      .add_option("--residual", inference.residual,
-                  "Relative residual at which conjugate gradients stop [1e-10]")
-      ->check(number_between_0_and_1())
-      ->type_name("E");
+  add_number(command, "--residual", inference.residual, "Relative residual at which conjugate gradients stop",
+             number_between_0_and_1(), "E");
   add_targets_option(command, inference.targets_as_they_are);
   add_flip_option(command, inference.flip);
   add_gram_option(command, inference.gram);

@@ -9,6 +9,7 @@
 #include "cli/program/interrupt.hpp"
 #include "cli/ranks/tile_dealer.hpp"
 #include "cli/tasks/gp_task.hpp"
+#include "widelimit/gp/conjugate_gradients.hpp"
 #include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
@@ -28,7 +29,8 @@ struct GpOptions {
   int threads = 0;
   bool targets_as_they_are = false;  ///< Numbers are neither centred nor scaled.
   gp::Solver solver = gp::Solver::cholesky;
-  double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
+  double residual =
+      gp::ConjugateGradientOptions{}.relative_residual;  ///< At which conjugate gradients stop, relative.
   /// Folder for the stores of the Gram matrices, train, validation-train and test-train; empty: they are kept in memory
   /// only.
   std::filesystem::path store = {};

@@ -64,11 +64,9 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
   command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
       ->check(whole_number<Index>(1))
       ->type_name("N");
-  command
-      ->add_option("--measure", arguments->measure_seconds,
-                   "Seconds to run random inputs for the estimate of time; 0: no estimate [0.5]")
-      ->check(number_not_negative())
-      ->type_name("SECONDS");
+  add_number(*command, "--measure", arguments->measure_seconds,
+             "Seconds to run random inputs for the estimate of time; 0: no estimate", number_not_negative(),
+             "SECONDS");
   command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
   command->footer(
       "Examples:\n"

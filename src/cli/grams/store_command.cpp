@@ -222,9 +222,8 @@ void add_verify(CLI::App& command, const RunContext& context) {
           ->type_name("N");
   verify_command->add_option("--seed", arguments->seed, "Which pairs [0]")->type_name("N")->needs(again);
   add_gram_inputs(*verify_command, arguments->rows, arguments->columns);
-  verify_command->add_option("--threads", arguments->kernel.threads, "Worker threads; 0: one a core [0]")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->type_name("N");
+  add_number(*verify_command, "--threads", arguments->kernel.threads, "Worker threads; 0: one a core",
+             CLI::Range(0, 4096).description(""), "N");
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");
   verify_command->callback([arguments, &context] {

@@ -267,10 +267,8 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command->add_flag("--marginal", arguments->marginal, "Draw the values at each input on their own")
       ->needs("--samples");
   count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
-  command->add_option("--seed", arguments->seed, "Of the samples [0]")->check(seed_number())->type_name("K");
-  command->add_option("--threads", arguments->threads, "Worker threads; 0: one a core [0]")
-      ->check(thread_count())
-      ->type_name("N");
+  add_number(*command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
+  add_number(*command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
   command
       ->add_option(
           "--out", arguments->out,

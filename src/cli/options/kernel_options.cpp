@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
+#include "cli/options/ranges.hpp"
+
 namespace widelimit::cli {
 namespace {
 
@@ -27,9 +29,8 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
   add_choice<Precision>(command, "--precision", options.precision,
                         {{"float", Precision::float32}, {"double", Precision::float64}}, "float|double",
                         "Precision of the Gram matrices; what is solved with them is in double [float]");
-  command.add_option("--threads", options.threads, "Worker threads; 0: one a core [0]")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->type_name("N");
+  add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
+             CLI::Range(0, 4096).description(""), "N");
 }
 
 std::string to_string(Precision precision) { return precision == Precision::float32 ? "float" : "double"; }

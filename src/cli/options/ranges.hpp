@@ -41,6 +41,15 @@ CLI::Validator whole_number(Integer smallest, Integer largest = std::numeric_lim
       "");
 }
 
+/// An option with a number in a range; help says its default, which is what the variable holds.
+template <typename Number>
+CLI::Option* add_number(CLI::App& command, const std::string& name, Number& target, const std::string& about,
+                        const CLI::Validator& range, const std::string& type) {
+  return command.add_option(name, target, fmt::format("{} [{}]", about, target))
+      ->check(range)
+      ->type_name(type);
+}
+
 /// For seeds.
 inline CLI::Validator seed_number() { return whole_number<std::uint64_t>(0); }
 

@@ -38,14 +38,11 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   add_model_options(*command, arguments->model);
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "The path over the field of displacements");
-  command->add_option("--q0", arguments->q0, "Squared norm / width at the start, above 0 [1]")
-      ->check(positive_number())
-      ->type_name("Q");
-  command
-      ->add_option("--c0", arguments->c0,
-                   "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]")
-      ->check(number_from_to(-1, 1))
-      ->type_name("C");
+  add_number(*command, "--q0", arguments->q0, "Squared norm / width at the start, above 0", positive_number(),
+             "Q");
+  add_number(*command, "--c0", arguments->c0,
+             "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0", number_from_to(-1, 1),
+             "C");
   command->callback([arguments, command, &context] {
     check_start(*command);
     check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
@@ -249,9 +246,7 @@ void add_phase(CLI::App& parent, const RunContext& context) {
   add_output_options(*command, arguments->output, "Both exponents with both boundaries");
   command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]")->type_name("AXIS");
   command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]")->type_name("AXIS");
-  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")
-      ->check(thread_count())
-      ->type_name("N");
+  add_number(*command, "--threads", arguments->threads, "Threads, 0 for all", thread_count(), "N");
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
   command->add_flag("--published", arguments->published, published_help);
@@ -351,13 +346,9 @@ void add_critical(CLI::App& parent) {
           "strengths is "
           "kept")
       ->type_name("WHAT");
-  command
-      ->add_option(
-          "--tolerance", arguments->tolerance,
-          "Of strengths-and-gain: largest log growth of the squared gradient over the network, above 0 "
-          "[0.1]")
-      ->check(positive_number())
-      ->type_name("T");
+  add_number(*command, "--tolerance", arguments->tolerance,
+             "Of strengths-and-gain: largest log growth of the squared gradient over the network, above 0",
+             positive_number(), "T");
   command->callback([arguments] { run_critical(*arguments); });
 }
 

@@ -245,11 +245,9 @@ void add_propagation_fit_command(CLI::App& propagation) {
                    "Classes of the task, at least 2: the ceiling of losses is their log [none]")
       ->check(whole_number<Index>(2, 1'000'000'000))
       ->type_name("N");
-  command
-      ->add_option("--bootstrap", arguments->bootstrap,
-                   "Samples after the standard errors of the weights, 2 to 1000000 [200]")
-      ->check(whole_number<Index>(2, 1'000'000))
-      ->type_name("N");
+  add_number(*command, "--bootstrap", arguments->bootstrap,
+             "Samples after the standard errors of the weights, 2 to 1000000",
+             whole_number<Index>(2, 1'000'000), "N");
   add_output_options(*command, arguments->output, "");
   command->footer(
       "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, "

@@ -136,7 +136,7 @@ void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index few
                   fmt::format("{}, {} to {} [{}]", networks, fewest, most, sampled.networks))
       ->check(whole_number<Index>(fewest, most))
       ->type_name("N");
-  command.add_option("--seed", sampled.seed, "Seed [0]")->check(seed_number())->type_name("N");
+  add_number(command, "--seed", sampled.seed, "Seed", seed_number(), "N");
   add_threads_option(command, sampled.threads);
 }
 

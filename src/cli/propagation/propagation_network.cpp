@@ -284,9 +284,8 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
   command.add_option("--tokens", arguments.given_tokens, "Number of tokens, 1 to 16384 [64]")
       ->check(whole_number<Index>(1, 1 << 14))
       ->type_name("N");
-  command.add_option("--depth", arguments.depth, "Number of blocks, 1 to 65536 [16]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("L");
+  add_number(command, "--depth", arguments.depth, "Number of blocks, 1 to 65536",
+             whole_number<Index>(1, 1 << 16), "L");
   command
       .add_option("--q0", arguments.q0,
                   "Squared norm / width at the start, above 0 [1; with --vary the fixed point]")
@@ -348,9 +347,7 @@ void add_propagation_network_command(CLI::App& propagation, const RunContext& co
           "--vary", arguments->vary,
           "Exponents over a number of the network file: PATH=FROM:TO:COUNT[:linear|log]; once or twice")
       ->type_name("SPEC");
-  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")
-      ->check(thread_count())
-      ->type_name("N");
+  add_number(*command, "--threads", arguments->threads, "Threads, 0 for all", thread_count(), "N");
   add_output_options(*command, arguments->output,
                      "Norms, angles and gradients against depth, or the exponents");
   command->footer(

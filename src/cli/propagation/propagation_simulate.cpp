@@ -260,12 +260,10 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
     command->add_option("--samples", arguments->samples, "Also every value after the histograms")
         ->type_name("FILE.csv");
   if (run == run_groups) {
-    command->add_option("--p-inside", arguments->p_inside, "Dot product within a half, p-across to q0 [0.75]")
-        ->check(number_not_negative())
-        ->type_name("P");
-    command->add_option("--p-across", arguments->p_across, "Dot product across halves, 0 to p-inside [0.5]")
-        ->check(number_not_negative())
-        ->type_name("P");
+    add_number(*command, "--p-inside", arguments->p_inside, "Dot product within a half, p-across to q0",
+               number_not_negative(), "P");
+    add_number(*command, "--p-across", arguments->p_across, "Dot product across halves, 0 to p-inside",
+               number_not_negative(), "P");
   } else {
     command
         ->add_option("--c0", arguments->c0,

@@ -184,9 +184,8 @@ void add_propagation_simulate_phase_command(CLI::App& simulate, const RunContext
   command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.05:0.95:8]")->type_name("AXIS");
   command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:8]")->type_name("AXIS");
   add_sampling_options(*command, arguments->sampled, 2, "Networks at each point");
-  command->add_option("--c0", arguments->c0, "Cosine of tokens whose angles grow, from 0 to 1 [0.99]")
-      ->check(number_from_to(0, 1))
-      ->type_name("C");
+  add_number(*command, "--c0", arguments->c0, "Cosine of tokens whose angles grow, from 0 to 1",
+             number_from_to(0, 1), "C");
   command->add_flag("--one-block", arguments->one_block,
                     "Angles from norm 1, as the paper measures them, not from the fixed point");
   command->footer(

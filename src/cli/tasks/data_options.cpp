@@ -55,9 +55,8 @@ void add_size_options(CLI::App& command, DataArguments& arguments) {
                   fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("S");
-  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
-      ->check(seed_number())
-      ->type_name("K");
+  add_number(command, "--seed", arguments.images.seed, "Seed of the choice of images or reviews",
+             seed_number(), "K");
 }
 
 void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
