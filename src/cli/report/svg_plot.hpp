@@ -28,7 +28,8 @@ struct PlotAxis {
 /// Colours that are told apart, also in grey print: of series number i, over and over from some number on.
 [[nodiscard]] std::string_view plot_colour(std::size_t i);
 
-/// A figure with two axes as an inline SVG: vector graphics that print at any size.
+/// A figure with two axes as an inline SVG: vector graphics that print at any size. Drawn here and not by gnuplot, so
+/// that every report is complete where gnuplot is missing, has its page's fonts, and tells its numbers to a pointer.
 class SvgPlot {
  public:
   /// `title` is what screen readers say.
