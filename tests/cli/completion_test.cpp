@@ -31,6 +31,8 @@ TEST_CASE("completion: bash is offered commands, options and words where they be
   CHECK(offered("widelimit gp --solver c", 3) == Words{"cholesky", "cg"});
   CHECK(offered("widelimit gp --data m", 3) == Words{"mnist"});
   CHECK(offered("widelimit gp --network struc", 3) == Words{"struct"});
+  CHECK(offered("widelimit completion \"\"", 2) == Words{"bash", "zsh", "fish"});
+  CHECK(offered("widelimit completion z", 2) == Words{"zsh"});
   // Beside the words, files: of the root folder here.
   CHECK(offered("widelimit gp --network et", 3) == Words{"etc"});
   CHECK(offered("widelimit gp --data et", 3) == Words{""});
@@ -46,6 +48,9 @@ TEST_CASE("completion: every shell gets every command; others are refused") {
       CHECK(result.output.find(word) != std::string::npos);
     }
   }
+  const std::string fish = run_program("completion fish").output;
+  CHECK(fish.find("sample\tgenerated images\n") != std::string::npos);
+  CHECK(fish.find("-f -a zsh") != std::string::npos);
   CHECK(run_program("completion csh").code == 2);
   CHECK(run_program("completion").code == 2);
 }

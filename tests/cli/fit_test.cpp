@@ -261,7 +261,7 @@ TEST_CASE("fit: errors come before the work") {
         "the network has no such field; layers[0] has bias_variance, weight_variance");
   fails(fit_of(folder, search + "layers[99].weight_variance=1:2"), 1, "the network has no such field");
   fails(fit_of(folder, search + "layers[x].weight_variance=1:2"), 1, "expected [NUMBER] in the path");
-  fails(fit_of(folder, search + "name=1:2"), 1, "expected a number there");
+  fails(fit_of(folder, search + "layers[0].layer=1:2"), 1, "expected a number there");
   fails(fit_of(folder, search + "layers[0].weight_variance=2:1"), 1, "finite bounds, the lower one first");
   std::filesystem::create_directory(folder / "other");
   std::ofstream(folder / "other/file.txt") << "mine";

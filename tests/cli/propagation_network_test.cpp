@@ -157,7 +157,7 @@ TEST_CASE("propagation network: what is refused") {
   check_refused(vary("layers[0].branches[1].scale=0:1:3:log"), "a log scale needs positive bounds, got 0");
   check_refused(vary("layers[0].branches[1].scale=0:1"), "two bounds, a count and perhaps a scale");
   check_refused(vary("layers[0].branches[1].scale=0:1:1"), "expected a count of at least 2, got 1");
-  check_refused(vary("widelimit=1:2:3"), "the network has an integer there");
+  check_refused(vary("widelimit=1:2:3"), "the network has no such field; it has layers");
   check_refused(vary("layers[0].branches[1].scale=0.1:1:3") + " --c0 0.5", "leave out --gram, --c0");
   check_refused("network " + block + " --gram missing.npy --q0 2", "--tokens, --q0 and --c0 are the start");
   check_refused("network " + block + " --tokens 4 --q0 1 --c0 -0.9",

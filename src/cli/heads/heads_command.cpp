@@ -33,7 +33,6 @@ struct HeadsArguments {
   std::filesystem::path out;
   std::filesystem::path plot;
   int threads = 0;
-  InLogs progress = InLogs::nothing;
 };
 
 struct HeadsExperiment {
@@ -96,7 +95,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     origin.configuration = config;
-    ProgressBar bar(experiment.name, arguments.progress, Counted::steps);
+    ProgressBar bar(experiment.name, Counted::steps);
     return run_experiment(
         experiment.name, config,
         {.threads = arguments.threads,
@@ -131,9 +130,6 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
         ->type_name("FILE");
     add_picture_option(*command, "--plot", arguments->plot, "Picture");
     add_threads_option(*command, arguments->threads);
-    command->add_flag_callback(
-        "--progress", [arguments] { arguments->progress = InLogs::line_a_minute; },
-        "A line a minute on standard error where it is no terminal (there a bar is shown anyway)");
     command->footer(config_fields_help(experiment_fields(experiment.name)));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -105,7 +106,8 @@ class ConfigReader : public FieldReader {
 
   /// The value whose word the field holds.
   template <typename Value>
-  Value choice(std::string_view field, const Choices<Value>& known, std::optional<Value> computed = {}) {
+  Value choice(std::string_view field, const Choices<Value>& known,
+               std::type_identity_t<std::optional<Value>> computed = {}) {
     if (computed && !has(field)) return *computed;
     const std::string word = text(field);
     for (const auto& [name, value] : known)

@@ -1,24 +1,35 @@
 #include "cli/output/progress_bar.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace widelimit::cli {
 namespace {
 
-constexpr int bar_width = 24;
-constexpr std::chrono::milliseconds refresh_interval{100};
-constexpr std::chrono::minutes log_interval{1};
+bool is_silent = false;
 
 std::string readable_rate(double rate) {
-  if (rate >= 1e6) return fmt::format("{:.1f} M", rate * 1e-6);
-  if (rate >= 1e3) return fmt::format("{:.1f} k", rate * 1e-3);
+  if (rate >= 1e6) return fmt::format("{:.1f} M ", rate * 1e-6);
+  if (rate >= 1e3) return fmt::format("{:.1f} k ", rate * 1e-3);
   return fmt::format("{:.1f} ", rate);
+}
+
+/// Of UTF-8: bytes 10xxxxxx go on with a letter.
+std::size_t letter_count(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::string first_letters(std::string text, std::size_t count) {
+  while (letter_count(text) > count) text.pop_back();
+  return text;
 }
 
 }  // namespace
@@ -26,23 +37,56 @@ std::string readable_rate(double rate) {
 std::string rate_text(double pairs_per_second) { return readable_rate(pairs_per_second) + "pairs/s"; }
 
 std::string time_text(double seconds) {
+  constexpr long long hour = 3600, day = 24 * hour;
+  constexpr double year = 365.25 * day;
   if (std::isinf(seconds)) return "?";
+  if (seconds >= 2 * year) return fmt::format("{:.3g} years", seconds / year);
   const long long whole = std::llround(seconds);
-  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole >= 2 * day) return fmt::format("{} days {} h", whole / day, whole / hour % 24);
+  if (whole >= hour) return fmt::format("{}:{:02}:{:02}", whole / hour, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-ProgressBar::ProgressBar(std::string label, InLogs in_logs, Counted counted)
-    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0}, in_logs_{in_logs}, counted_{counted} {}
+void silence_progress() { is_silent = true; }
 
-ProgressBar::~ProgressBar() {
-  if (visible_) std::fputs("\r\033[K", stderr);
+StatusLine::StatusLine() : on_terminal_{isatty(STDERR_FILENO) != 0} {
+  // A terminal shows the first text at once.
+  if (!on_terminal_) last_ = Clock::now();
 }
 
-std::string ProgressBar::rate_text(const State& state) const {
-  const std::string parts = state.parts.empty() ? "" : state.parts + ", ";
-  return parts + (counted_ == Counted::pairs ? cli::rate_text(state.rate) + ", " : "");
+StatusLine::~StatusLine() {
+  if (on_terminal_ && !is_silent) std::fputs("\r\033[K", stderr);
 }
+
+bool StatusLine::is_due() {
+  constexpr std::chrono::milliseconds for_people{100};
+  constexpr std::chrono::seconds in_logs{30};
+  const auto now = Clock::now();
+  if (is_silent || now - last_ < (on_terminal_ ? Clock::duration(for_people) : Clock::duration(in_logs)))
+    return false;
+  last_ = now;
+  return true;
+}
+
+std::size_t StatusLine::width() const {
+  constexpr std::size_t of_logs = 200, usual = 79, least = 20;
+  if (!on_terminal_) return of_logs;
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
+  // The last column would move the cursor to the next line.
+  return std::max<std::size_t>(size.ws_col, least + 1) - 1;
+}
+
+void StatusLine::show(std::string_view text) const {
+  const std::string cut = first_letters(std::string(text), width());
+  if (on_terminal_)
+    fmt::print(stderr, "\r\033[K{}", cut);
+  else
+    fmt::print(stderr, "{}\n", cut);
+  std::fflush(stderr);
+}
+
+ProgressBar::ProgressBar(std::string label, Counted counted) : label_{std::move(label)}, counted_{counted} {}
 
 void ProgressBar::show(Index done, Index total) {
   if (done <= 0) return;
@@ -52,24 +96,29 @@ void ProgressBar::show(Index done, Index total) {
 }
 
 void ProgressBar::show(const State& state) {
-  const double share = std::min(1.0, static_cast<double>(state.done) / static_cast<double>(state.total));
-  if (!visible_) return log(state, share);
-  const auto now = Clock::now();
-  if (now - last_ < refresh_interval) return;
-  last_ = now;
-  const auto filled = static_cast<std::size_t>(share * bar_width);
-  const std::string bar = std::string(filled, '#') + std::string(bar_width - filled, '.');
-  fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %, {}{} left", label_, bar, 100 * share, rate_text(state),
-             time_text(state.seconds_left));
-  std::fflush(stderr);
+  if (line_.is_due()) line_.show(progress_text(label_, state, counted_, line_.width()));
 }
 
-void ProgressBar::log(const State& state, double share) {
-  const auto now = Clock::now();
-  if (in_logs_ == InLogs::nothing || now - std::max(last_, start_) < log_interval) return;
-  last_ = now;
-  fmt::print(stderr, "{}: {:.1f} %, {}{} left\n", label_, 100 * share, rate_text(state),
-             time_text(state.seconds_left));
+std::string progress_text(const std::string& label, const ProgressBar::State& state, Counted counted,
+                          std::size_t width) {
+  constexpr std::size_t widest_bar = 24, smallest_bar = 6;
+  const double share = std::min(1.0, static_cast<double>(state.done) / static_cast<double>(state.total));
+  const std::string percent = fmt::format("{:3.0f} %, ", 100 * share),
+                    left = time_text(state.seconds_left) + " left";
+  std::string details = state.parts.empty() ? "" : state.parts + ", ";
+  if (counted == Counted::pairs) details += rate_text(state.rate) + ", ";
+  const auto letters = [&] {
+    return letter_count(label) + 1 + percent.size() + details.size() + left.size();
+  };
+  std::string bar;
+  if (letters() + smallest_bar + 3 <= width) {
+    const std::size_t cells = std::min(widest_bar, width - letters() - 3);
+    const auto filled = static_cast<std::size_t>(share * static_cast<double>(cells));
+    bar = "[" + std::string(filled, '#') + std::string(cells - filled, '.') + "] ";
+  }
+  if (letters() > width) details.clear();
+  const std::size_t others = letters() - letter_count(label);
+  return first_letters(label, width > others ? width - others : 0) + " " + bar + percent + details + left;
 }
 
 }  // namespace widelimit::cli

@@ -2,31 +2,52 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::cli {
 
-/// What is shown where stderr is no terminal.
-enum class InLogs { nothing, line_a_minute };
+/// "1.2 M pairs/s"
+[[nodiscard]] std::string rate_text(double pairs_per_second);
+
+/// "2:03", "1:02:03", "3 days 4 h", "1.3 years", or "?" where it is infinite.
+[[nodiscard]] std::string time_text(double seconds);
+
+/// No progress is shown from now on.
+void silence_progress();
+
+/// What a command tells of its progress on standard error: on a terminal one line, which is erased in the end and fits
+/// its width; elsewhere a line every 30 seconds. Calls must not overlap.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  /// Whether it is time for the next text; then it is to be shown.
+  [[nodiscard]] bool is_due();
+  void show(std::string_view text) const;
+
+  /// Letters that a text may have.
+  [[nodiscard]] std::size_t width() const;
+  [[nodiscard]] bool on_terminal() const { return on_terminal_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool on_terminal_;
+  Clock::time_point last_;
+};
 
 /// What is counted: pairs of inputs, or steps, whose rate says nothing.
 enum class Counted { pairs, steps };
 
-/// "1.2 M pairs/s"
-[[nodiscard]] std::string rate_text(double pairs_per_second);
-
-/// "1:02:03", "2:03", or "?" where it is infinite.
-[[nodiscard]] std::string time_text(double seconds);
-
-/// One line on stderr that shows how far a computation is, its rate and the time left. It is erased in the end. Calls
-/// must not overlap.
+/// How far a computation is, its rate and the time left.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label, InLogs in_logs = InLogs::nothing, Counted counted = Counted::pairs);
-  ~ProgressBar();
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
+  explicit ProgressBar(std::string label, Counted counted = Counted::pairs);
 
   /// `done` pairs or steps of `total`.
   void show(Index done, Index total);
@@ -44,15 +65,15 @@ class ProgressBar {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void log(const State& state, double share);
-  [[nodiscard]] std::string rate_text(const State& state) const;
-
   std::string label_;
-  bool visible_;
-  InLogs in_logs_;
   Counted counted_;
+  StatusLine line_;
   Clock::time_point start_ = Clock::now();
-  Clock::time_point last_{};
 };
+
+/// "struct [######..................]  25 %, 3 of 12 tiles, 1.2 M pairs/s, 0:40 left" in at most so many letters: the
+/// bar gives way first, then tiles and rate, then the end of the label.
+[[nodiscard]] std::string progress_text(const std::string& label, const ProgressBar::State& state,
+                                        Counted counted, std::size_t width);
 
 }  // namespace widelimit::cli

@@ -1,6 +1,7 @@
 #include "cli/output/text_parts.hpp"
 
 #include <charconv>
+#include <regex>
 #include <system_error>
 
 namespace widelimit::cli {
@@ -32,6 +33,17 @@ std::optional<std::pair<Index, Index>> two_integers(std::string_view text, char 
   const auto back = std::from_chars(front.ptr + 1, end, second);
   if (back.ec != std::errc{} || back.ptr != end) return std::nullopt;
   return std::pair(first, second);
+}
+
+std::vector<DescribedChoice> described_choices(const std::string& description) {
+  static const std::regex choice(R"((?:^|; |\. )([a-z][a-z0-9-]*): ([^;]*))");
+  std::vector<DescribedChoice> choices;
+  for (auto found = std::sregex_iterator(description.begin(), description.end(), choice);
+       found != std::sregex_iterator(); ++found) {
+    const std::string meaning = (*found)[2];
+    choices.push_back({(*found)[1], meaning.substr(0, meaning.find(" ["))});
+  }
+  return choices;
 }
 
 }  // namespace widelimit::cli

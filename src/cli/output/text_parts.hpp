@@ -21,4 +21,13 @@ namespace widelimit::cli {
 /// The two integers that the whole text is, with the separator between them; nothing where it is something else.
 [[nodiscard]] std::optional<std::pair<Index, Index>> two_integers(std::string_view text, char separator);
 
+/// A word that an option takes, and what it means; empty if that is not said.
+struct DescribedChoice {
+  std::string word;
+  std::string meaning;
+};
+
+/// Those of "WORD: meaning; WORD: meaning"; a sentence may stand before them, and [a default] after them.
+[[nodiscard]] std::vector<DescribedChoice> described_choices(const std::string& description);
+
 }  // namespace widelimit::cli

@@ -50,7 +50,7 @@ std::string choice_cases(const Table& table, std::string_view offer, std::string
         fmt::format_to(std::back_inserter(cases), "    \"{} {}\") {}; return ;;\n", place_of(command),
                        option.name,
                        fmt::format(fmt::runtime(option.takes_file ? offer_with_files : offer),
-                                   fmt::join(option.choices, " ")));
+                                   names_of(option.choices)));
   return cases;
 }
 
@@ -100,7 +100,7 @@ _{0}() {{
   case "$place" in
 {3}  esac
   if [[ $PREFIX == -* ]]; then _describe option options
-  elif (( $#commands )); then _describe command commands
+  elif (( $#commands )); then _describe command commands || _files
   else _files
   fi
 }}
@@ -119,6 +119,15 @@ std::string fish_condition(const CompletedCommand& command) {
   return fmt::format("{}not __fish_seen_subcommand_from {}", condition, names_of(command.commands));
 }
 
+/// Words, each with a tab and its description, if it has one, as fish takes them.
+std::string fish_words(const std::vector<CompletedName>& choices) {
+  std::string words;
+  for (const CompletedName& choice : choices)
+    words += (words.empty() ? "" : "\n") + choice.name +
+             (choice.description.empty() ? "" : "\t" + choice.description);
+  return shell_quoted(words);
+}
+
 std::string fish_script(const std::string& program, const Table& table) {
   std::string text = fmt::format("# fish completion of {}\n", program);
   const auto add = [&](const CompletedCommand& where, const std::string& what,
@@ -128,17 +137,14 @@ std::string fish_script(const std::string& program, const Table& table) {
   };
   for (const CompletedCommand& command : table) {
     for (const CompletedName& below : command.commands)
-      add(command, "-f -a " + below.name, below.description);
+      add(command, (command.takes_file ? "-a " : "-f -a ") + below.name, below.description);
     for (const CompletedOption& option : command.options)
       add(command,
-          fmt::format(
-              "-l {}{}{}", option.name.substr(2),
-              !option.takes_value ? ""
-              : option.takes_file ? " -r"
-                                  : " -x",
-              option.choices.empty()
-                  ? ""
-                  : fmt::format(" -a {}", shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))))),
+          fmt::format("-l {}{}{}", option.name.substr(2),
+                      !option.takes_value ? ""
+                      : option.takes_file ? " -r"
+                                          : " -x",
+                      option.choices.empty() ? "" : fmt::format(" -a {}", fish_words(option.choices))),
           option.description);
   }
   return text;

@@ -2,20 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
+#include "cli/output/text_parts.hpp"
 #include "widelimit/models/named_networks.hpp"
 
 namespace widelimit::cli {
 namespace {
-
-/// The words of "a|b|c", and names of networks where one is expected.
-std::vector<std::string> choices_of(const std::string& type) {
-  std::vector<std::string> choices;
-  if (type == "NETWORK")
-    for (const models::NamedNetwork& network : models::named_networks()) choices.emplace_back(network.name);
-  if (type.find('|') != std::string::npos) choices = CLI::detail::split(type, '|');
-  return choices;
-}
 
 /// Up to the first semicolon or full stop: a shell shows one line.
 std::string first_clause(const std::string& description) {
@@ -24,23 +17,48 @@ std::string first_clause(const std::string& description) {
   return description.substr(0, end);
 }
 
+/// The words of "a|b|c", and names of networks where one is expected.
+std::vector<CompletedName> choices_of(const CLI::Option& option) {
+  std::vector<CompletedName> choices;
+  const std::string type = option.get_type_name();
+  if (type == "NETWORK")
+    for (const models::NamedNetwork& network : models::named_networks())
+      choices.push_back({network.name, first_clause(network.description)});
+  if (type.find('|') == std::string::npos) return choices;
+  const auto described = described_choices(option.get_description());
+  for (const std::string& word : split(type, '|')) {
+    const auto found = std::ranges::find(described, word, &DescribedChoice::word);
+    choices.push_back({word, found == described.end() ? "" : first_clause(found->meaning)});
+  }
+  return choices;
+}
+
 CompletedOption completed(const CLI::Option& option) {
-  CompletedOption result{"--" + option.get_lnames().front(),
+  CompletedOption result{option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front(),
                          first_clause(option.get_description()),
                          option.get_expected_min() > 0,
                          {},
                          false};
   if (!result.takes_value) return result;
-  const std::string type = option.get_type_name();
-  result.choices = choices_of(type);
-  result.takes_file = result.choices.empty() || type == "NETWORK";
+  result.choices = choices_of(option);
+  result.takes_file = result.choices.empty() || option.get_type_name() == "NETWORK";
   return result;
 }
 
+/// Of an argument without a name.
+void add_words(const CLI::Option& argument, CompletedCommand& command) {
+  const CompletedOption words = completed(argument);
+  command.commands.insert(command.commands.end(), words.choices.begin(), words.choices.end());
+  command.takes_file = command.takes_file || words.takes_file;
+}
+
 void collect(const CLI::App& app, std::vector<std::string> path, std::vector<CompletedCommand>& table) {
-  CompletedCommand command{path, app.get_description(), {}, {}};
+  CompletedCommand command{path, app.get_description(), {}, {}, false};
   for (const CLI::Option* option : app.get_options())
-    if (!option->get_lnames().empty()) command.options.push_back(completed(*option));
+    if (!option->get_lnames().empty())
+      command.options.push_back(completed(*option));
+    else
+      add_words(*option, command);
   const auto below = app.get_subcommands([](const CLI::App*) { return true; });
   for (const CLI::App* child : below)
     command.commands.push_back({child->get_name(), child->get_description()});

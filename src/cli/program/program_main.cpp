@@ -16,6 +16,7 @@
 #include "cli/options/similar_name.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/program/given_arguments.hpp"
+#include "cli/program/help_text.hpp"
 #include "cli/program/machine_facts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -100,11 +101,16 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   program.require_subcommand(1);
   program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);
+  list_choices(program);
   try {
     // The parser takes the last word first, and does not want the program's name.
     program.parse(std::vector<std::string>(words.rbegin(), std::prev(words.rend())));
     return 0;
   } catch (const CLI::ParseError& error) {
+    if (dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr) {
+      print_help(program);
+      return 0;
+    }
     if (error.get_exit_code() == 0) return program.exit(error);
     const std::string unknown = unknown_command(program);
     return fail(

@@ -38,7 +38,7 @@ struct SimulateArguments {
 /// Options of a run with progress.
 class Run {
  public:
-  explicit Run(const SimulateArguments& arguments) : bar_{"networks", InLogs::nothing, Counted::steps} {
+  explicit Run(const SimulateArguments& arguments) : bar_{"networks", Counted::steps} {
     options_.width = arguments.sampled.width;
     options_.networks = arguments.sampled.networks;
     options_.mask = arguments.model.mask();

@@ -260,7 +260,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     read.options.run.stop = context.interrupt.token();
     run.origin.seed = read.options.seed;
     for (const GradientSetup::Network& network : read.networks) {
-      ProgressBar bar(network.label, InLogs::nothing, Counted::steps);
+      ProgressBar bar(network.label, Counted::steps);
       read.options.run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
       norms.push_back(gradient_norms(network.network, read.v0, read.options));
     }
