@@ -1,6 +1,7 @@
 #include "widelimit/kernel/gram.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
@@ -15,6 +16,7 @@
 #include "widelimit/network/network_file.hpp"
 
 using namespace widelimit;
+using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
 
@@ -61,9 +63,14 @@ TEST_CASE("gram: both kernels of one batch, from a network file, in double") {
       run_program("gram " + (folder / "network.json").string() + " --x " + (folder / "x.npy").string() +
                   " --kernel both --precision double --threads 2 --out " + (folder / "a/b").string());
   CHECK(result.code == 0);
-  CHECK(result.output.empty());
   CHECK(result.errors.empty());
   const auto expected = gram<double>(network(), x);
+  const auto table = lines_of(result.output);
+  REQUIRE(table.size() == 3);
+  CHECK(table[0].find("file") != std::string::npos);
+  CHECK(table[1].find("nngp.npy") != std::string::npos);
+  CHECK(table[1].find("3 x 3") != std::string::npos);
+  CHECK(table[1].find(fmt::format("{:.6g}", expected.nngp.maxCoeff())) != std::string::npos);
   CHECK(read_matrix(folder / "a/b/nngp.npy") == expected.nngp);
   CHECK(read_matrix(folder / "a/b/ntk.npy") == expected.ntk);
   CHECK_FALSE(std::filesystem::exists(folder / "a/b/nngp_error.npy"));

@@ -32,7 +32,7 @@ ProgramResult run_heads(const TemporaryFolder& folder, const std::string& experi
 json result_of(const std::string& experiment, const json& config) {
   const TemporaryFolder folder;
   const ProgramResult result =
-      run_heads(folder, experiment, config, "--out " + (folder / "table.json").string());
+      run_heads(folder, experiment, config, "--json --out " + (folder / "table.json").string());
   CAPTURE(result.errors);
   REQUIRE(result.code == 0);
   json table = json::parse(file_text(folder / "table.json"));
@@ -75,7 +75,7 @@ TEST_CASE("heads flow: the table goes to standard output, the summary beside it"
   const std::string table = without_comments(result.output);
   CHECK(table.rfind("tau,loss,m00,m01,m10,m11,m20,m21,S00,", 0) == 0);
   CHECK(std::count(table.begin(), table.end(), '\n') == 7);
-  CHECK(json::parse(result.errors).contains("specialisation_time"));
+  CHECK(result.errors.find("\nspecialisation_time ") != std::string::npos);
   // The same table in a file, and the same again.
   const ProgramResult to_file =
       run_heads(folder, "flow", flow_config(), "--out " + (folder / "table.csv").string());
@@ -184,7 +184,7 @@ TEST_CASE("heads: pictures") {
   CHECK(run_heads(folder, "flow", flow_config(), "--plot " + picture).code == 0);
   CHECK(file_text(folder / "picture.png").rfind("\x89PNG", 0) == 0);
   const json beside = changed(sgd_config(), {{"samples", 500}, {"step", 0.02}});
-  CHECK(run_heads(folder, "compare", beside, "--progress --plot " + picture).code == 0);
+  CHECK(run_heads(folder, "compare", beside, "--quiet --plot " + picture).code == 0);
 }
 
 TEST_CASE("heads: priors that are none") {

@@ -31,12 +31,14 @@ json attention(int samples) {
 }  // namespace
 
 TEST_CASE("sde simulate: one token is log-normal") {
-  const SdeRun run("simulate", {{"model", "resnet"},
-                                {"gamma_squared", 0.5},
-                                {"tokens", 1},
-                                {"variance", 2},
-                                {"horizon", 1.0 / 3},
-                                {"paths", 4000}});
+  const SdeRun run("simulate",
+                   {{"model", "resnet"},
+                    {"gamma_squared", 0.5},
+                    {"tokens", 1},
+                    {"variance", 2},
+                    {"horizon", 1.0 / 3},
+                    {"paths", 4000}},
+                   "--no-pictures --json");
   REQUIRE(run.code == 0);
   CHECK(run.errors.empty());
   json summary = run.read("summary.json");

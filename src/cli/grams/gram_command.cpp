@@ -12,6 +12,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/tasks/file_inputs.hpp"
@@ -91,8 +92,16 @@ template <typename Scalar>
 void write_gram(const GramRun<Scalar>& run) {
   InputVariances variances;
   const GramResult<Scalar> result = computed(run, variances);
+  nlohmann::json files = nlohmann::json::array();
   const auto write = [&](const char* name, const auto& numbers) {
-    if (numbers.size() > 0) run.folder.write(name, numbers);
+    if (numbers.size() == 0) return;
+    run.folder.write(name, numbers);
+    const auto wide = numbers.template cast<double>();
+    files.push_back({{"file", name},
+                     {"shape", fmt::format("{} x {}", numbers.rows(), numbers.cols())},
+                     {"smallest", wide.minCoeff()},
+                     {"mean", wide.mean()},
+                     {"largest", wide.maxCoeff()}});
   };
   write("nngp.npy", result.nngp);
   write("ntk.npy", result.ntk);
@@ -100,6 +109,7 @@ void write_gram(const GramRun<Scalar>& run) {
   write("ntk_error.npy", result.ntk_error);
   write("variances.npy", Vector<Scalar>(variances.first.template cast<Scalar>()));
   write("variances2.npy", Vector<Scalar>(variances.second.template cast<Scalar>()));
+  print_result(run.context, files);
 }
 
 template <typename Scalar>
@@ -175,6 +185,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   add_gram_inputs(*command, arguments->rows, arguments->columns);
   add_result_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
+  add_json_option(*command, context);
   command
       ->add_option("--out", arguments->out,
                    "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/options/similar_name.hpp"
+#include "cli/output/progress_bar.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/help_text.hpp"
@@ -83,6 +84,15 @@ std::string meant_options(const CLI::App& program) {
   return text;
 }
 
+/// To every command that has none below it.
+void add_quiet_option(CLI::App& command) {
+  const auto below = command.get_subcommands([](CLI::App*) { return true; });
+  for (CLI::App* one : below) add_quiet_option(*one);
+  if (below.empty())
+    command.add_flag_callback("--quiet", silence_progress,
+                              "Tell of no progress; results, warnings and errors stay");
+}
+
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
@@ -95,13 +105,16 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   } catch (const Error& error) {
     return fail(error.what(), failed);
   }
-  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi};
+  Printing printing;
+  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi,
+                           printing};
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
   program.require_subcommand(1);
   program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);
   list_choices(program);
+  add_quiet_option(program);
   try {
     // The parser takes the last word first, and does not want the program's name.
     program.parse(std::vector<std::string>(words.rbegin(), std::prev(words.rend())));

@@ -101,7 +101,7 @@ void run_ensemble(const SdeArguments& arguments, const RunContext& context, cons
     warn_of_stopped(named_point("paths", point), ensemble);
     nlohmann::json printed = point.json();
     printed.update(ensemble_counts(ensemble));
-    fmt::print("{}\n", printed.dump());
+    print_result(context, printed);
   }
   tables.write(run.folder, run.origin);
   run.finish(shapes, {[&] { return densities_script(title, panels); },
@@ -273,6 +273,8 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
       ->required()
       ->type_name("FOLDER");
   add_threads_option(*command, arguments->threads);
+  if (run == run_sde_simulate || run == run_sde_network || run == run_sde_output)
+    add_json_option(*command, context);
   add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");

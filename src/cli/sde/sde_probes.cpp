@@ -195,7 +195,7 @@ void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
   const json report{{"counts", ensemble_counts(ensemble)}, {"kurtosis", kurtosis_of(ensemble)}};
   run.write_csv("outputs.csv", outputs.csv);
   run.write_report("output.json", report);
-  fmt::print("{}\n", report.dump());
+  print_result(context, report);
   run.finish(
       {{"V0", {ensemble.tokens(), ensemble.tokens()}}, {"paths", ensemble.paths()}, {"outputs", units}},
       {[&] { return outputs_script(outputs); }});

@@ -11,6 +11,7 @@
 
 #include "cli/output/origin.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/sde/sde_config.hpp"
 #include "cli/sde/sde_tables.hpp"

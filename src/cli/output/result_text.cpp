@@ -1,0 +1,102 @@
+#include "cli/output/result_text.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/program/run_context.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t longest_list = 60;
+
+std::string scalar_text(const json& value) {
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_null() ? "-" : value.dump();
+}
+
+/// "0.5, 1, 2"; of matrices rows in brackets.
+std::string list_text(const json& list) {
+  std::string text;
+  for (const json& entry : list)
+    text +=
+        (text.empty() ? "" : ", ") + (entry.is_array() ? "[" + list_text(entry) + "]" : scalar_text(entry));
+  return text;
+}
+
+std::string value_text(const json& value) {
+  if (!value.is_array()) return scalar_text(value);
+  if (value.empty()) return "none";
+  const std::string text = list_text(value);
+  if (text.size() <= longest_list) return text;
+  const json& first = value.front();
+  return first.is_array() ? fmt::format("{} x {} numbers", value.size(), first.size())
+                          : fmt::format("{} values", value.size());
+}
+
+bool is_table(const json& value) {
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const json& row) { return row.is_object(); });
+}
+
+/// The columns of all rows, in their order, but for further tables.
+std::string table_text(const json& rows) {
+  std::vector<std::string> names;
+  for (const json& row : rows)
+    for (const auto& [name, value] : row.items())
+      if (!is_table(value) && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  std::vector<std::string> lines(rows.size() + 1);
+  for (const std::string& name : names) {
+    std::vector<std::string> cells{name};
+    for (const json& row : rows) {
+      const json value = row.value(name, json());
+      cells.push_back(value.is_object() ? list_text(value) : value_text(value));
+    }
+    const std::size_t width = std::ranges::max(cells, {}, &std::string::size).size();
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      lines[i] += fmt::format("{}{:>{}}", lines[i].empty() ? "  " : "  ", cells[i], width);
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+void append(std::string& text, const std::string& name, const json& value) {
+  if (value.is_object()) {
+    for (const auto& [field, below] : value.items())
+      append(text, name.empty() ? field : name + "." + field, below);
+  } else if (is_table(value)) {
+    text += (name.empty() ? "" : name + "\n") + table_text(value);
+  } else {
+    text += fmt::format("{:<28} {}\n", name, value_text(value));
+  }
+}
+
+}  // namespace
+
+std::string result_text(const json& result) {
+  std::string text;
+  append(text, "", result);
+  return text;
+}
+
+void add_json_option(CLI::App& command, const RunContext& context) {
+  command.add_flag("--json", context.printing.json, "Print results as JSON");
+}
+
+void print_result(const RunContext& context, const json& result, const std::string& label) {
+  std::string text = result.dump() + "\n";
+  if (!context.printing.json) text = (label.empty() ? "" : label + "\n") + result_text(result);
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace widelimit::cli
