@@ -17,6 +17,7 @@
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
@@ -207,13 +208,13 @@ class GpRun {
   GpRun& operator=(const GpRun&) = delete;
 
   void run() {
-    fmt::print("{}\n", task_.description);
-    for (const std::string& note : task_.notes) fmt::print("{}\n", note);
-    fmt::print("{}\n", amplitude_text(options_));
-    if (!options_.regulariser)
-      fmt::print("regularisers chosen by {}\n", criterion_title(criterion_of(options_)));
-    fmt::print("{}\n", solver_text_);
+    say("{}\n", task_.description);
+    for (const std::string& note : task_.notes) say("{}\n", note);
+    say("{}\n", amplitude_text(options_));
+    if (!options_.regulariser) say("regularisers chosen by {}\n", criterion_title(criterion_of(options_)));
+    say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+    if (prints_json()) print_result(results_);
   }
 
  private:
@@ -306,7 +307,7 @@ class GpRun {
   }
 
   void run_network(std::size_t i) {
-    fmt::print("\n{}\n", arguments_.networks[i]);
+    say("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
     GpOptions options = options_;
     if (!arguments_.store.folder.empty()) options.store = arguments_.store.folder / places_[i];
@@ -316,8 +317,7 @@ class GpRun {
     const GpResult result = run_gp(networks_[i], task_, options, context_.interrupt);
     if (!is_first()) return;
     if (result.predictions.empty()) {
-      fmt::print(
-          "part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "
+      say("part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "
           "others are\n",
           arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
       return;
@@ -337,7 +337,8 @@ class GpRun {
                                 context_.interrupt));
       output_->write_report(*report_);
     }
-    fmt::print("{}{}", gp_table(result), edge_notes(result));
+    say("{}", gp_table(result) + edge_notes(result));
+    if (prints_json()) results_.push_back(nlohmann::json::parse(results_json(info, result)));
     flush_standard_output();
   }
 
@@ -350,6 +351,7 @@ class GpRun {
   std::string solver_text_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
+  nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
 
 }  // namespace
@@ -361,6 +363,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
                              "Predicts with the kernels of a network: GP regression (NNGP) and "
                              "infinitely wide networks after training (NTK)");
   add_config_option(*command);
+  add_json_option(*command);
   add_gp_options(*command, *arguments);
   command->footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"

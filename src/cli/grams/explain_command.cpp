@@ -9,6 +9,8 @@
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
+#include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -26,6 +28,28 @@ struct ExplainArguments {
   bool profile = false;
 };
 
+nlohmann::json as_json(const Plan& plan, Index inputs) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const PlanLine& line : plan.lines)
+    lines.push_back({{"layer", line.layer},
+                     {"operation", line.operation},
+                     {"storage", line.storage},
+                     {"demand", line.demand},
+                     {"entries", line.entries},
+                     {"flops", line.flops},
+                     {"seconds", line.seconds}});
+  nlohmann::json result{{"lines", lines},
+                        {"flops_per_pair", plan.flops},
+                        {"bytes_per_pair", plan.bytes},
+                        {"state_bytes", plan.state_bytes},
+                        {"workspace_bytes", plan.workspace_bytes},
+                        {"replicates", plan.replicates},
+                        {"seconds_per_pair", plan.seconds_per_pair},
+                        {"remark", plan.remark}};
+  if (inputs > 0) result["seconds"] = plan.seconds(inputs);
+  return result;
+}
+
 void run(const ExplainArguments& arguments, const RunContext& context) {
   const Shape shape(arguments.input.begin(), arguments.input.end() - 1);
   const Index channels = arguments.input.back();
@@ -40,10 +64,12 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
     return run_explain(network, shape, channels, options, arguments.measure_seconds,
                        arguments.profile ? StepTimes::measured : StepTimes::none);
   });
+  if (prints_json()) return print_result(as_json(plan, arguments.inputs));
   fmt::print("{}, {} positions of {} channels, {}\n{}", network.name(), position_count(shape), channels,
              to_string(arguments.kernel.precision), to_string(plan));
   if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
-    fmt::print("estimated  {:.3g} s for {} inputs\n", plan.seconds(arguments.inputs), arguments.inputs);
+    fmt::print("estimated  {} for {} inputs\n", duration_text(plan.seconds(arguments.inputs)),
+               arguments.inputs);
 }
 
 }  // namespace
@@ -61,6 +87,7 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
       ->type_name("S,...,C")
       ->required();
   add_kernel_options(*command, arguments->kernel);
+  add_json_option(*command);
   command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
       ->check(whole_number<Index>(1))
       ->type_name("N");

@@ -109,7 +109,7 @@ void write_gram(const GramRun<Scalar>& run) {
   write("ntk_error.npy", result.ntk_error);
   write("variances.npy", Vector<Scalar>(variances.first.template cast<Scalar>()));
   write("variances2.npy", Vector<Scalar>(variances.second.template cast<Scalar>()));
-  print_result(run.context, files);
+  print_result(files);
 }
 
 template <typename Scalar>
@@ -117,7 +117,10 @@ void compute_into_store(const GramArguments& arguments, const StoreTask<Scalar>&
                         const RunContext& context) {
   const auto report =
       naming_errors(arguments.network, [&] { return run_store(arguments.store, task, context); });
-  fmt::print("{}: {}\n", arguments.store.folder.string(), to_string(report));
+  say("{}: {}\n", arguments.store.folder.string(), to_string(report));
+  if (prints_json())
+    print_result(
+        {{"store", arguments.store.folder.string()}, {"computed", report.computed}, {"found", report.found}});
 }
 
 template <typename Scalar>
@@ -185,7 +188,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   add_gram_inputs(*command, arguments->rows, arguments->columns);
   add_result_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
-  add_json_option(*command, context);
+  add_json_option(*command);
   command
       ->add_option("--out", arguments->out,
                    "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "

@@ -12,6 +12,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/tasks/file_inputs.hpp"
 #include "widelimit/error.hpp"
@@ -51,6 +52,9 @@ void print_info(const std::filesystem::path& folder) {
   const auto& facts = stored.facts();
   const store::TileGrid grid = stored.grid();
   const Index there = stored.tiles_there();
+  if (prints_json())
+    return print_result(
+        {{"facts", facts}, {"tiles", grid.count()}, {"tiles_there", there}, {"bytes", stored.bytes_there()}});
   fmt::print("{:<14} {}\n", "arrays", fmt::join(stored.arrays(), ", "));
   fmt::print("{:<14} {} x {}{}, {}\n", "matrix", grid.rows(), grid.columns(),
              grid.is_symmetric() ? ", symmetric: tiles on and above the diagonal" : "",
@@ -106,8 +110,8 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
                     arguments.folder.string(), compared, mismatches.size(), first.array, first.row,
                     first.column, first.stored, first.computed));
   }
-  fmt::print("{} pairs{} computed again: the same bits\n", compared,
-             compared == stored.grid().pairs() ? ", which are all," : "");
+  say("{} pairs{} computed again: the same bits\n", compared,
+      compared == stored.grid().pairs() ? ", which are all," : "");
 }
 
 /// What makes a store whole again, as a shell reads it.
@@ -136,6 +140,13 @@ std::string mending_command(const StoredGram& stored, const store::StoreCheck& c
 }
 
 void print_check(const store::StoreCheck& check) {
+  if (prints_json())
+    return print_result({{"tiles", check.tiles},
+                         {"whole", check.whole},
+                         {"missing", check.missing.size()},
+                         {"damaged", check.damaged},
+                         {"obstacles", check.obstacles},
+                         {"unreadable", check.unreadable}});
   fmt::print("{} of {} tiles whole\n", check.whole, check.tiles);
   if (check.without_place > 0)
     fmt::print(
@@ -205,6 +216,7 @@ void add_info(CLI::App& command) {
   auto folder = std::make_shared<std::filesystem::path>();
   CLI::App* info = command.add_subcommand("info", "Prints what a store is of and how much of it is there");
   add_folder(*info, *folder);
+  add_json_option(*info);
   info->callback([folder] { print_info(*folder); });
 }
 
@@ -226,6 +238,7 @@ void add_verify(CLI::App& command, const RunContext& context) {
              CLI::Range(0, 4096).description(""), "N");
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");
+  add_json_option(*verify_command);
   verify_command->callback([arguments, &context] {
     if (arguments->recompute > 0 && !arguments->rows.given())
       throw CLI::RequiredError("--recompute needs --x FILE or --graphs DIR, which");

@@ -105,11 +105,11 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   });
   origin.seed = table.seed;
   if (arguments.out.empty()) {
-    std::fputs((context.printing.json ? json_text(table, origin) : csv_text(table, origin)).c_str(), stdout);
-    if (!context.printing.json) std::fputs(result_text(table.summary).c_str(), stderr);
+    std::fputs((prints_json() ? json_text(table, origin) : csv_text(table, origin)).c_str(), stdout);
+    if (!prints_json()) std::fputs(result_text(table.summary).c_str(), stderr);
   } else {
     write_table(table, origin, arguments.out);
-    print_result(context, table.summary);
+    print_result(table.summary);
   }
   if (!arguments.plot.empty())
     draw_output_file(arguments.plot, heads_script(experiment.name, table), context.interrupt.token());
@@ -131,7 +131,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
         ->type_name("FILE");
     add_picture_option(*command, "--plot", arguments->plot, "Picture");
     add_threads_option(*command, arguments->threads);
-    add_json_option(*command, context);
+    add_json_option(*command);
     command->footer(config_fields_help(experiment_fields(experiment.name)));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }

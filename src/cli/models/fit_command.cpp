@@ -14,6 +14,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/plots/reliability_picture.hpp"
 #include "cli/program/commands.hpp"
@@ -243,6 +244,20 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
   return text;
 }
 
+nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& scores,
+                        const FitArguments& arguments) {
+  nlohmann::json result{
+      {"model", arguments.model.string()},
+      {"regularisers", nlohmann::json::array()},
+      {"amplitude", std::vector<double>(model.amplitude().begin(), model.amplitude().end())},
+      {"scores", nlohmann::json::array()}};
+  for (const gp::Selection& selection : model.selections())
+    result["regularisers"].push_back(selection.best.value());
+  for (const ModelScores& one : scores)
+    result["scores"].push_back(nlohmann::json::parse(to_json(one).dump()));
+  return result;
+}
+
 template <typename Scalar>
 void run_fit(const FitArguments& arguments, const RunContext& context) {
   gp::Model::check_folder(arguments.model);
@@ -267,16 +282,18 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
-  fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
-  for (const std::string& note : task.notes) fmt::print("{}\n", note);
-  fmt::print("{}\n", rows_text(task, arguments));
+  say("{}, {}\n", task.description, to_string(arguments.kernel.precision));
+  for (const std::string& note : task.notes) say("{}\n", note);
+  say("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
   context.interrupt.check();
   model.save(arguments.model);
-  fmt::print("{}{}", model_text(model), choice_text(model, arguments));
+  say("{}", model_text(model) + choice_text(model, arguments));
   const auto checked = checked_predictions(model, task, arguments, context.interrupt);
-  fmt::print("{}", scores_table(all_scores(model, task, checked, arguments)));
+  const auto scores = all_scores(model, task, checked, arguments);
+  say("{}", scores_table(scores));
+  if (prints_json()) print_result(fit_json(model, scores, arguments));
   flush_standard_output();
   draw_reliability(checked, arguments, context.interrupt);
 }
@@ -350,6 +367,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
   CLI::App* command = program.add_subcommand(
       "fit", "Fits a model, a network with data, and keeps it in a folder for widelimit predict");
   add_config_option(*command);
+  add_json_option(*command);
   add_fit_options(*command, *arguments);
   command->footer(
       "Examples:\n"

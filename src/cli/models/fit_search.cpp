@@ -10,6 +10,7 @@
 #include "cli/models/trial_table.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/standard_output.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/score_gradient.hpp"
@@ -49,7 +50,7 @@ class NetworkSearch {
       rows_ = table_->rows();
       search_options.known = table_->known();
       for (gp::Trial& trial : search_options.known) trial.score *= sign();
-      if (!rows_.empty()) fmt::print("{} trials are known from {}\n", rows_.size(), choice_.table.string());
+      if (!rows_.empty()) say("{} trials are known from {}\n", rows_.size(), choice_.table.string());
     }
     if (has_derivatives())
       search_options.gradient = [&](const std::vector<double>& values) {
@@ -65,8 +66,8 @@ class NetworkSearch {
         search_options));
     const TrialRow& best = best_row();
     draw(best, interrupt);
-    fmt::print("best of {} trials: {}\n", rows_.size(), text_of(best.values, best.score));
-    fmt::print("{}", edges_text(best.values));
+    say("best of {} trials: {}\n", rows_.size(), text_of(best.values, best.score));
+    say("{}", edges_text(best.values));
     return space_.network_with(best.values);
   }
 
@@ -99,7 +100,7 @@ class NetworkSearch {
     } catch (const Cancelled&) {
       throw;
     } catch (const Error& error) {
-      fmt::print("the search goes on without derivatives: {}\n", error.what());
+      say("the search goes on without derivatives: {}\n", error.what());
       return {};
     }
   }
@@ -124,8 +125,8 @@ class NetworkSearch {
     }
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     rows_.push_back(row);
-    fmt::print("trial {}: {}{}\n", rows_.size(), text_of(values, row.score),
-               row.note.empty() ? "" : ": " + row.note);
+    say("trial {}: {}{}\n", rows_.size(), text_of(values, row.score),
+        row.note.empty() ? "" : ": " + row.note);
     flush_standard_output();
     if (table_) table_->add(row);
     return row.score;

@@ -16,6 +16,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
@@ -128,7 +129,9 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
   GpResult result{.gram_seconds = 0, .predictions = {}};
   result.predictions.push_back(std::move(prediction));
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
-  folder.write("results.json", results_json(info, result));
+  const std::string results = results_json(info, result);
+  folder.write("results.json", results);
+  if (prints_json()) print_result(nlohmann::json::parse(results));
   const GpFaces faces{.pictures = {}, .texts = prepared.texts};
   ReportPage page({context.command_line, info.data, prepared.notes, shapes, "that of the model"},
                   ReportTest{prepared.targets, faces});
@@ -190,10 +193,10 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
     write_samples(folder, "prior_samples.npy",
                   model.prior_samples(x, arguments.prior_samples, arguments.seed, run));
   folder.commit(record);
-  fmt::print("{}", model_text(model));
-  for (const std::string& note : prepared.notes) fmt::print("{}\n", note);
-  if (of_kernel.scores) fmt::print("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
-  fmt::print("{} predictions in {}\n", x.size(), arguments.out.string());
+  say("{}", model_text(model));
+  for (const std::string& note : prepared.notes) say("{}\n", note);
+  if (of_kernel.scores) say("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
+  say("{} predictions in {}\n", x.size(), arguments.out.string());
   flush_standard_output();
 }
 
@@ -256,6 +259,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command = program.add_subcommand("predict", "Predicts new inputs with a model of widelimit fit");
   add_config_option(*command);
+  add_json_option(*command);
   command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
       ->required()
       ->type_name("DIR");

@@ -47,6 +47,11 @@ std::string time_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+std::string duration_text(double seconds) {
+  constexpr double minute = 60;
+  return seconds < minute ? fmt::format("{:.3g} s", seconds) : time_text(seconds);
+}
+
 void silence_progress() { is_silent = true; }
 
 StatusLine::StatusLine() : on_terminal_{isatty(STDERR_FILENO) != 0} {

@@ -14,6 +14,9 @@ namespace widelimit::cli {
 /// "2:03", "1:02:03", "3 days 4 h", "1.3 years", or "?" where it is infinite.
 [[nodiscard]] std::string time_text(double seconds);
 
+/// "0.123 s" up to a minute, then as above.
+[[nodiscard]] std::string duration_text(double seconds);
+
 /// No progress is shown from now on.
 void silence_progress();
 

@@ -4,11 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cli/program/run_context.hpp"
+#include "cli/output/text_parts.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -16,6 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t longest_list = 60;
+
+bool json_was_asked_for = false;
 
 std::string scalar_text(const json& value) {
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
@@ -89,14 +94,33 @@ std::string result_text(const json& result) {
   return text;
 }
 
-void add_json_option(CLI::App& command, const RunContext& context) {
-  command.add_flag("--json", context.printing.json, "Print results as JSON");
+void add_json_option(CLI::App& command) {
+  command.add_flag_callback(
+      "--json", [] { json_was_asked_for = true; }, "Print the results alone, as JSON");
 }
 
-void print_result(const RunContext& context, const json& result, const std::string& label) {
-  std::string text = result.dump() + "\n";
-  if (!context.printing.json) text = (label.empty() ? "" : label + "\n") + result_text(result);
-  std::fputs(text.c_str(), stdout);
+bool prints_json() { return json_was_asked_for; }
+
+void print_result(const json& result) {
+  std::fputs((prints_json() ? result.dump() + "\n" : result_text(result)).c_str(), stdout);
+}
+
+void print_csv(const std::string& csv) {
+  if (!prints_json()) return say("{}", csv);
+  json table{{"columns", json::array()}, {"rows", json::array()}};
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  for (const std::string& name : split(line, ',')) table["columns"].push_back(name);
+  while (std::getline(lines, line)) {
+    json row = json::array();
+    for (const std::string& cell : split(line, ',')) {
+      const auto number = whole_text_number(cell);
+      row.push_back(number && std::isfinite(*number) ? json(*number) : cell.empty() ? json() : json(cell));
+    }
+    table["rows"].push_back(std::move(row));
+  }
+  print_result(table);
 }
 
 }  // namespace widelimit::cli

@@ -1,25 +1,38 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 namespace CLI {
 class App;
 }
 
+/// What commands print on standard output: text for people, or the results alone as JSON.
 namespace widelimit::cli {
 
-struct RunContext;
+/// --json, for commands that print results.
+void add_json_option(CLI::App& command);
+
+/// Whether --json was given.
+[[nodiscard]] bool prints_json();
+
+/// Prints what is for people: nothing beside --json.
+template <typename... Values>
+void say(fmt::format_string<Values...> text, Values&&... values) {
+  if (!prints_json()) fmt::print(text, std::forward<Values>(values)...);
+}
+
+/// Prints results as a line of JSON beside --json, else as result_text().
+void print_result(const nlohmann::json& result);
+
+/// Prints a table with a header: as {"columns", "rows"} beside --json, else as it is.
+void print_csv(const std::string& csv);
 
 /// Results for people: a line for each number, "name.of.it   value", with 6 digits; lists of objects as tables, and
 /// what is longer than a line by its size.
 [[nodiscard]] std::string result_text(const nlohmann::json& result);
-
-/// --json, for commands that print results.
-void add_json_option(CLI::App& command, const RunContext& context);
-
-/// Prints results as JSON where --json asks for it, else as result_text(); `label` stands above that unless it is
-/// empty.
-void print_result(const RunContext& context, const nlohmann::json& result, const std::string& label = "");
 
 }  // namespace widelimit::cli

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "widelimit/check/check_report.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
@@ -31,7 +32,20 @@ check::CheckReport recompute(const nlohmann::json& reference) {
                   subject.empty() ? "another one" : subject));
 }
 
+nlohmann::json as_json(const check::CheckReport& report) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const check::CheckRow& row : report.rows)
+    rows.push_back({{"case", row.name},
+                    {"expected", row.expected},
+                    {"computed", row.computed},
+                    {"error", row.error},
+                    {"tolerance", row.tolerance},
+                    {"passed", row.passed}});
+  return rows;
+}
+
 void print(const check::CheckReport& report) {
+  if (prints_json()) return print_result(as_json(report));
   fmt::print("{:<70} {:>14} {:>14} {:>9} {:>9}\n", "case", "expected", "computed", "error", "tolerance");
   std::size_t failed = 0;
   for (const check::CheckRow& row : report.rows) {
@@ -48,6 +62,7 @@ void add_check_command(CLI::App& program, const RunContext& /*context*/) {
   auto* command = program.add_subcommand("check", "Recomputes every case of a reference file and compares");
   auto file = std::make_shared<std::filesystem::path>();
   command->add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();
+  add_json_option(*command);
   command->footer(
       "Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
   command->callback([file] {

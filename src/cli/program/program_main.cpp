@@ -105,9 +105,7 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   } catch (const Error& error) {
     return fail(error.what(), failed);
   }
-  Printing printing;
-  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi,
-                           printing};
+  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi};
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
   program.require_subcommand(1);

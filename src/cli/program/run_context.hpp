@@ -9,18 +9,12 @@
 
 namespace widelimit::cli {
 
-/// How results are printed, as the options say.
-struct Printing {
-  bool json = false;
-};
-
 /// What every command knows of the run it is part of.
 struct RunContext {
   const Interrupt& interrupt;
   std::string command_line;      ///< As a shell reads it.
   TileDealer* dealer = nullptr;  ///< Where several processes do one run; null for one that is alone.
   std::string mpi;               ///< What the program has of MPI.
-  Printing& printing;            ///< Known once the arguments are parsed.
 };
 
 /// A word as a shell reads it: quoted where need be.

@@ -11,6 +11,7 @@
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/text_parts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -143,6 +144,8 @@ void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index few
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
   command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
       ->type_name("FILE");
+  // What these commands print is JSON anyway.
+  add_json_option(command);
   if (!picture.empty()) add_picture_option(command, "--plot", output.plot, picture);
 }
 

@@ -101,7 +101,7 @@ void run_sde_coefficients(const SdeArguments& arguments, const RunContext& conte
                      report["drift"][static_cast<std::size_t>(a)][static_cast<std::size_t>(b)].get<double>());
   run.write_csv("coefficients.csv", csv);
   run.write_report("coefficients.json", report);
-  fmt::print("{}", csv);
+  say("{}", csv);
   run.finish({{"V0", {v.rows(), v.cols()}}}, {});
 }
 

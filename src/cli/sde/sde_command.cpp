@@ -101,7 +101,7 @@ void run_ensemble(const SdeArguments& arguments, const RunContext& context, cons
     warn_of_stopped(named_point("paths", point), ensemble);
     nlohmann::json printed = point.json();
     printed.update(ensemble_counts(ensemble));
-    print_result(context, printed);
+    print_result(printed);
   }
   tables.write(run.folder, run.origin);
   run.finish(shapes, {[&] { return densities_script(title, panels); },
@@ -150,7 +150,7 @@ nlohmann::json compared(const SdePoint& point, const CovarianceEnsemble& network
   report["sde"] = ensemble_counts(limit);
   const auto finite = observables(network, last_time(network), network.running_paths(last_time(network))),
              sampled = observables(limit, last_time(limit), limit.running_paths(last_time(limit)));
-  if (!point.label().empty()) fmt::print("{}\n", point.label());
+  if (!point.label().empty()) say("{}\n", point.label());
   for (std::size_t i = 0; i < finite.size(); ++i) {
     const double distance = numerics::kolmogorov_smirnov_distance(finite[i].values, sampled[i].values);
     const double size =
@@ -159,7 +159,7 @@ nlohmann::json compared(const SdePoint& point, const CovarianceEnsemble& network
     report["kolmogorov_smirnov"][finite[i].name] = {{"distance", distance}, {"p_value", p}};
     report["estimates"][finite[i].name] = {{"network", estimates_of(finite[i].values)},
                                            {"sde", estimates_of(sampled[i].values)}};
-    fmt::print("{:<20} KS {:.4f}  p = {:.3f}\n", finite[i].name, distance, p);
+    say("{:<20} KS {:.4f}  p = {:.3f}\n", finite[i].name, distance, p);
   }
   return report;
 }
@@ -273,8 +273,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
       ->required()
       ->type_name("FOLDER");
   add_threads_option(*command, arguments->threads);
-  if (run == run_sde_simulate || run == run_sde_network || run == run_sde_output)
-    add_json_option(*command, context);
+  add_json_option(*command);
   add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");

@@ -287,7 +287,7 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
   const std::string csv = quantiles_csv(laws, quantity, of_correlation);
   run.write_csv("law.csv", csv);
   run.write_report("law.json", {{"observable", quantity}, {"laws", masses_json(laws)}});
-  fmt::print("{}", csv);
+  say("{}", csv);
   warn_of_missing(arguments, laws, times);
   run.finish({{"times", laws.size()}}, {[&] { return law_script(laws, of_correlation); }});
 }

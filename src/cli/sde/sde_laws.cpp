@@ -104,12 +104,12 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
     return result;
   });
   for (const json& row : report["explosion"])
-    fmt::print("time {:<8g} exploded {:.4f}  95 % {:.4f} to {:.4f}{}\n", row["time"].get<double>(),
-               row["probability"].get<double>(), row["interval_95"][0].get<double>(),
-               row["interval_95"][1].get<double>(),
-               !row.contains("exact")   ? ""
-               : row["exact"].is_null() ? "  exact: not known"
-                                        : fmt::format("  exact {:.4f}", row["exact"].get<double>()));
+    say("time {:<8g} exploded {:.4f}  95 % {:.4f} to {:.4f}{}\n", row["time"].get<double>(),
+        row["probability"].get<double>(), row["interval_95"][0].get<double>(),
+        row["interval_95"][1].get<double>(),
+        !row.contains("exact")   ? ""
+        : row["exact"].is_null() ? "  exact: not known"
+                                 : fmt::format("  exact {:.4f}", row["exact"].get<double>()));
   run.write_report("explosion.json", report);
   run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}},
              {[&] { return lines_script(plot); }});
@@ -157,7 +157,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   times.resize(states.size());
   const FlowTable table = flow_table(times, states);
   run.write_csv("flow.csv", table.csv);
-  fmt::print("{}", table.csv);
+  print_csv(table.csv);
   run.finish({{"V0", {states.front().rows(), states.front().cols()}}, {"times", times.size()}},
              {[&] { return lines_script(table.plot); }});
 }

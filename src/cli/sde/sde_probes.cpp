@@ -195,7 +195,7 @@ void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
   const json report{{"counts", ensemble_counts(ensemble)}, {"kurtosis", kurtosis_of(ensemble)}};
   run.write_csv("outputs.csv", outputs.csv);
   run.write_report("output.json", report);
-  print_result(context, report);
+  say("{}", result_text(report));
   run.finish(
       {{"V0", {ensemble.tokens(), ensemble.tokens()}}, {"paths", ensemble.paths()}, {"outputs", units}},
       {[&] { return outputs_script(outputs); }});
@@ -242,7 +242,7 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
     warn_of_stopped("networks", ensemble);
   });
   run.write_csv("entropy.csv", csv);
-  fmt::print("{}", csv);
+  print_csv(csv);
   run.finish({{"V0", {v0.rows(), v0.cols()}}, {"layers", plot.x.size()}},
              {[&] { return lines_script(plot); }});
 }
@@ -269,8 +269,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   for (std::size_t k = 0; k < norms.size(); ++k) {
     append_gradients(csv, quoted_label(setup.networks[k].label), norms[k]);
     networks.push_back(gradients_json(setup.networks[k], norms[k]));
-    fmt::print(
-        "{:<24} gradient at the input {:.4g}, of the last block's {} in the first layer {:.4g}, in the last "
+    say("{:<24} gradient at the input {:.4g}, of the last block's {} in the first layer {:.4g}, in the last "
         "{:.4g}\n",
         setup.networks[k].label, norms[k].tokens.front().value, norms[k].parameters.back().parameter,
         norms[k].parameters.back().layers.front().value, norms[k].parameters.back().layers.back().value);

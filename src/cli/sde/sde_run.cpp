@@ -53,6 +53,7 @@ void SdeRun::finish(const nlohmann::ordered_json& shapes,
 }
 
 void SdeRun::write_report(const std::string& name, nlohmann::json report) {
+  if (prints_json()) print_result(report);
   report["origin"] = origin_json(origin);
   folder.write(name, report.dump(2) + "\n");
 }

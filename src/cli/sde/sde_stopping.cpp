@@ -32,8 +32,8 @@ void append_point(StoppingGrid& grid, double gamma, double temperature, const Co
   grid.rows.push_back(std::move(row));
   grid.medians.push_back(numerics::quantile(ascending, 0.5).value);
   grid.early.push_back(numerics::quantile(ascending, 0.1).value);
-  fmt::print("gamma {:<8g} temperature {:<8g} median {:.4f}  10 % {:.4f}\n", gamma, temperature,
-             grid.medians.back(), grid.early.back());
+  say("gamma {:<8g} temperature {:<8g} median {:.4f}  10 % {:.4f}\n", gamma, temperature, grid.medians.back(),
+      grid.early.back());
 }
 
 /// Medians in colour where both vary, else lines over the one that does.
