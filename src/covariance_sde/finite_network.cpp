@@ -86,7 +86,8 @@ void run_networks(const NetworkSpec& network, const Matrix<double>& v0, const Ne
     run_network(chain, start, network, options, sample, ensemble);
   };
   numerics::on_threads(options.threads, [&] {
-    numerics::for_each_task(options.samples, {.stop = options.stop}, run_sample, paths_a_task);
+    numerics::for_each_task(options.samples, {.stop = options.stop, .progress = options.progress}, run_sample,
+                            paths_a_task);
   });
 }
 

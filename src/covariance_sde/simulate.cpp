@@ -205,7 +205,8 @@ void run_paths(const SdeModel& model, const Matrix<double>& v0, const Simulation
                CovarianceEnsemble& ensemble) {
   const auto run_path = [&](Index path) { PathRunner<M>(model, v0, options).run(path, ensemble); };
   numerics::on_threads(options.threads, [&] {
-    numerics::for_each_task(options.paths, {.stop = options.stop}, run_path, paths_a_task);
+    numerics::for_each_task(options.paths, {.stop = options.stop, .progress = options.progress}, run_path,
+                            paths_a_task);
   });
 }
 

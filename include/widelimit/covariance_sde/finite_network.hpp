@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -112,6 +114,8 @@ struct NetworkOptions {
   /// What ensembles hold; bounds are of V whatever that is.
   CovarianceOf kept = CovarianceOf::tokens;
   std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  /// Called now and then with the samples done and all samples, from one thread at a time.
+  std::function<void(std::ptrdiff_t, std::ptrdiff_t)> progress = {};
 };
 
 /// Covariances V = X X^T / n of independent random networks; times are layer / width. The inputs have

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -37,6 +39,8 @@ struct SimulationOptions {
   std::uint64_t seed = 0;
   int threads = 0;            ///< 0: as many as there are processors.
   std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  /// Called now and then with the paths done and all paths, from one thread at a time.
+  std::function<void(std::ptrdiff_t, std::ptrdiff_t)> progress = {};
 };
 
 /// Sample paths of dV = b dt + Sigma^{1/2} dB from V_0 = v0.

@@ -66,7 +66,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
-  ProgressBar bar(network.name());
+  ProgressBar bar(network.name(), Counted::pairs, options.threads);
   Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
   GramOptions gram_options;
   // The covariance of gradient flow is made of both kernels.

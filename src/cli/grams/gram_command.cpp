@@ -76,7 +76,7 @@ void write_pairs(const GramRun<Scalar>& run) {
 
 template <typename Scalar>
 GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variances) {
-  ProgressBar bar("gram");
+  ProgressBar bar("gram", Counted::pairs, run.arguments.kernel.threads);
   GramOptions options = run.options();
   if (run.arguments.variances) options.variances = &variances;
   options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };

@@ -88,8 +88,8 @@ std::string command_of_all_parts(const std::string& command_line) {
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
                                 const RunContext& context) {
-  ProgressBar bar("store");
   store::StoreOptions options = store_options_of(arguments, task.kernel, context);
+  ProgressBar bar("store", Counted::pairs, options.gram.threads);
   options.command = command_of_all_parts(context.command_line);
   // Of the ranks of one run, one tells.
   if (context.dealer == nullptr || context.dealer->is_first())

@@ -96,7 +96,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     origin.configuration = config;
-    ProgressBar bar(experiment.name, Counted::steps);
+    ProgressBar bar(experiment.name, Counted::steps, arguments.threads);
     return run_experiment(
         experiment.name, config,
         {.threads = arguments.threads,

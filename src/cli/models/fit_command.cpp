@@ -168,7 +168,7 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
                                validation, of_trials, criterion_of(arguments),
                                origin_of(given, train, validation, arguments), interrupt);
   }
-  ProgressBar bar(network.name());
+  ProgressBar bar(network.name(), Counted::pairs, arguments.kernel.threads);
   options.gram.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
   return validation ? gp::Model::fit(network, train, *validation, options)
                     : gp::Model::fit(network, train.x, train.y, options);

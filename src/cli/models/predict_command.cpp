@@ -172,7 +172,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
     fmt::print(stderr, "widelimit: warning: {}: {}\n", file.string(), warning);
   const auto start = std::chrono::steady_clock::now();
   gp::ModelPrediction prediction = [&] {
-    ProgressBar bar("predict");
+    ProgressBar bar("predict", Counted::pairs, arguments.threads);
     run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
     return naming_errors(file.string(), [&] { return model.predict(x, run); });
   }();

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
-#include <utility>
+#include <thread>
 
 namespace widelimit::cli {
 namespace {
@@ -91,7 +91,18 @@ void StatusLine::show(std::string_view text) const {
   std::fflush(stderr);
 }
 
-ProgressBar::ProgressBar(std::string label, Counted counted) : label_{std::move(label)}, counted_{counted} {}
+namespace {
+
+std::string threads_text(int threads) {
+  const auto count =
+      threads > 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
+  return fmt::format(", {} thread{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar(const std::string& label, Counted counted, std::optional<int> threads)
+    : label_{threads ? label + threads_text(*threads) : label}, counted_{counted} {}
 
 void ProgressBar::show(Index done, Index total) {
   if (done <= 0) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,7 +51,9 @@ enum class Counted { pairs, steps };
 /// How far a computation is, its rate and the time left.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label, Counted counted = Counted::pairs);
+  /// `threads`: how many compute, 0 for all that there are; said beside the label if given.
+  explicit ProgressBar(const std::string& label, Counted counted = Counted::pairs,
+                       std::optional<int> threads = {});
 
   /// `done` pairs or steps of `total`.
   void show(Index done, Index total);

@@ -204,7 +204,7 @@ void run_phase(const PhaseArguments& arguments) {
   run.stop = arguments.stop;
   PhaseDiagram diagram;
   {
-    ProgressBar bar("phase diagram", Counted::steps);
+    ProgressBar bar("phase diagram", Counted::steps, run.threads);
     run.progress = [&](Index done, Index total) { bar.show(done, total); };
     diagram = phase_diagram(parameters, x, y, options, run);
   }

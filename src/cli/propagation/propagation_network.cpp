@@ -171,7 +171,7 @@ json gradients_json(const std::vector<LayerGradients>& gradients) {
 /// compute(run) with a bar of its own.
 template <typename Compute>
 auto with_bar(const char* label, RunControl run, const Compute& compute) {
-  ProgressBar bar(label, Counted::steps);
+  ProgressBar bar(label, Counted::steps, run.threads);
   run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
   return compute(run);
 }

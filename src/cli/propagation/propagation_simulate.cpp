@@ -38,7 +38,8 @@ struct SimulateArguments {
 /// Options of a run with progress.
 class Run {
  public:
-  explicit Run(const SimulateArguments& arguments) : bar_{"networks", Counted::steps} {
+  explicit Run(const SimulateArguments& arguments)
+      : bar_{"networks", Counted::steps, arguments.sampled.threads} {
     options_.width = arguments.sampled.width;
     options_.networks = arguments.sampled.networks;
     options_.mask = arguments.model.mask();

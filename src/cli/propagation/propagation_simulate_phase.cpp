@@ -66,7 +66,7 @@ ComparedPoint compare_at(const SimulatePhaseArguments& arguments, const Paramete
 /// Both exponents at every point, rows of y from below.
 std::vector<ComparedPoint> compare(const SimulatePhaseArguments& arguments, const ParameterPoint& base,
                                    const Axis& x, const Axis& y) {
-  ProgressBar bar("networks", Counted::steps);
+  ProgressBar bar("networks", Counted::steps, arguments.sampled.threads);
   const auto points = static_cast<Index>(x.values.size() * y.values.size());
   propagation::SampleOptions options;
   options.width = arguments.sampled.width;

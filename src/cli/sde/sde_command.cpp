@@ -193,13 +193,12 @@ std::string quantile_script(const std::vector<SdePoint>& points, const std::vect
 
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context) {
   run_ensemble(arguments, context, "simulate", "Covariance SDE at the last time", read_sde_setup,
-               [](const SdeSetup& setup) { return simulate(setup.model, setup.v0, setup.options); });
+               [](const SdeSetup& setup) { return sampled_ensemble(setup); });
 }
 
 void run_sde_network(const SdeArguments& arguments, const RunContext& context) {
-  run_ensemble(
-      arguments, context, "network", "Random networks at the last layer", read_network_setup,
-      [](const NetworkSetup& setup) { return sample_networks(setup.network, setup.v0, setup.options); });
+  run_ensemble(arguments, context, "network", "Random networks at the last layer", read_network_setup,
+               [](const NetworkSetup& setup) { return sampled_ensemble(setup); });
 }
 
 void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
@@ -227,12 +226,12 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
     const SdePoint& point = points[k];
     const NetworkSetup& setup = setups[k].network;
     const auto draw = [&](const auto& sample) { return with_config(arguments, sample); };
-    const CovarianceEnsemble network =
-        draw([&] { return sample_networks(setup.network, setup.v0, setup.options); });
+    const CovarianceEnsemble network = draw([&] { return sampled_ensemble(setup); });
     SimulationOptions options = setups[k].limit;
     options.times = network.times();
-    const CovarianceEnsemble limit =
-        draw([&] { return simulate(limiting_model(setup.network), setup.v0, options); });
+    const CovarianceEnsemble limit = draw([&] {
+      return sampled_ensemble(SdeSetup{limiting_model(setup.network), {}, setup.v0, options});
+    });
     if (k == 0) {
       shapes = shapes_of(limit, points.size());
       correlations = correlations_plot(network.times());

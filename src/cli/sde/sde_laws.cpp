@@ -97,7 +97,7 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
     SdeSetup setup = run.read_setup(arguments, context, read_sde_setup);
     if (has_gap_law(setup)) plot.curves.push_back({"exact probability", {}});
     v0 = setup.v0;
-    const CovarianceEnsemble ensemble = simulate(setup.model, setup.v0, setup.options);
+    const CovarianceEnsemble ensemble = sampled_ensemble(setup);
     json result{{"explosion", explosion_rows(setup, ensemble, plot)}, {"counts", ensemble_counts(ensemble)}};
     if (has_gap_law(setup))
       result["exact_at_any_time"] = explosion_probability(setup.model, gap_of(setup.v0));

@@ -86,10 +86,10 @@ CovarianceEnsemble sampled(SdeRun& run, const SdeArguments& arguments, const Run
   };
   if (fields.has("network")) {
     const NetworkSetup setup = prepare(read_network_setup(fields));
-    return sample_networks(setup.network, setup.v0, setup.options);
+    return sampled_ensemble(setup);
   }
   const SdeSetup setup = prepare(read_sde_setup(fields));
-  return simulate(setup.model, setup.v0, setup.options);
+  return sampled_ensemble(setup);
 }
 
 /// Means over running networks of the expansion.
@@ -216,7 +216,7 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
     // What networks without attention lack shows before the work.
     naming_errors("config.network",
                   [&] { static_cast<void>(softmax_entropy_expansion(setup.network, setup.v0)); });
-    const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
+    const CovarianceEnsemble ensemble = sampled_ensemble(setup);
     for (Index a = 0; a < v0.rows(); ++a) {
       plot.samples.push_back({fmt::format("token {}, networks", a), {}, {}, {}});
       plot.curves.push_back({fmt::format("token {}, expansion", a), {}});
@@ -260,7 +260,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     read.options.run.stop = context.interrupt.token();
     run.origin.seed = read.options.seed;
     for (const GradientSetup::Network& network : read.networks) {
-      ProgressBar bar(network.label, Counted::steps);
+      ProgressBar bar(network.label, Counted::steps, arguments.threads);
       read.options.run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
       norms.push_back(gradient_norms(network.network, read.v0, read.options));
     }

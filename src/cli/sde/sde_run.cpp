@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "cli/output/progress_bar.hpp"
 #include "cli/sde/sde_fields.hpp"
 
 namespace widelimit::cli {
@@ -60,6 +61,18 @@ void SdeRun::write_report(const std::string& name, nlohmann::json report) {
 
 void SdeRun::write_csv(const std::string& name, const std::string& text) {
   folder.write(name, origin_comment(origin) + text);
+}
+
+covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup) {
+  ProgressBar bar("paths", Counted::steps, setup.options.threads);
+  setup.options.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };
+  return simulate(setup.model, setup.v0, setup.options);
+}
+
+covariance_sde::CovarianceEnsemble sampled_ensemble(NetworkSetup setup) {
+  ProgressBar bar("networks", Counted::steps, setup.options.threads);
+  setup.options.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };
+  return sample_networks(setup.network, setup.v0, setup.options);
 }
 
 Index last_time(const covariance_sde::CovarianceEnsemble& ensemble) {

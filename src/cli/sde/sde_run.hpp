@@ -86,6 +86,10 @@ auto with_config(const SdeArguments& arguments, const Body& body) {
   return naming_errors(arguments.config.string(), body);
 }
 
+/// simulate() or sample_networks() of a setup, with a bar that shows how far it is.
+[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup);
+[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(NetworkSetup setup);
+
 [[nodiscard]] Index last_time(const covariance_sde::CovarianceEnsemble& ensemble);
 
 /// Says on standard error which share of paths no quantile at the horizon speaks of, and why.

@@ -108,9 +108,7 @@ void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& cont
     for (const double gamma : grid.gammas) {
       if (shaped) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
       if (setup.network.attention) setup.network.attention->temperature = temperature;
-      append_point(grid, gamma, temperature, with_config(arguments, [&] {
-                     return sample_networks(setup.network, setup.v0, setup.options);
-                   }));
+      append_point(grid, gamma, temperature, with_config(arguments, [&] { return sampled_ensemble(setup); }));
     }
   run.write_report("stopping_times.json", {{"stopping_times", grid.rows}});
   run.finish({{"V0", {setup.v0.rows(), setup.v0.cols()}},
