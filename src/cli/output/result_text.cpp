@@ -75,22 +75,30 @@ std::string table_text(const json& rows) {
   return text;
 }
 
-void append(std::string& text, const std::string& name, const json& value) {
+/// Lines of names and values; a table stands on lines of its own, below its name.
+void collect(std::vector<std::pair<std::string, std::string>>& lines, const std::string& name,
+             const json& value) {
   if (value.is_object()) {
     for (const auto& [field, below] : value.items())
-      append(text, name.empty() ? field : name + "." + field, below);
+      collect(lines, name.empty() ? field : name + "." + field, below);
   } else if (is_table(value)) {
-    text += (name.empty() ? "" : name + "\n") + table_text(value);
+    lines.emplace_back(name, "\n" + table_text(value));
   } else {
-    text += fmt::format("{:<28} {}\n", name, value_text(value));
+    lines.emplace_back(name, value_text(value));
   }
 }
 
 }  // namespace
 
 std::string result_text(const json& result) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  collect(lines, "", result);
+  std::size_t width = 28;
+  for (const auto& [name, value] : lines) width = std::max(width, name.size());
   std::string text;
-  append(text, "", result);
+  for (const auto& [name, value] : lines)
+    text += value.starts_with('\n') ? (name.empty() ? value.substr(1) : name + value)
+                                    : fmt::format("{:<{}} {}\n", name, width, value);
   return text;
 }
 

@@ -26,8 +26,9 @@ class HelpFormatter : public CLI::Formatter {
     const auto choices = described_choices(text);
     if (choices.size() < 3) return text;
     for (const DescribedChoice& choice : choices)
-      if (const auto place = text.find("; " + choice.word + ": "); place != std::string::npos)
-        text.replace(place, 2, "\n");
+      for (const char* before : {"; ", ". "})
+        if (const auto place = text.find(before + choice.word + ": "); place != std::string::npos)
+          text.replace(place, 2, *before == '.' ? ":\n" : "\n");
     return text;
   }
 };

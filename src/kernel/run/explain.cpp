@@ -211,8 +211,11 @@ std::string duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
   if (seconds < 1) return fmt::format("{:.3g} ms", 1e3 * seconds);
   if (seconds < 300) return fmt::format("{:.3g} s", seconds);
-  return seconds < 3 * 3600 ? fmt::format("{:.3g} min", seconds / 60)
-                            : fmt::format("{:.3g} h", seconds / 3600);
+  constexpr double hour = 3600, day = 24 * hour, year = 365.25 * day;
+  if (seconds < 3 * hour) return fmt::format("{:.3g} min", seconds / 60);
+  if (seconds < 3 * day) return fmt::format("{:.3g} h", seconds / hour);
+  return seconds < 2 * year ? fmt::format("{:.3g} days", seconds / day)
+                            : fmt::format("{:.3g} years", seconds / year);
 }
 
 }  // namespace
