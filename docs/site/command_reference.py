@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """command_reference.py PROGRAM FOLDER: a page for each command, from its --help and that of the commands below it."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -8,7 +9,9 @@ import sys
 
 
 def help_of(program, command):
-    return subprocess.run([program, *command, "--help"], check=True, capture_output=True, text=True).stdout.rstrip()
+    """As wide as a page shows it."""
+    wide = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run([program, *command, "--help"], check=True, capture_output=True, text=True, env=wide).stdout.rstrip()
 
 
 def commands_below(text):
@@ -20,10 +23,10 @@ def commands_below(text):
 def section(program, command, level):
     """The help of one command as a section, and of those below it."""
     text = help_of(program, command)
-    purpose, _, rest = text.partition("\n")
-    title = f"{'#' * level} widelimit {' '.join(command)}\n\n{purpose}.\n\n"
+    purpose, usage, rest = text.partition("\nUsage:")
+    title = f"{'#' * level} widelimit {' '.join(command)}\n\n{' '.join(purpose.split())}.\n\n"
     below = "".join(section(program, [*command, name], level + 1) for name in commands_below(text))
-    return title + f"```text\n{rest}\n```\n\n" + below
+    return title + f"```text\n{usage.strip()}{rest}\n```\n\n" + below
 
 
 def main():
