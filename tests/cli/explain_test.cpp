@@ -12,7 +12,7 @@ TEST_CASE("explain: the plan of a named network, with an estimate for a number o
   CHECK(result.code == 0);
   CHECK(result.output.find("64 positions of 3 channels, float") != std::string::npos);
   CHECK(result.output.find("all 225 offsets") != std::string::npos);
-  CHECK(result.output.find("s for 100 inputs") != std::string::npos);
+  CHECK(result.output.find(" for 100 inputs\n") != std::string::npos);
 }
 
 TEST_CASE("explain: a feature prefix is visible") {

@@ -27,6 +27,10 @@ TEST_CASE("times are said in units that people count in") {
   CHECK(time_text(4.22e7) == "488 days 10 h");
   CHECK(time_text(1e9) == "31.7 years");
   CHECK(time_text(HUGE_VAL) == "?");
+  CHECK(duration_text(0.1234) == "0.123 s");
+  CHECK(duration_text(750) == "12.5 min");
+  CHECK(duration_text(4.22e7) == "488 days");
+  CHECK(duration_text(1e9) == "31.7 years");
 }
 
 TEST_CASE("progress fits any width: the bar gives way first, then the details, then the label") {

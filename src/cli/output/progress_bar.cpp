@@ -48,8 +48,12 @@ std::string time_text(double seconds) {
 }
 
 std::string duration_text(double seconds) {
-  constexpr double minute = 60;
-  return seconds < minute ? fmt::format("{:.3g} s", seconds) : time_text(seconds);
+  constexpr double minute = 60, hour = 60 * minute, day = 24 * hour, year = 365.25 * day;
+  if (seconds < 5 * minute) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 3 * hour) return fmt::format("{:.3g} min", seconds / minute);
+  if (seconds < 3 * day) return fmt::format("{:.3g} h", seconds / hour);
+  return seconds < 2 * year ? fmt::format("{:.3g} days", seconds / day)
+                            : fmt::format("{:.3g} years", seconds / year);
 }
 
 void silence_progress() { is_silent = true; }

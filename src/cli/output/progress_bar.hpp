@@ -15,7 +15,7 @@ namespace widelimit::cli {
 /// "2:03", "1:02:03", "3 days 4 h", "1.3 years", or "?" where it is infinite.
 [[nodiscard]] std::string time_text(double seconds);
 
-/// "0.123 s" up to a minute, then as above.
+/// "0.123 s", "12.5 min", "7.5 h", "488 days", "8.17 years": 3 digits.
 [[nodiscard]] std::string duration_text(double seconds);
 
 /// No progress is shown from now on.
