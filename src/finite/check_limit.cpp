@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "finite/line_fit.hpp"
-#include "kernel/graph_inputs.hpp"
+#include "kernel/inputs/graph_inputs.hpp"
 #include "layers/finite/seeds.hpp"
 #include "network/lowering.hpp"
 #include "numerics/standard_normal.hpp"

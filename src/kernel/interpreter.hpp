@@ -5,11 +5,16 @@
 #include <stdexcept>
 
 #include "kernel/plan/program.hpp"
+#include "kernel/range/variance_checks.hpp"
 #include "kernel/step_timer.hpp"
-#include "kernel/variance_checks.hpp"
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit {
+
+/// The schedule promises that a run has no such node.
+[[noreturn]] inline void throw_no_instruction(const Instruction& instruction) {
+  throw std::logic_error(fmt::format("kernel: node {} cannot be an instruction here", instruction.node));
+}
 
 /// Evaluates the instructions of a run in order, whatever they work on: planes, or rows of pairs.
 ///
@@ -25,8 +30,14 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
     if (run.instructions[i].loads)
       evaluator.load(i);
     else
-      std::visit([&](const auto& operation) { evaluator.evaluate(i, operation); },
-                 graph.nodes[node].operation);
+      std::visit(
+          [&](const auto& operation) {
+            if constexpr (requires { evaluator.evaluate(i, operation); })
+              evaluator.evaluate(i, operation);
+            else
+              throw_no_instruction(run.instructions[i]);
+          },
+          graph.nodes[node].operation);
     evaluator.finish(i);
   };
   // Around all instructions: they are short.
@@ -43,9 +54,36 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
   }
 }
 
-/// The schedule promises that a run has no such node.
-[[noreturn]] inline void throw_no_instruction(const Instruction& instruction) {
-  throw std::logic_error(fmt::format("kernel: node {} cannot be an instruction here", instruction.node));
+/// Takes the instructions of a run in reverse, from the adjoint of its root to those of what it began with.
+///
+/// The pass has, for instruction i: skips(i) as the evaluator has; begin(i) before each; unload(i), for instructions
+/// that load; and propagate(i, operation) for the kinds of nodes that it can meet. Errors of numbers name the layer.
+template <typename Pass>
+void interpret_backward(const Run& run, const Graph& graph, const StopRequest& stop, Pass& pass) {
+  NodeId node = run.root;
+  try {
+    for (std::size_t i = run.instructions.size(); i-- > 0;) {
+      stop.check();
+      node = run.instructions[i].node;
+      if (pass.skips(i)) continue;
+      pass.begin(i);
+      if (run.instructions[i].loads)
+        pass.unload(i);
+      else
+        std::visit(
+            [&](const auto& operation) {
+              if constexpr (requires { pass.propagate(i, operation); })
+                pass.propagate(i, operation);
+              else
+                throw_no_instruction(run.instructions[i]);
+            },
+            graph.nodes[node].operation);
+    }
+  } catch (const NumericalError& error) {
+    throw_named(graph.nodes[node], error);
+  } catch (const ArgumentError& error) {
+    throw_named(graph.nodes[node], error);
+  }
 }
 
 }  // namespace widelimit

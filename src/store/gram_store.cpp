@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/require_inputs.hpp"
+#include "kernel/inputs/require_inputs.hpp"
 #include "store/pair_recomputation.hpp"
 #include "store/pair_sample.hpp"
 #include "store/shared_progress.hpp"

@@ -9,7 +9,7 @@
 #include "gp/checks.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/solvers/linear_algebra.hpp"
-#include "kernel/copied_inputs.hpp"
+#include "kernel/inputs/copied_inputs.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"

@@ -15,6 +15,14 @@ Index3 Affine::offset_of_diagonal() const {
   return {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]};
 }
 
+std::optional<Affine> affine_of(const Node& node, const PairGeometry& geometry) {
+  const auto* affine = std::get_if<AffineNode>(&node.operation);
+  if (const auto* local = std::get_if<LocalAffineNode>(&node.operation)) affine = &local->affine;
+  if (affine == nullptr) return {};
+  const NodeId input = node.inputs[0];
+  return Affine(*affine, geometry.left_sizes[input], geometry.right_sizes[input]);
+}
+
 numerics::PlaneWindows strided_windows(const Affine& affine, const PlacedPlane& from, const PlacedPlane& to) {
   const PlaneLayout &source = from.layout, &target = to.layout;
   numerics::PlaneWindows windows{.first = {},

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "kernel/plan/affine_kind.hpp"
+#include "kernel/plan/pair_geometry.hpp"
 #include "kernel/planes/placed_plane.hpp"
 #include "numerics/rows/window_rows.hpp"
 
@@ -23,6 +26,9 @@ struct Affine {
   /// The offset before the layer that becomes offset 0.
   [[nodiscard]] Index3 offset_of_diagonal() const;
 };
+
+/// The convolution (local ones too) or dense layer of a node between two inputs; nothing for other nodes.
+[[nodiscard]] std::optional<Affine> affine_of(const Node& node, const PairGeometry& geometry);
 
 /// The windows of any convolution but a circular one, from one placed plane to another with its gaps: those
 /// become finite numbers.

@@ -1,5 +1,6 @@
 #include "kernel/planes/convolutions.hpp"
 
+#include "kernel/planes/circular_windows.hpp"
 #include "kernel/planes/plane_windows.hpp"
 
 namespace widelimit {
@@ -12,42 +13,32 @@ void fill_bias(const Affine& affine, Index size, const Plane<Scalar>& target) {
   fill_plane(target, static_cast<std::size_t>(size), bias, bias);
 }
 
-/// Where a circular window reads a tap.
-Index3 wrapped(const Window3& window, const Index3& position, const Index3& tap, const Index3& front,
-               const Index3& size) {
-  Index3 result;
-  for (std::size_t k = 0; k < 3; ++k)
-    result[k] = ((window.stride[k] * position[k] + tap[k] - front[k]) % size[k] + size[k]) % size[k];
-  return result;
-}
-
-/// Calls body(tap) for every tap of a window.
-template <typename Body>
-void for_each_tap(const Window3& window, const Body& body) {
-  for (Index i = 0; i < window.size[0]; ++i)
-    for (Index j = 0; j < window.size[1]; ++j)
-      for (Index k = 0; k < window.size[2]; ++k) body(Index3{i, j, k});
-}
-
 }  // namespace
+
+template <typename Scalar>
+void convolve(const ConvolvedPlanes& planes, const numerics::PlaneWindows& windows,
+              const Plane<Scalar>& source, const Plane<Scalar>& target,
+              const std::array<Scalar*, 2>& scratch) {
+  const auto& [affine, from, to, count] = planes;
+  if (affine.kind == AffineKind::single_position)
+    return dense_plane(affine.scale, affine.bias, source, planes.target_size(), target);
+  if (from.empty()) return fill_bias(affine, count * to.layout.length, target);
+  const numerics::PlaneSteps steps{count, from.layout.length, to.layout.length};
+  if (!affine.trained) return select_strided(windows, steps, source, target);
+  if (affine.kind == AffineKind::shifted)
+    convolve_shifted(affine.window, affine.left_front, to.layout, count, affine.scale, affine.bias, source,
+                     target, scratch);
+  else
+    convolve_strided(windows, steps, source, target);
+}
 
 template <typename Scalar>
 void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Scalar>& to, Index stacked,
               const std::array<Scalar*, 2>& scratch) {
-  const Affine& affine = *to.affine;
-  const PlaneLayout& layout = to.at().layout;
-  const Plane<Scalar> source = from.result(), target = to.planes;
-  if (affine.kind == AffineKind::single_position)
-    return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
-  if (from.at().empty()) return fill_bias(affine, stacked * layout.length, target);
-  if (from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
-  const numerics::PlaneSteps steps{stacked, from.at().layout.length, layout.length};
-  if (!affine.trained) return select_strided(to.windows, steps, source, target);
-  if (affine.kind == AffineKind::shifted)
-    convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
-                     target, scratch);
-  else
-    convolve_strided(to.windows, steps, source, target);
+  const Plane<Scalar> source = from.result();
+  const bool reads_guards = to.affine->kind != AffineKind::single_position && !from.at().empty();
+  if (reads_guards && from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
+  convolve({*to.affine, from.at(), to.at(), stacked}, to.windows, source, to.planes, scratch);
 }
 
 namespace {
@@ -100,8 +91,8 @@ void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstr
       const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
       Scalar nngp = 0, ntk = 0;
       for_each_tap(window, [&](const Index3& tap) {
-        const Index entry = layout.entry(wrapped(window, a, tap, affine.left_front, left),
-                                         wrapped(window, b, tap, affine.right_front, right));
+        const Index entry = layout.entry(wrapped_position(window, a, tap, affine.left_front, left),
+                                         wrapped_position(window, b, tap, affine.right_front, right));
         nngp += source.nngp[entry];
         if (source.ntk != nullptr) ntk += source.ntk[entry];
       });
@@ -112,6 +103,10 @@ void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstr
   });
 }
 
+template void convolve(const ConvolvedPlanes&, const numerics::PlaneWindows&, const Plane<float>&,
+                       const Plane<float>&, const std::array<float*, 2>&);
+template void convolve(const ConvolvedPlanes&, const numerics::PlaneWindows&, const Plane<double>&,
+                       const Plane<double>&, const std::array<double*, 2>&);
 template void convolve(const PlacedInstruction<float>&, const PlacedInstruction<float>&, Index,
                        const std::array<float*, 2>&);
 template void convolve(const PlacedInstruction<double>&, const PlacedInstruction<double>&, Index,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/features.hpp"
+#include "kernel/inputs/features.hpp"
 #include "kernel/plan/pair_geometry.hpp"
 #include "kernel/planes/vector_padding.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernel/variance_checks.hpp"
+#include "kernel/range/variance_checks.hpp"
 #include "network/mask_stage.hpp"
 #include "numerics/rows/linear_rows.hpp"
 

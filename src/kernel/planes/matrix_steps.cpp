@@ -7,7 +7,7 @@
 
 #include "kernel/pair_view.hpp"
 #include "kernel/planes/plane_sums.hpp"
-#include "kernel/variance_checks.hpp"
+#include "kernel/range/variance_checks.hpp"
 #include "network/pair_sums.hpp"
 #include "numerics/gemm.hpp"
 

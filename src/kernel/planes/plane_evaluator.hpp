@@ -9,7 +9,7 @@
 #include "kernel/planes/placed_instruction.hpp"
 #include "kernel/planes/product_blocks.hpp"
 #include "kernel/planes/tile_run.hpp"
-#include "kernel/vanishing_check.hpp"
+#include "kernel/range/vanishing_check.hpp"
 
 namespace widelimit {
 

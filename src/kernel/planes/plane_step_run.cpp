@@ -9,17 +9,6 @@
 namespace widelimit {
 namespace {
 
-/// The convolution (local ones too) or dense layer of a node.
-template <typename Scalar>
-std::optional<Affine> affine_of(const TileRun<Scalar>& run, NodeId id) {
-  const Operation& operation = run.pair.node(id).operation;
-  const auto* affine = std::get_if<AffineNode>(&operation);
-  if (const auto* local = std::get_if<LocalAffineNode>(&operation)) affine = &local->affine;
-  if (affine == nullptr) return {};
-  const NodeId input = run.pair.input_of(id);
-  return Affine(*affine, run.pair.geometry.left_sizes[input], run.pair.geometry.right_sizes[input]);
-}
-
 bool is_zero_only(const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; }
 
 }  // namespace
@@ -54,7 +43,7 @@ void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state)
   placed.plane = &(shared != planes_.end() ? *shared : planes_.emplace_back(SharedPlane{number, {}})).plane;
   const NodeId node = placed.instruction->node;
   placed.planes = run_.workspace.slot(placed.instruction->slot);
-  placed.affine = affine_of(run_, node);
+  placed.affine = affine_of(run_.pair.node(node), run_.pair.geometry);
   if (!reads_arrays(run_.pair.program, *placed.instruction)) return;
   const auto states_of = [&](Side side, const Index3& sizes) {
     const StripLayout strip(geometry_, number, sizes, side);

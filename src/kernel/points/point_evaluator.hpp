@@ -6,7 +6,7 @@
 #include "kernel/pair_view.hpp"
 #include "kernel/points/point_memory.hpp"
 #include "kernel/points/point_row_stage.hpp"
-#include "kernel/vanishing_check.hpp"
+#include "kernel/range/vanishing_check.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {

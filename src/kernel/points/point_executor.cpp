@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/multiples.hpp"
+#include "kernel/inputs/multiples.hpp"
 #include "kernel/points/point_evaluator.hpp"
 
 namespace widelimit {

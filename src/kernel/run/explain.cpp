@@ -6,8 +6,8 @@
 #include <array>
 #include <chrono>
 
-#include "kernel/features.hpp"
-#include "kernel/graph_inputs.hpp"
+#include "kernel/inputs/features.hpp"
+#include "kernel/inputs/graph_inputs.hpp"
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/copied_inputs.hpp"
+#include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/run/mirror_symmetry.hpp"
 #include "widelimit/error.hpp"
 

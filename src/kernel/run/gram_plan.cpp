@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "kernel/constant_checks.hpp"
-#include "kernel/features.hpp"
+#include "kernel/inputs/features.hpp"
 #include "kernel/planes/workspace.hpp"
+#include "kernel/range/constant_checks.hpp"
 #include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
 #include "network/pair_sums.hpp"

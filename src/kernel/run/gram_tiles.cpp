@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/require_inputs.hpp"
+#include "kernel/inputs/require_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "kernel/run/replicate_tiles.hpp"
 

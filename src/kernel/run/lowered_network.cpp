@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "kernel/features.hpp"
+#include "kernel/inputs/features.hpp"
 #include "network/pulled_readout.hpp"
 #include "widelimit/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernel/multiples.hpp"
+#include "kernel/inputs/multiples.hpp"
 #include "kernel/planes/vector_padding.hpp"
 #include "kernel/run/source_values.hpp"
 #include "numerics/gemm.hpp"

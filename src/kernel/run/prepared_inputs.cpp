@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernel/copied_inputs.hpp"
+#include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "kernel/run/plan_cache.hpp"
 #include "kernel/run/state_cache.hpp"

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernel/features.hpp"
+#include "kernel/inputs/features.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 /// What rows of pairs begin with: products of vectors, and readouts on features. (Readouts of planes are in

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/features.hpp"
-#include "kernel/multiples.hpp"
+#include "kernel/inputs/features.hpp"
+#include "kernel/inputs/multiples.hpp"
+#include "kernel/range/variance_checks.hpp"
 #include "kernel/run/source_values.hpp"
-#include "kernel/variance_checks.hpp"
 
 namespace widelimit {
 namespace {

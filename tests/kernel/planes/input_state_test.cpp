@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernel/features.hpp"
+#include "kernel/inputs/features.hpp"
 #include "kernel/planes/engine_program.hpp"
 #include "kernel/planes/vector_padding.hpp"
 

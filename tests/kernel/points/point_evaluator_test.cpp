@@ -6,7 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "kernel/multiples.hpp"
+#include "kernel/inputs/multiples.hpp"
 #include "kernel/points/point_program.hpp"
 
 using namespace widelimit;

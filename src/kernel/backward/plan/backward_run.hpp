@@ -1,0 +1,29 @@
+#pragma once
+
+#include "kernel/plan/pair_geometry.hpp"
+
+namespace widelimit {
+
+/// What a backward pass has to do with besides the NNGP and derivatives by the inputs.
+struct BackwardScope {
+  bool with_ntk;
+  /// Derivatives by graph_scalars() read values that derivatives by the inputs need not keep.
+  bool with_scalars;
+};
+
+/// The run of a plane step, between inputs of two shapes.
+struct BackwardRun {
+  const Program& program;
+  const PairGeometry& geometry;
+  const Run& run;
+  const RunGeometry& run_geometry;
+  bool with_ntk;
+  bool with_scalars;
+
+  [[nodiscard]] NodeId id(std::size_t i) const { return run.instructions[i].node; }
+  [[nodiscard]] const Node& node(std::size_t i) const { return program.graph.nodes[id(i)]; }
+  [[nodiscard]] const Index3& left_sizes(std::size_t i) const { return geometry.left_sizes[id(i)]; }
+  [[nodiscard]] const Index3& right_sizes(std::size_t i) const { return geometry.right_sizes[id(i)]; }
+};
+
+}  // namespace widelimit

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/backward/planes/entry_gathering.hpp"
+#include "kernel/backward/planes/run_backward_pass.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+
+/// NNGP and NTK of one pair, or their adjoints.
+template <typename Scalar>
+struct KernelValues {
+  Scalar nngp = 0;
+  Scalar ntk = 0;
+};
+
+/// What happens to the positions of a block of pairs of inputs of two shapes, from the inputs to the readouts, and
+/// backward from there: the steps that planes/plane_executor.hpp executes.
+///
+/// Kept nodes lie as whole matrices, not as the planes that are demanded of them (planes/store_layout.hpp): adjoints are
+/// added to them from any offset. Readouts are summed plane by plane; that they round differently from those of
+/// planes/readout_sums.hpp does not matter to derivatives.
+template <typename Scalar>
+class PairBackwardPass {
+ public:
+  /// Program and geometry must outlive the pass.
+  PairBackwardPass(const Program& program, const PairGeometry& geometry, BackwardScope scope);
+
+  /// Kept nodes and, unless nobody asks for them, readouts; while inputs are recorded, their variances and states too.
+  enum class Readouts { wanted, skipped };
+  void forward(const PairBlock<Scalar>& block, Readouts readouts, const StopRequest& stop);
+
+  /// After forward(): adds to the adjoints of what is recorded of the inputs.
+  void backward(const PairBlock<Scalar>& block, const StopRequest& stop);
+
+  /// Of a pair of the block.
+  [[nodiscard]] const KernelValues<Scalar>& readout(std::size_t pair, NodeId node) const {
+    return pairs_[pair].readouts[node];
+  }
+  /// To be set before backward().
+  void set_readout_adjoint(std::size_t pair, NodeId node, const KernelValues<Scalar>& adjoint) {
+    make_room(pair + 1);
+    pairs_[pair].readout_adjoints[node] = adjoint;
+  }
+
+ private:
+  /// Of one pair.
+  struct PairReadouts {
+    std::vector<KernelValues<Scalar>> readouts;          ///< [node]
+    std::vector<KernelValues<Scalar>> readout_adjoints;  ///< [node]
+  };
+
+  [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
+  /// For so many pairs.
+  void make_room(std::size_t pairs);
+  [[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(NodeId id) const;
+
+  void forward(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
+               const StopRequest& stop);
+  void forward(const PairStep& pair, const PairBlock<Scalar>& block, std::size_t number,
+               const StopRequest& stop);
+  void backward(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
+                const StopRequest& stop);
+  void backward(const PairStep& pair, const PairBlock<Scalar>& block, std::size_t number,
+                const StopRequest& stop);
+  void forward(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number);
+  void backward(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number);
+  /// Where the plane of a run's root goes, and where its adjoint comes from; of one pair.
+  void put(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane, std::size_t pair);
+  void put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane, std::size_t pair);
+  void take_adjoint(NodeId target, const PlacedPlane& at, const Plane<Scalar>& adjoint,
+                    std::size_t pair) const;
+  [[nodiscard]] PairView<Scalar> view(NodeId id, const PairBlock<Scalar>& block, std::size_t number,
+                                      const StopRequest& stop);
+  /// body(the input that is recorded with itself, before a stage)
+  template <typename Body>
+  void with_self_view(NodeId id, const PairBlock<Scalar>& block, const StopRequest& stop, const Body& body);
+
+  const Program& program_;
+  const PairGeometry& geometry_;
+  bool with_ntk_;
+  std::vector<std::unique_ptr<EntryGathering>> gathering_;      ///< [node]; null where none gathers.
+  std::vector<std::unique_ptr<RunBackwardPass<Scalar>>> runs_;  ///< [step]; null for others than runs.
+  std::vector<PairReadouts> pairs_;                             ///< [pair of the block]
+  KeptNodes<Scalar> kept_;                                      ///< [pair of the block][node]
+  std::vector<Scalar> scratch_;                                 ///< Of a pair stage.
+};
+
+}  // namespace widelimit

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/backward/plan/backward_run.hpp"
+#include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/placed_plane.hpp"
+#include "kernel/planes/plane.hpp"
+#include "kernel/planes/plane_sizes.hpp"
+
+namespace widelimit {
+
+/// Where an instruction's planes and their adjoints lie, of all pairs of a stack, one after the other.
+template <typename Scalar>
+struct TapePlanes {
+  PlacedPlane plane;
+  Plane<Scalar> value{nullptr, nullptr};
+  Plane<Scalar> adjoint{nullptr, nullptr};
+  bool has_adjoint = false;  ///< Some reader has put one there.
+
+  [[nodiscard]] std::size_t size(Index stacked) const {
+    return plane.is_empty ? 0 : static_cast<std::size_t>(stacked * plane.layout.length);
+  }
+};
+
+/// The planes of a run's instructions. Those that the backward pass reads stay until it has read them; others, and
+/// adjoints, have slots that are used again, so that the first-level cache holds most of what is worked on.
+template <typename Scalar>
+class PlaneTape {
+ public:
+  /// The run must outlive the tape.
+  explicit PlaneTape(const BackwardRun& run);
+
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] TapePlanes<Scalar>& operator[](std::size_t i) { return entries_[i]; }
+  [[nodiscard]] const TapePlanes<Scalar>& operator[](std::size_t i) const { return entries_[i]; }
+  [[nodiscard]] TapePlanes<Scalar>& root() { return entries_.back(); }
+
+  void place(const PlaneOffsets& offsets);
+  /// The length of the longest plane that is placed.
+  [[nodiscard]] Index length() const;
+  void begin_backward();
+
+  /// Rows for what is needed for a moment: 0 and 1 for convolutions, 2 for what is added to adjoints, 3 for adjoints of
+  /// variances.
+  [[nodiscard]] Plane<Scalar> scratch(std::size_t number) { return slot(slots_ + number); }
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> value_slots();
+  [[nodiscard]] std::vector<std::size_t> adjoint_slots();
+  [[nodiscard]] Plane<Scalar> slot(std::size_t number);
+
+  const BackwardRun& run_;
+  PlaneSizes sizes_;
+  std::vector<TapePlanes<Scalar>> entries_;
+  std::size_t slots_ = 0;
+  AlignedBuffer<Scalar> buffer_;
+};
+
+}  // namespace widelimit

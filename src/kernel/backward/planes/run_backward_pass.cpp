@@ -1,0 +1,254 @@
+#include "kernel/backward/planes/run_backward_pass.hpp"
+
+#include <algorithm>
+
+#include "kernel/backward/planes/kept_windows.hpp"
+#include "kernel/planes/plane_windows.hpp"
+
+namespace widelimit {
+namespace {
+
+constexpr AxisOffsets zero{{0, 0}, 1};
+constexpr PlaneOffsets zero_offsets{zero, zero, zero};
+
+/// Local layers read planes without guards, which shifted copies would need: theirs are windows.
+std::optional<Affine> affine_without_guards(const Node& node, const PairGeometry& geometry) {
+  std::optional<Affine> affine = affine_of(node, geometry);
+  if (std::holds_alternative<LocalAffineNode>(node.operation) && affine->kind != AffineKind::circular)
+    affine->kind = AffineKind::strided;
+  return affine;
+}
+
+bool has_zero(const std::array<std::vector<AxisOffsets>, 3>& offsets) {
+  return std::all_of(offsets.begin(), offsets.end(), [](const std::vector<AxisOffsets>& axis) {
+    return std::find(axis.begin(), axis.end(), zero) != axis.end();
+  });
+}
+
+/// Planes of complementary offsets are taken apart where a run gathers entries from elsewhere than shifted copies do.
+bool takes_planes_apart(const std::vector<std::optional<Affine>>& affine) {
+  return std::any_of(affine.begin(), affine.end(), [](const std::optional<Affine>& of_instruction) {
+    return of_instruction && of_instruction->kind != AffineKind::single_position &&
+           of_instruction->kind != AffineKind::shifted;
+  });
+}
+
+std::vector<AxisOffsets> apart(const std::vector<AxisOffsets>& offsets) {
+  std::vector<AxisOffsets> result;
+  for (const AxisOffsets& several : offsets)
+    for (std::size_t n = 0; n < static_cast<std::size_t>(several.count); ++n)
+      result.push_back({{several.offset[n], 0}, 1});
+  return result;
+}
+
+}  // namespace
+
+template <typename Scalar>
+RunBackwardPass<Scalar>::RunBackwardPass(const Program& program, const PairGeometry& geometry,
+                                         std::size_t step, BackwardScope scope)
+    : of_{program,
+          geometry,
+          std::get<PlaneStep>(program.steps[step]).run,
+          geometry.runs[step],
+          scope.with_ntk,
+          scope.with_scalars},
+      tape_(of_),
+      left_planes_(PairSide::left, of_),
+      right_planes_(PairSide::right, of_) {
+  for (std::size_t i = 0; i < tape_.size(); ++i)
+    affine_.push_back(affine_without_guards(of_.node(i), geometry));
+  make_planes();
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::make_planes() {
+  std::array<std::vector<AxisOffsets>, 3> offsets = of_.run_geometry.offsets;
+  if (takes_planes_apart(affine_))
+    for (std::vector<AxisOffsets>& axis : offsets) axis = apart(axis);
+  const bool zero_demanded = has_zero(offsets);
+  if (zero_demanded) planes_.push_back({zero_offsets, true});
+  for (const AxisOffsets& z : offsets[2])
+    for (const AxisOffsets& x : offsets[0])
+      for (const AxisOffsets& y : offsets[1])
+        if (PlaneOffsets{x, y, z} != zero_offsets) planes_.push_back({{x, y, z}, true});
+  recorded_planes_ = planes_;
+  if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
+}
+
+/// Instructions without positions; and while inputs are recorded, those whose result nobody reads, but for row stages.
+template <typename Scalar>
+bool RunBackwardPass<Scalar>::skips(std::size_t i) const {
+  if (tape_[i].plane.empty()) return true;
+  if (!block_->recording || !of_.geometry.demanded[of_.id(i)].empty()) return false;
+  return of_.run.instructions[i].loads || !std::holds_alternative<RowNode>(of_.node(i).operation);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept_nodes) {
+  block_ = &block;
+  kept_ = &kept_nodes;
+  stacks_.begin_tile(block.pairs, static_cast<Index>(block.right.size()));
+  left_planes_.begin_block(block.left);
+  right_planes_.begin_block(block.right);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::end_block() {
+  left_planes_.flush();
+  right_planes_.flush();
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::begin_plane(const PlaneOffsets& offsets) {
+  // There the adjoints of all other planes' variances join in.
+  if (block_->recording && offsets == zero_offsets) end_block();
+  tape_.place(offsets);
+  stacks_.cut(planes_a_stack(tape_.length()));
+  left_planes_.begin_plane(tape_, offsets[2], 0);
+  right_planes_.begin_plane(tape_, offsets[2], stacks_.has_many() ? stacks_.right_places() : 0);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::end_plane() {
+  left_planes_.end_plane();
+  right_planes_.end_plane();
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::forward(const Stack& stack, const StopRequest& stop) {
+  stack_ = &stack;
+  interpret(of_.run, of_.program.graph, timer_, stop, *this);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::backward(const StopRequest& stop) {
+  interpret_backward(of_.run, of_.program.graph, stop, *this);
+}
+
+/// What no reader gave an adjoint to has one of 0.
+template <typename Scalar>
+void RunBackwardPass<Scalar>::begin(std::size_t i) {
+  Planes& planes = tape_[i];
+  if (!planes.has_adjoint) fill_plane(planes.adjoint, size(planes), Scalar{0}, Scalar{0});
+  planes.has_adjoint = true;
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::load(std::size_t i) {
+  const Planes& to = tape_[i];
+  for_each_pair(to.plane, to.value, [&](Index n, const Plane<Scalar>& plane) {
+    read_kept(kept(of_.id(i), n), to.plane, of_.left_sizes(i), of_.right_sizes(i), plane);
+  });
+  clear_guards(to.plane.layout, stack_->count, to.value);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::unload(std::size_t i) {
+  const Planes& to = tape_[i];
+  for_each_pair(to.plane, to.adjoint, [&](Index n, const Plane<Scalar>& plane) {
+    add_to_kept(plane, to.plane, of_.left_sizes(i), of_.right_sizes(i), kept(of_.id(i), n));
+  });
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::evaluate(std::size_t i, const InputNode& /*node*/) {
+  const Planes& to = tape_[i];
+  const Index channels = left().record->layout->channels[of_.id(i)];
+  numerics::linear_rows<Scalar>().product_sum(
+      left_planes_.arrays(i, stack_->left), right_planes_.arrays(i, right_place()),
+      static_cast<std::size_t>(channels), Scalar{1} / static_cast<Scalar>(channels), to.value.nngp, size(to));
+  if (of_.with_ntk) std::fill_n(to.value.ntk, size(to), Scalar{0});
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate(std::size_t i, const InputNode& /*node*/) {
+  const Planes& to = tape_[i];
+  const Index channels = left().record->layout->channels[of_.id(i)];
+  const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
+  const Scalar* const* from_left = left_planes_.arrays(i, stack_->left);
+  const Scalar* const* from_right = right_planes_.arrays(i, right_place());
+  Scalar* product = tape_.scratch(2).nngp;
+  const auto& rows = numerics::linear_rows<Scalar>();
+  const auto times = [&](const Scalar* other) {
+    rows.product_sum(&to.adjoint.nngp, &other, 1, scale, product, size(to));
+    return product;
+  };
+  for (Index k = 0; k < channels; ++k) {
+    if (block_->left_wanted) left_planes_.add(i, k, stack_->left, stack_->count, times(from_right[k]));
+    if (block_->right_wanted) right_planes_.add(i, k, right_place(), stack_->count, times(from_left[k]));
+  }
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
+  const Affine& affine = *affine_[i];
+  if (affine.kind == AffineKind::circular) return sum_around(i);
+  const Planes &from = input(i, 0), &to = tape_[i];
+  const Gaps gaps = of_.run.instructions[of_.run.instructions[i].inputs[0]].gaps;
+  if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != AffineKind::single_position)
+    clear_guards(from.plane.layout, stack_->count, from.value);
+  const numerics::PlaneWindows windows = affine.kind == AffineKind::strided && !from.plane.empty()
+                                             ? strided_windows(affine, from.plane, to.plane)
+                                             : numerics::PlaneWindows{};
+  convolve({affine, from.plane, to.plane, stack_->count}, windows, from.value, to.value, scratch());
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate(std::size_t i, const AffineNode& node) {
+  const Affine& affine = *affine_[i];
+  with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t count) {
+    block_->scalars->add(of_.id(i), node, value, adjoint, count);
+  });
+  if (affine.kind == AffineKind::circular) return spread_around(i);
+  Planes &from = input(i, 0), &to = tape_[i];
+  if (from.plane.empty()) return;
+  give(from, [&](const Plane<Scalar>& target) {
+    convolution_.propagate({affine, from.plane, to.plane, stack_->count}, to.adjoint, target, scratch());
+  });
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::evaluate(std::size_t i, const SumNode& sum) {
+  sum_planes([&](std::size_t k) { return input(i, k).value; }, sum.factors, size(tape_[i]), tape_[i].value);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate(std::size_t i, const SumNode& sum) {
+  const Plane<Scalar> after = tape_[i].adjoint;
+  const std::size_t entries = size(tape_[i]);
+  for (std::size_t k = 0; k < sum.factors.size(); ++k) {
+    with_scalars(i, input(i, k).value, [&](const auto& value, const auto& adjoint, std::size_t count) {
+      block_->scalars->add_summand(of_.id(i), k, value, adjoint, count);
+    });
+    give(input(i, k), [&](const Plane<Scalar>& target) {
+      fill_plane(target, entries, Scalar{0}, Scalar{0});
+      add_times(after, sum.factors[k], entries, target);
+    });
+  }
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::evaluate(std::size_t i, const ProductNode& product) {
+  multiply_planes([&](std::size_t k) { return input(i, k).value; }, of_.run.instructions[i].inputs.size(),
+                  product.factor, size(tape_[i]), tape_[i].value);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate(std::size_t i, const ProductNode& product) {
+  const std::size_t entries = size(tape_[i]), count = of_.run.instructions[i].inputs.size();
+  with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t row) {
+    block_->scalars->add(of_.id(i), product, value, adjoint, row);
+  });
+  for (std::size_t k = 0; k < count; ++k)
+    give(input(i, k), [&](const Plane<Scalar>& target) {
+      fill_plane(target, entries, Scalar{0}, Scalar{0});
+      add_factor_adjoint(
+          product, [&](std::size_t other) { return input(i, other).value; }, count, k, tape_[i].adjoint,
+          entries, target);
+    });
+}
+
+template class RunBackwardPass<float>;
+template class RunBackwardPass<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,107 @@
+// Row stages of a run.
+#include <algorithm>
+
+#include "kernel/backward/planes/run_backward_pass.hpp"
+#include "kernel/planes/plane_windows.hpp"
+
+namespace widelimit {
+
+/// The variances before a row stage and its auxiliary arrays, of all positions: offset 0.
+template <typename Scalar>
+void RunBackwardPass<Scalar>::record(std::size_t i, const RowStage& stage) {
+  const NodeId id = of_.id(i);
+  InputRecord<Scalar>& record = *left().record;
+  for_each_row_of(tape_[i].plane, of_.left_sizes(i), of_.right_sizes(i),
+                  [&](Index entry, Index a, Index /*b*/, Index count) {
+                    std::copy_n(input(i, 0).value.nngp + entry, count, record.variances(id) + a);
+                  });
+  prepare_row_stage(record, id, stage);
+}
+
+template <typename Scalar>
+void RunBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& row) {
+  const bool recording = block_->recording;
+  if (recording && is_diagonal(i)) record(i, *row.stage);
+  if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
+  const Planes &to = tape_[i], &from = input(i, 0);
+  // A stage need not know what to make of the numbers in guards.
+  if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, stack_->count, from.value);
+  copy_plane(from.value, size(to), to.value);
+  const numerics::DualRow<Scalar> entries{to.value.nngp, to.value.ntk, left_planes_.arrays(i, stack_->left),
+                                          right_planes_.arrays(i, right_place()), size(to)};
+  if (is_diagonal(i))
+    row.stage->apply_self(entries);
+  else
+    row.stage->apply(entries);
+}
+
+/// Of all positions, at once: at offset 0 they are needed before the plane ends.
+template <typename Scalar>
+void RunBackwardPass<Scalar>::add_variances(std::size_t i, const Scalar* adjoints) {
+  const PlacedPlane& plane = tape_[i].plane;
+  for (Index n = 0; n < stack_->count; ++n) {
+    Scalar* variances = left(n).adjoint->variances(of_.id(i));
+    const Scalar* of_pair = adjoints + n * plane.layout.length;
+    for_each_row_of(plane, of_.left_sizes(i), of_.right_sizes(i),
+                    [&](Index entry, Index a, Index /*b*/, Index count) {
+                      for (Index z = 0; z < count; ++z) variances[a + z] += of_pair[entry + z];
+                    });
+  }
+}
+
+/// The backward pass through the stage alone: the adjoints after it become those before it.
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& stage) {
+  const Planes &to = tape_[i], &from = input(i, 0);
+  const std::size_t entries_count = size(to), auxiliaries = stage.auxiliary_count();
+  const Scalar* const* of_left_input = left_planes_.arrays(i, stack_->left);
+  const Scalar* const* of_right_input = right_planes_.arrays(i, right_place());
+  Scalar *of_left = tape_.scratch(3).nngp, *of_right = tape_.scratch(2).nngp;
+  const numerics::AdjointRow<Scalar> entries{from.value.nngp,
+                                             from.value.ntk,
+                                             of_left_input[auxiliaries],
+                                             of_right_input[auxiliaries],
+                                             of_left_input,
+                                             of_right_input,
+                                             to.adjoint.nngp,
+                                             to.adjoint.ntk,
+                                             of_left,
+                                             of_right,
+                                             entries_count};
+  if (is_diagonal(i)) {
+    stage.apply_self_adjoint(entries);
+    if (stage.mixes_variances()) add_variances(i, of_left);
+    return;
+  }
+  stage.apply_adjoint(entries);
+  if (block_->left_wanted) left_planes_.add(i, 0, stack_->left, stack_->count, of_left);
+  if (block_->right_wanted) right_planes_.add(i, 0, right_place(), stack_->count, of_right);
+}
+
+/// What all pairs, and all other offsets, made of the variances joins in at offset 0.
+template <typename Scalar>
+void RunBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
+  Planes &to = tape_[i], &from = input(i, 0);
+  const bool recording = block_->recording;
+  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) propagate_stage(i, *row.stage);
+  if (from.adjoint.nngp == to.adjoint.nngp)
+    from.has_adjoint = true;
+  else
+    give(from, [&](const Plane<Scalar>& target) { copy_plane(to.adjoint, size(to), target); });
+  if (!recording || !is_diagonal(i)) return;
+  Scalar* variances = left().adjoint->variances(of_.id(i));
+  row.stage->prepare_adjoint(variances,
+                             static_cast<std::size_t>(left().record->layout->positions[of_.id(i)]));
+  for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                  [&](Index entry, Index a, Index /*b*/, Index count) {
+                    Scalar* row_adjoint = from.adjoint.nngp + entry;
+                    for (Index z = 0; z < count; ++z) row_adjoint[z] += variances[a + z];
+                  });
+}
+
+template void RunBackwardPass<float>::evaluate(std::size_t, const RowNode&);
+template void RunBackwardPass<double>::evaluate(std::size_t, const RowNode&);
+template void RunBackwardPass<float>::propagate(std::size_t, const RowNode&);
+template void RunBackwardPass<double>::propagate(std::size_t, const RowNode&);
+
+}  // namespace widelimit

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/backward/planes/pair_block.hpp"
+#include "kernel/backward/planes/plane_tape.hpp"
+
+namespace widelimit {
+
+enum class PairSide { left, right };
+
+/// What instructions of a run read of the inputs of one side of a block, in the order of the planes of an offset:
+/// features; or auxiliary arrays of a row stage and the variances before it. And the adjoints of features or variances.
+/// All pairs of an input share it.
+///
+/// As in the engine, rows are cut to the columns of a plane once for all offsets that agree along the last axis
+/// (strips); a plane is a few parts of a strip, one after the other, and its adjoints are added to the strip's.
+template <typename Scalar>
+class SidePlanes {
+ public:
+  /// `run` must outlive this.
+  SidePlanes(PairSide side, const BackwardRun& run)
+      : side_{side}, run_{run}, stages_(run.run.instructions.size()) {}
+
+  /// From now on these inputs' planes are read; they must stay until flush().
+  void begin_block(const std::vector<BlockInput<Scalar>>& inputs);
+  /// The planes of the tape are those of the next offset. Stacks read the inputs one after the other, and the first
+  /// ones again until there are `places`.
+  void begin_plane(const PlaneTape<Scalar>& tape, const AxisOffsets& columns, Index places);
+
+  /// [array] of the planes that begin with that of a place: features; or auxiliary arrays, and then the variances. Good
+  /// until the next call.
+  [[nodiscard]] const Scalar* const* arrays(std::size_t instruction, Index place);
+
+  /// Adds what a stack of `count` planes, that begins at a place, gives to
+  /// array `k` (of a feature; 0: of the variances).
+  void add(std::size_t instruction, Index k, Index place, Index count, const Scalar* adjoints);
+
+  /// Adds what stacks gave to strips; planes that stand alone did so at once.
+  void end_plane();
+  /// Adds those of strips to what belongs to the inputs.
+  void flush();
+
+ private:
+  /// Of one instruction.
+  struct StagePlanes {
+    Index arrays = 0;                            ///< Of an input.
+    Index adjoint_arrays = 0;                    ///< The first ones, or that of the variances.
+    AxisPieces columns;                          ///< That strips are cut for.
+    Index stride = 0;                            ///< From row to row of strips and planes.
+    Index length = 0;                            ///< Of a plane.
+    std::vector<Scalar> strips, strip_adjoints;  ///< [array][input][rows]
+    std::vector<Scalar> planes, plane_adjoints;  ///< [array][place][length]
+    bool has_strips = false, has_strip_adjoints = false;
+    bool has_planes = false, has_plane_adjoints = false;
+    /// The first auxiliary array holds the variances: they need no array of their own.
+    bool shares_variances = false;
+  };
+
+  [[nodiscard]] const Index3& sizes(std::size_t instruction) const {
+    return side_ == PairSide::left ? run_.left_sizes(instruction) : run_.right_sizes(instruction);
+  }
+  [[nodiscard]] Index rows(std::size_t instruction) const {
+    return sizes(instruction)[0] * sizes(instruction)[1];
+  }
+  [[nodiscard]] Index inputs() const { return static_cast<Index>(inputs_->size()); }
+  [[nodiscard]] Index origin(const AxisPieces& axis, std::size_t piece) const {
+    return axis.origin[piece] + (side_ == PairSide::right ? axis.offset[piece] : Index{0});
+  }
+  [[nodiscard]] Scalar* recorded(std::size_t instruction, Index k, InputRecord<Scalar>& record) const;
+  [[nodiscard]] Scalar* recorded_adjoint(std::size_t instruction, Index k,
+                                         RecordAdjoint<Scalar>& adjoint) const;
+  template <typename Body>
+  void for_each_piece_of_strip(std::size_t instruction, const Body& body) const;
+  template <typename Body>
+  void for_each_part(std::size_t instruction, const Body& body) const;
+  void count_arrays(std::size_t instruction);
+  [[nodiscard]] bool shares_variances(std::size_t instruction) const;
+  void add_to_strip(std::size_t instruction, Index k, Index place, const Scalar* adjoints);
+  void cut(std::size_t instruction);
+  void pack(std::size_t instruction);
+
+  PairSide side_;
+  const BackwardRun& run_;
+  std::vector<StagePlanes> stages_;  ///< [instruction]
+  const std::vector<BlockInput<Scalar>>* inputs_ = nullptr;
+  const PlaneTape<Scalar>* tape_ = nullptr;
+  AxisOffsets columns_{{0, 0}, 0};  ///< Offsets of the root along the last axis.
+  Index places_ = 0;
+  std::vector<const Scalar*> pointers_;
+};
+
+}  // namespace widelimit

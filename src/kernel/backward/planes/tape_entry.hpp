@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+
+#include "kernel/backward/planes/guarded_row.hpp"
+#include "kernel/planes/placed_plane.hpp"
+#include "kernel/planes/plane.hpp"
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+
+/// What windows may reach over the ends of a plane, and a vector more.
+[[nodiscard]] inline std::size_t margin_around(const PlaneLayout& layout) {
+  return static_cast<std::size_t>(padded(layout.margin()) + row_padding);
+}
+
+/// What an instruction is in the forward pass, and its adjoints in the backward pass: of a plane, guards included, or
+/// of a row of pairs after the positions.
+template <typename Scalar>
+struct TapeEntry {
+  PlacedPlane plane;  ///< Of planes only.
+  GuardedRow<Scalar> nngp;
+  GuardedRow<Scalar> ntk;  ///< Empty when only the NNGP is wanted.
+  GuardedRow<Scalar> nngp_adjoint;
+  GuardedRow<Scalar> ntk_adjoint;
+  [[nodiscard]] std::size_t size() const { return nngp.size(); }
+
+  void resize(std::size_t size, bool with_ntk, std::size_t margin = 0) {
+    nngp.resize(size, margin);
+    ntk.resize(with_ntk ? size : 0, margin);
+  }
+  /// For the plane, with what windows reach over.
+  void resize_for_plane(bool with_ntk) {
+    resize(static_cast<std::size_t>(plane.is_empty ? 0 : plane.layout.length), with_ntk,
+           margin_around(plane.layout));
+  }
+  [[nodiscard]] Plane<Scalar> value() { return {nngp.data(), ntk.empty() ? nullptr : ntk.data()}; }
+  [[nodiscard]] Plane<Scalar> adjoint() {
+    return {nngp_adjoint.data(), ntk_adjoint.empty() ? nullptr : ntk_adjoint.data()};
+  }
+
+  /// Adjoints of 0, which all readers add to.
+  void clear_adjoint() {
+    const std::size_t margin = margin_around(plane.layout);
+    nngp_adjoint.resize(nngp.size(), margin);
+    ntk_adjoint.resize(ntk.size(), margin);
+    nngp_adjoint.fill(0);
+    ntk_adjoint.fill(0);
+  }
+};
+
+}  // namespace widelimit

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/backward/planes/input_record.hpp"
+#include "kernel/backward/planes/scalar_adjoints.hpp"
+#include "kernel/backward/planes/tape_entry.hpp"
+#include "kernel/interpreter.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+
+/// What comes after the positions, forward and backward, on rows of pairs: one left input with all right inputs of a
+/// tile.
+///
+/// The interpreter and what acts on entries are those of the forward engine (points/point_evaluator.hpp). Its memory is
+/// not: there several left inputs share a vector and slots are used again, here everything stays that the backward pass
+/// reads; and multiples of an input, which it treats apart, are pairs as others here.
+template <typename Scalar>
+class PointBackwardPass {
+ public:
+  /// The program must outlive the pass.
+  PointBackwardPass(const Program& program, bool with_ntk);
+
+  /// Instructions whose values come from elsewhere: readouts, and inputs that are vectors.
+  [[nodiscard]] const std::vector<std::size_t>& sources() const { return sources_; }
+  [[nodiscard]] NodeId node_of(std::size_t instruction) const {
+    return program_.points.instructions[instruction].node;
+  }
+  /// True if the backward pass reads none of the values.
+  [[nodiscard]] bool is_linear() const { return is_linear_; }
+
+  /// The right inputs of the rows to come. Their adjoints are written by end_tile().
+  void begin_tile(std::span<InputRecord<Scalar>* const> right);
+  void end_tile(std::span<RecordAdjoint<Scalar>* const> right);
+
+  /// What an instruction made of the row, or sources were set to; and the adjoints.
+  [[nodiscard]] TapeEntry<Scalar>& entry(std::size_t instruction) { return tape_[instruction]; }
+  [[nodiscard]] TapeEntry<Scalar>& result() { return tape_.back(); }
+
+  /// A left input with the right inputs of the tile.
+  struct Row {
+    InputRecord<Scalar>* left;
+    RecordAdjoint<Scalar>* left_adjoint = nullptr;  ///< Null until the backward pass.
+    Index same = -1;                                ///< The place of the left input itself in the row, or -1.
+    bool recording = false;  ///< What pairs need of the left input is recorded: it is alone, with itself.
+    StopRequest stop = {};
+  };
+
+  /// From the sources to the result.
+  void forward(const Row& row);
+
+  /// Where backward() adds derivatives by scalars from now on; null, as at first: nowhere.
+  void sum_scalars(ScalarAdjoints* scalars) { scalars_ = scalars; }
+
+  /// From result()'s adjoint, set after begin_backward(), to those of the sources and of what is recorded of the
+  /// inputs.
+  void begin_backward();
+  void backward(const Row& row);
+
+  /// What interpret() calls.
+  [[nodiscard]] bool skips(std::size_t /*i*/) const { return false; }
+  void load(std::size_t /*i*/) const {}
+  void evaluate(std::size_t /*i*/, const InputNode& /*node*/) const {}
+  void evaluate(std::size_t i, const AffineNode& node);
+  void evaluate(std::size_t i, const RowNode& node);
+  void evaluate(std::size_t i, const PairNode& node);
+  void evaluate(std::size_t i, const SumNode& node);
+  void evaluate(std::size_t i, const ProductNode& node);
+  void finish(std::size_t /*i*/) const {}
+
+  /// What interpret_backward() calls.
+  void begin(std::size_t /*i*/) const {}
+  void unload(std::size_t /*i*/) const {}
+  void propagate(std::size_t /*i*/, const InputNode& /*node*/) const {}
+  void propagate(std::size_t i, const AffineNode& node);
+  void propagate(std::size_t i, const RowNode& node);
+  void propagate(std::size_t i, const PairNode& node);
+  void propagate(std::size_t i, const SumNode& node);
+  void propagate(std::size_t i, const ProductNode& node);
+
+ private:
+  /// Of row and pair stages: what they read of the inputs, and the adjoints of the right ones' variances and states.
+  struct StageArrays {
+    std::vector<Scalar> left_values;  ///< The left input's, as often as there are columns.
+    std::vector<Scalar> values;       ///< [auxiliaries + 1][columns], the variances last.
+    std::vector<Scalar> variance_adjoints;
+    std::vector<Scalar> state_adjoints;  ///< [columns][state size]
+  };
+
+  [[nodiscard]] const Operation& operation(std::size_t i) const {
+    return program_.graph.nodes[node_of(i)].operation;
+  }
+  [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
+  void take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input);
+  /// What pairs need of the left input at a stage.
+  void record(std::size_t i, const RowStage& stage);
+  void record(std::size_t i, const PairStage& stage);
+  /// What became of it, of all pairs and of the recorded row, joins the adjoint of its variance.
+  void propagate_record(std::size_t i, const PairStage& stage);
+  [[nodiscard]] PairView<Scalar> view(std::size_t i, std::size_t column);
+
+  const Program& program_;
+  bool with_ntk_;
+  bool is_linear_ = true;
+  std::vector<std::size_t> sources_;
+  std::span<InputRecord<Scalar>* const> right_;
+  std::vector<TapeEntry<Scalar>> tape_;  ///< [instruction]
+  std::vector<StageArrays> arrays_;      ///< [instruction]
+  std::vector<Scalar> variances_;        ///< Adjoints of a row's variances, left and right.
+  std::vector<Scalar> scratch_;          ///< Of a pair stage.
+  ScalarAdjoints* scalars_ = nullptr;
+  Row row_{nullptr};  ///< The current one.
+  StepTimer timer_;   ///< The interpreter's; nothing is measured.
+  Shape no_positions_;
+};
+
+}  // namespace widelimit

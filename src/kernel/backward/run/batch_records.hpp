@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernel/backward/run/backward_plan.hpp"
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/stop_request.hpp"
+
+namespace widelimit {
+
+/// The vectors that an input node makes of the inputs of a batch: rows of a matrix, ready for products.
+template <typename Scalar>
+struct VectorFeatures {
+  Matrix<Scalar> made;            ///< [n, C]; empty where the batch itself is that.
+  const Scalar* first = nullptr;  ///< Of the rows.
+  Index channels = 0;
+  std::vector<Scalar> variances;  ///< [n]
+
+  [[nodiscard]] Eigen::Map<const Matrix<Scalar>> rows() const {
+    return {first, static_cast<Index>(variances.size()), channels};
+  }
+};
+
+/// What is recorded of the inputs of a batch.
+template <typename Scalar>
+struct BatchRecords {
+  std::vector<InputRecord<Scalar>> inputs;
+  std::vector<VectorFeatures<Scalar>> vectors;     ///< [plan.vector_count]
+  std::vector<std::optional<PositionMask>> masks;  ///< Referred to by the records; empty without masks.
+
+  BatchRecords(const BackwardPlan& plan, const Inputs<Scalar>& x, const StopRequest& stop = {});
+};
+
+/// Their adjoints.
+template <typename Scalar>
+struct BatchAdjoints {
+  std::vector<RecordAdjoint<Scalar>> inputs;
+  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]; empty until they are made.
+
+  explicit BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop = {});
+
+  /// Adds those of the same batch, vectors aside.
+  void add(const BatchAdjoints& others);
+};
+
+/// The derivative by the inputs, [n, longest spatial..., C]; 0 after shorter inputs and at masked positions.
+template <typename Scalar>
+[[nodiscard]] xt::xarray<Scalar> input_gradient(const BackwardPlan& plan, const Inputs<Scalar>& x,
+                                                BatchAdjoints<Scalar>& adjoints);
+
+}  // namespace widelimit

@@ -1,0 +1,280 @@
+#include "kernel/backward/run/tile_backward_pass.hpp"
+
+#include <algorithm>
+
+#include "numerics/gemm.hpp"
+
+namespace widelimit {
+namespace {
+
+template <typename Scalar>
+PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
+  return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
+}
+
+/// The end of the inputs from `begin` on that make a side of a block: of one shape.
+template <typename Scalar>
+Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end, Index most) {
+  Index next = begin + 1;
+  while (next < end && next - begin < most && x.shape(next) == x.shape(begin)) ++next;
+  return next;
+}
+
+}  // namespace
+
+template <typename Scalar>
+TileBackwardPass<Scalar>::TileBackwardPass(const BackwardPlan& plan)
+    : plan_{plan},
+      points_(plan.program, plan.with_ntk),
+      self_points_(plan.program, false),
+      products_(plan.vector_count),
+      product_adjoints_(plan.vector_count) {}
+
+template <typename Scalar>
+PairBackwardPass<Scalar>& TileBackwardPass<Scalar>::pair_pass(const Shape& left, const Shape& right) {
+  auto& pass = pairs_[{left, right}];
+  if (!pass)
+    pass = std::make_unique<PairBackwardPass<Scalar>>(plan_.program, plan_.pairs.at({left, right}),
+                                                      BackwardScope{plan_.with_ntk, plan_.with_scalars});
+  return *pass;
+}
+
+template <typename Scalar>
+PairBackwardPass<Scalar>& TileBackwardPass<Scalar>::self_pass(const Shape& shape) {
+  auto& pass = selves_[shape];
+  if (!pass)
+    pass = std::make_unique<PairBackwardPass<Scalar>>(plan_.program, plan_.selves.at(shape),
+                                                      BackwardScope{false, plan_.with_scalars});
+  return *pass;
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::sum_scalars(ScalarAdjoints* scalars) {
+  scalars_ = scalars;
+  points_.sum_scalars(scalars);
+  self_points_.sum_scalars(scalars);
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::self_forward(const PairBlock<Scalar>& itself, PairBackwardPass<Scalar>& pass,
+                                            BatchRecords<Scalar>& records, Index i, const StopRequest& stop) {
+  pass.forward(itself, PairBackwardPass<Scalar>::Readouts::wanted, stop);
+  InputRecord<Scalar>* record = itself.left[0].record;
+  self_points_.begin_tile({&record, 1});
+  for (const std::size_t source : self_points_.sources()) {
+    const NodeId node = self_points_.node_of(source);
+    self_points_.entry(source).nngp[0] =
+        plan_.program.points.instructions[source].loads
+            ? pass.readout(0, node).nngp
+            : records.vectors[plan_.vector_place(node)].variances[static_cast<std::size_t>(i)];
+  }
+  self_points_.forward({.left = record, .same = 0, .recording = true, .stop = stop});
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i,
+                                      const StopRequest& stop) {
+  InputRecord<Scalar>& record = records.inputs[static_cast<std::size_t>(i)];
+  self_forward(block_of_itself<Scalar>({&record, nullptr}), self_pass(x.shape(i)), records, i, stop);
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::self_backward(const TileBatch<Scalar>& batch, Index i,
+                                             const StopRequest& stop) {
+  const auto place = static_cast<std::size_t>(i);
+  InputRecord<Scalar>& record = batch.records.inputs[place];
+  RecordAdjoint<Scalar>& adjoint = batch.adjoints.inputs[place];
+  PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
+  itself.scalars = scalars_;
+  PairBackwardPass<Scalar>& pass = self_pass(batch.x.shape(i));
+  self_forward(itself, pass, batch.records, i, stop);
+  self_points_.begin_backward();
+  self_points_.backward(
+      {.left = &record, .left_adjoint = &adjoint, .same = 0, .recording = true, .stop = stop});
+  for (const std::size_t source : self_points_.sources()) {
+    const NodeId node = self_points_.node_of(source);
+    const Scalar of_source = self_points_.entry(source).nngp_adjoint[0];
+    if (plan_.program.points.instructions[source].loads) {
+      pass.set_readout_adjoint(0, node, {of_source, 0});
+      continue;
+    }
+    const std::size_t vector = plan_.vector_place(node);
+    const auto rows = batch.records.vectors[vector].rows();
+    batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
+  }
+  pass.backward(itself, stop);
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows,
+                                                const TileBatch<Scalar>& right, const InputRange& columns,
+                                                bool same) {
+  for (std::size_t v = 0; v < plan_.vector_count; ++v) {
+    const auto a = left.records.vectors[v].rows(), b = right.records.vectors[v].rows();
+    products_[v].resize(rows.size(), columns.size());
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
+                   Scalar{1} / static_cast<Scalar>(a.cols()), {a.row(rows.begin).data(), a.cols()},
+                   {b.row(columns.begin).data(), b.cols()}, Scalar{0}, products_[v].data(), columns.size());
+    for (Index i = std::max(rows.begin, columns.begin); same && i < std::min(rows.end, columns.end); ++i)
+      products_[v](i - rows.begin, i - columns.begin) =
+          left.records.vectors[v].variances[static_cast<std::size_t>(i)];
+    product_adjoints_[v].setZero(rows.size(), columns.size());
+  }
+}
+
+template <typename Scalar>
+PairBlock<Scalar> TileBackwardPass<Scalar>::block_of(const TilePlaces& places, const InputRange& rows,
+                                                     const InputRange& columns,
+                                                     std::vector<std::size_t>& pairs) const {
+  PairBlock<Scalar> block;
+  block.left_wanted = places.left.wanted;
+  block.right_wanted = places.right.wanted;
+  block.scalars = scalars_;
+  const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
+    const auto place = static_cast<std::size_t>(i);
+    return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};
+  };
+  for (Index i = rows.begin; i < rows.end; ++i) block.left.push_back(input_of(places.left, i));
+  for (Index j = columns.begin; j < columns.end; ++j) block.right.push_back(input_of(places.right, j));
+  pairs.clear();
+  for_each_pair(rows.size(), columns.size(), [&](Index left, Index right) {
+    const Index i = rows.begin + left, j = columns.begin + right;
+    const auto pair =
+        static_cast<std::size_t>((i - places.rows.begin) * places.columns.size() + j - places.columns.begin);
+    if (!counts_[pair]) return;
+    pairs.push_back(pair);
+    block.pairs.push_back({left, right, places.same && i == j});
+  });
+  return block;
+}
+
+template <typename Scalar>
+template <typename Body>
+void TileBackwardPass<Scalar>::for_each_block(const TilePlaces& places, const Body& body) {
+  std::vector<std::size_t> pairs;
+  for (Index i = places.rows.begin; i < places.rows.end;) {
+    const InputRange rows{i, end_of_side(places.left.x, i, places.rows.end, plan_.block_side)};
+    for (Index j = places.columns.begin; j < places.columns.end;) {
+      const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end, plan_.block_side)};
+      const PairBlock<Scalar> block = block_of(places, rows, columns, pairs);
+      if (!pairs.empty()) body(pair_pass(places.left.x.shape(i), places.right.x.shape(j)), block, pairs);
+      j = columns.end;
+    }
+    i = rows.end;
+  }
+}
+
+/// Of all pairs that count; after the positions something may read them.
+template <typename Scalar>
+void TileBackwardPass<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairBackwardPass<Scalar>& pass, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    pass.forward(block, PairBackwardPass<Scalar>::Readouts::wanted, stop);
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          readouts_[source][pairs[number]] = pass.readout(number, points_.node_of(source));
+  });
+}
+
+/// A row of pairs, from the sources of what is after the positions and back to them.
+template <typename Scalar>
+void TileBackwardPass<Scalar>::points_backward(const TilePlaces& places,
+                                               const TileCotangents<Scalar>& cotangents, Index row,
+                                               const StopRequest& stop) {
+  const Index left = places.rows.begin + row, size = places.columns.size();
+  const bool has_itself = places.same && left >= places.columns.begin && left < places.columns.end;
+  const Index same = has_itself ? left - places.columns.begin : -1;
+  points_.begin_backward();
+  const auto take = [&](const Matrix<Scalar>* matrix, GuardedRow<Scalar>& adjoint) {
+    if (matrix != nullptr) std::copy_n(matrix->row(row).data(), size, adjoint.data());
+  };
+  take(cotangents.nngp, points_.result().nngp_adjoint);
+  take(cotangents.ntk, points_.result().ntk_adjoint);
+  const auto first = static_cast<std::size_t>(row * size);
+  for (const std::size_t source : points_.sources()) {
+    TapeEntry<Scalar>& entry = points_.entry(source);
+    entry.nngp.fill(0);
+    entry.ntk.fill(0);
+    if (!plan_.program.points.instructions[source].loads) {
+      const Matrix<Scalar>& products = products_[plan_.vector_place(points_.node_of(source))];
+      std::copy_n(products.row(row).data(), size, entry.nngp.data());
+      continue;
+    }
+    for (std::size_t j = 0; j < entry.size(); ++j) entry.nngp[j] = readouts_[source][first + j].nngp;
+    for (std::size_t j = 0; j < entry.ntk.size(); ++j) entry.ntk[j] = readouts_[source][first + j].ntk;
+  }
+  const auto place = static_cast<std::size_t>(left);
+  const typename PointBackwardPass<Scalar>::Row of_left{.left = &places.left.records.inputs[place],
+                                                        .left_adjoint = &places.left.adjoints.inputs[place],
+                                                        .same = same,
+                                                        .stop = stop};
+  points_.forward(of_left);
+  points_.backward(of_left);
+  for (const std::size_t source : points_.sources()) {
+    const TapeEntry<Scalar>& entry = points_.entry(source);
+    if (!plan_.program.points.instructions[source].loads) {
+      std::copy(entry.nngp_adjoint.begin(), entry.nngp_adjoint.end(),
+                product_adjoints_[plan_.vector_place(points_.node_of(source))].row(row).data());
+      continue;
+    }
+    for (std::size_t j = 0; j < entry.size(); ++j)
+      readout_adjoints_[source][first + j] = {entry.nngp_adjoint[j],
+                                              plan_.with_ntk ? entry.ntk_adjoint[j] : Scalar{0}};
+  }
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::positions_backward(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairBackwardPass<Scalar>& pass, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          pass.set_readout_adjoint(number, points_.node_of(source), readout_adjoints_[source][pairs[number]]);
+    pass.forward(block, PairBackwardPass<Scalar>::Readouts::skipped, stop);
+    pass.backward(block, stop);
+  });
+}
+
+template <typename Scalar>
+void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& rows,
+                                    const TileBatch<Scalar>& right, const InputRange& columns,
+                                    const TileCotangents<Scalar>& cotangents, bool same,
+                                    const StopRequest& stop) {
+  const TilePlaces places{left, rows, right, columns, same};
+  const auto pairs = static_cast<std::size_t>(rows.size() * columns.size());
+  const auto is_zero = [](const Matrix<Scalar>* matrix, std::size_t pair) {
+    return matrix == nullptr || matrix->data()[pair] == 0;
+  };
+  counts_.resize(pairs);
+  for (std::size_t pair = 0; pair < pairs; ++pair)
+    counts_[pair] = !is_zero(cotangents.nngp, pair) || !is_zero(cotangents.ntk, pair);
+  readouts_.resize(plan_.program.points.instructions.size());
+  readout_adjoints_.resize(readouts_.size());
+  for (const std::size_t source : points_.sources()) {
+    readouts_[source].assign(pairs, {});
+    readout_adjoints_[source].assign(pairs, {});
+  }
+  std::vector<InputRecord<Scalar>*> records;
+  std::vector<RecordAdjoint<Scalar>*> adjoints;
+  for (Index j = columns.begin; j < columns.end; ++j) {
+    records.push_back(&right.records.inputs[static_cast<std::size_t>(j)]);
+    adjoints.push_back(&right.adjoints.inputs[static_cast<std::size_t>(j)]);
+  }
+  const bool has_positions = !plan_.program.steps.empty();
+  multiply_vectors(left, rows, right, columns, same);
+  points_.begin_tile(records);
+  if (has_positions && (!points_.is_linear() || scalars_ != nullptr)) read_readouts(places, stop);
+  for (Index row = 0; row < rows.size(); ++row) {
+    stop.check();
+    points_backward(places, cotangents, row, stop);
+  }
+  points_.end_tile(adjoints);
+  if (has_positions) positions_backward(places, stop);
+}
+
+template class TileBackwardPass<float>;
+template class TileBackwardPass<double>;
+
+}  // namespace widelimit
