@@ -1,5 +1,6 @@
 #pragma once
 
+#include <variant>
 #include <vector>
 
 #include "network/graph.hpp"
@@ -8,12 +9,28 @@ namespace widelimit {
 
 /// The numbers of a linear operation: of an AffineNode its weight and bias variance, of a SumNode its factors, of a
 /// ProductNode its factor; of others none, as what they are made of stays inside them.
-[[nodiscard]] std::vector<double> scalars_of(const Operation& operation);
+[[nodiscard]] inline std::vector<double> scalars_of(const Operation& operation) {
+  if (const auto* affine = std::get_if<AffineNode>(&operation))
+    return {affine->weight_variance, affine->bias_variance};
+  if (const auto* sum = std::get_if<SumNode>(&operation)) return sum->factors;
+  if (const auto* product = std::get_if<ProductNode>(&operation)) return {product->factor};
+  return {};
+}
 
 /// Those of all operations of a graph, in the order of its nodes.
-[[nodiscard]] std::vector<double> graph_scalars(const Graph& graph);
+[[nodiscard]] inline std::vector<double> graph_scalars(const Graph& graph) {
+  std::vector<double> scalars;
+  for (const Node& node : graph.nodes)
+    for (const double scalar : scalars_of(node.operation)) scalars.push_back(scalar);
+  return scalars;
+}
 
 /// Whether an operation has no numbers but these, which is all that graph_scalars() can tell of it.
-[[nodiscard]] bool has_scalars_only(const Operation& operation);
+[[nodiscard]] inline bool has_scalars_only(const Operation& operation) {
+  if (const auto* input = std::get_if<InputNode>(&operation)) return input->transforms.empty();
+  return std::holds_alternative<AffineNode>(operation) || std::holds_alternative<SumNode>(operation) ||
+         std::holds_alternative<ProductNode>(operation) || std::holds_alternative<PoolNode>(operation) ||
+         std::holds_alternative<ReadoutNode>(operation);
+}
 
 }  // namespace widelimit
