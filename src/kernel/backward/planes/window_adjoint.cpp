@@ -83,10 +83,6 @@ Index source_size(const std::array<AxisWindows, 3>& windows, const Pass& pass) {
   return pass.outer * windows[pass.axis].source * pass.inner;
 }
 
-Index target_size(const std::array<AxisWindows, 3>& windows, const Pass& pass) {
-  return pass.outer * windows[pass.axis].target * pass.inner;
-}
-
 }  // namespace
 
 std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& left_front,
