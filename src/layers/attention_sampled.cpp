@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "layers/attention_stage.hpp"
@@ -11,6 +13,8 @@
 #include "layers/attention_weights.hpp"
 #include "layers/covariance_roots.hpp"
 #include "layers/rotary_table.hpp"
+#include "layers/sampled_sums.hpp"
+#include "layers/softmax_control.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::layers {
@@ -36,12 +40,12 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
   /// For every sample the logits of both sides, and four products of the weights with covariances, fifteen
-  /// with the NTK.
+  /// with the NTK; two more of the control's weights.
   double flops(const PairSize& pair) const override {
     const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
     const double logits = 4 * d * d * d + 2 * e * (d + e) * (d + 2 * e);
     return static_cast<double>(draws_.samples) *
-           (logits + (pair.with_ntk ? 15 : 2) * (d + e) * pair.entries());
+           (logits + ((pair.with_ntk ? 15 : 2) + (sees_everything() ? 2 : 0)) * (d + e) * pair.entries());
   }
 
   template <typename Scalar>
@@ -65,20 +69,33 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
                       options().query_key_std));
     const EncodedPair encoded = encode(pair);
     const RotaryWaves waves(options());
-    Accumulator sums(encoded, waves, pair.wanted, result.ntk.size() > 0);
+    const auto write = [&](std::int64_t samples, const auto& sums_at) {
+      for_each_wanted(pair, [&](Index a, Index b) {
+        write_entry(divided(sums_at(a, b), samples), encoded, a, b, result);
+      });
+    };
+    const SampledSums none(encoded, waves, pair.wanted, result.ntk.size() > 0);
     const bool uniform = has_equal_keys(pair);
-    const std::int64_t samples = uniform ? 1 : draws_.samples;
-    if (uniform)
-      add_uniform(pair, sums);
-    else
-      add_samples(pair, encoded, waves, sums);
-    for_each_wanted(pair,
-                    [&](Index a, Index b) { write_entry(sums.mean(a, b, samples), encoded, a, b, result); });
+    const std::optional<SoftmaxControl> control = uniform ? std::nullopt : control_of(pair, encoded);
+    if (!control) {
+      SampledSums sums = none;
+      if (uniform)
+        add_uniform(pair, sums);
+      else
+        add_samples(pair, encoded, waves, sums);
+      return write(uniform ? 1 : draws_.samples, [&](Index a, Index b) { return sums.at(a, b); });
+    }
+    // Each half is corrected by the slopes of the other one: by its own, the mean would be biased.
+    std::array halves{ControlledSums(none, encoded.values, pair.wanted, *control),
+                      ControlledSums(none, encoded.values, pair.wanted, *control)};
+    add_controlled_samples(pair, encoded, waves, *control, halves);
+    const std::array slopes{halves[1].slopes(), halves[0].slopes()};
+    write(draws_.samples, [&](Index a, Index b) {
+      return added(halves[0].corrected(a, b, slopes[0]), halves[1].corrected(a, b, slopes[1]));
+    });
   }
 
  private:
-  class Accumulator;
-
   /// Roots of the joint covariance of a pair: of the left input alone, and the rows of the right one, which are not
   /// there if it is the same input.
   struct Roots {
@@ -109,9 +126,61 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return covariance.maxCoeff() - covariance.minCoeff() <= rounding * std::abs(covariance.maxCoeff());
   }
 
+  static AttentionSums divided(const AttentionSums& sums, std::int64_t samples) {
+    const double weight = 1 / static_cast<double>(samples);
+    return {weight * sums.values, weight * sums.value_ntks, weight * sums.value_logits,
+            weight * sums.value_logit_ntks};
+  }
+  static AttentionSums added(const AttentionSums& a, const AttentionSums& b) {
+    return {a.values + b.values, a.value_ntks + b.value_ntks, a.value_logits + b.value_logits,
+            a.value_logit_ntks + b.value_logit_ntks};
+  }
+
+  /// Softmax of the rows of both sides.
+  struct PairRows {
+    AttentionRows left;
+    AttentionRows right;
+
+    template <typename Scalar>
+    PairRows(const SampledSoftmaxAttention& stage, const PairView<Scalar>& pair)
+        : left(stage.options(), pair.nngp.rows(), stage.counts(pair.left_state, pair.nngp.rows())),
+          right(stage.options(), pair.nngp.cols(), stage.counts(pair.right_state, pair.nngp.cols())) {}
+
+    /// The right ones are not there of an input with itself.
+    void apply(Matrix<double>& left_logits, Matrix<double>& right_logits) const {
+      apply_rows(left, left_logits);
+      apply_rows(right, right_logits);
+    }
+  };
+
+  /// Whether rows of softmax are those of all positions, and nothing else: those that the control knows.
+  [[nodiscard]] bool sees_everything() const {
+    const SequenceAttention& sequence = options().sequence;
+    return options().mask == AttentionMask::full && !options().weights.is_softmax1() && !sequence.rotary &&
+           sequence.alibi_slope == 0 && !sequence.window && !sequence.mask_matrix;
+  }
+
+  /// Nothing where some positions are not seen, or the weights are too sharp for a control.
+  template <typename Scalar>
+  [[nodiscard]] std::optional<SoftmaxControl> control_of(const PairView<Scalar>& pair,
+                                                         const EncodedPair& encoded) const {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    if (!sees_everything() || !counts(pair.left_state, d).empty() || !counts(pair.right_state, e).empty())
+      return std::nullopt;
+    const auto covariance = [&](const Scalar* state, Index size) {
+      const Vector<double> queries = block(state, 0, size).diagonal().template cast<double>();
+      const Matrix<double> keys = block(state, keys_differ() ? 3 : 0, size).template cast<double>();
+      return LogitCovariance{queries, keys};
+    };
+    const SoftmaxControl control(covariance(pair.left_state, d), covariance(pair.right_state, e),
+                                 encoded.queries, encoded.keys, encoded.values, options().query_key_std);
+    if (!control.is_useful()) return std::nullopt;
+    return control;
+  }
+
   /// The weights of equal logits, once.
   template <typename Scalar>
-  void add_uniform(const PairView<Scalar>& pair, Accumulator& sums) const {
+  void add_uniform(const PairView<Scalar>& pair, SampledSums& sums) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
     apply_rows(AttentionRows(options(), d, counts(pair.left_state, d)), left);
@@ -119,10 +188,37 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     sums.add(left, right);
   }
 
-  /// The weights of all draws.
   template <typename Scalar>
   void add_samples(const PairView<Scalar>& pair, const EncodedPair& encoded, const RotaryWaves& waves,
-                   Accumulator& sums) const {
+                   SampledSums& sums) const {
+    const PairRows rows(*this, pair);
+    for_each_draw(pair, encoded, waves, [&](std::int64_t, Matrix<double>& left, Matrix<double>& right) {
+      rows.apply(left, right);
+      sums.add(left, pair.same_input ? left : right);
+    });
+  }
+
+  template <typename Scalar>
+  void add_controlled_samples(const PairView<Scalar>& pair, const EncodedPair& encoded,
+                              const RotaryWaves& waves, const SoftmaxControl& control,
+                              std::array<ControlledSums, 2>& halves) const {
+    const PairRows rows(*this, pair);
+    for_each_draw(
+        pair, encoded, waves, [&](std::int64_t number, Matrix<double>& left, Matrix<double>& right) {
+          const Matrix<double> control_left = control.weights(left), control_right = control.weights(right);
+          rows.apply(left, right);
+          ControlledSums& half = halves[static_cast<std::size_t>(number % 2)];
+          if (pair.same_input)
+            half.add(left, left, control_left, control_left);
+          else
+            half.add(left, right, control_left, control_right);
+        });
+  }
+
+  /// Calls body(number, left, right) with the logits of all draws; of an input with itself those of the left one.
+  template <typename Scalar, typename Body>
+  void for_each_draw(const PairView<Scalar>& pair, const EncodedPair& encoded, const RotaryWaves& waves,
+                     const Body& body) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     const Roots queries = roots(pair, encoded.queries, 0);
     const Roots other_keys = keys_differ() ? roots(pair, encoded.keys, 3) : Roots{};
@@ -130,19 +226,16 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     // Two streams: the left input's draws must not depend on how many the right one takes.
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
-    const AttentionRows left_rows(options(), d, counts(pair.left_state, d)),
-        right_rows(options(), e, counts(pair.right_state, e));
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
       pair.stop.check();
-      Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
+      Matrix<double> left = Matrix<double>::Zero(d, d), right;
+      if (!pair.same_input) right.setZero(e, e);
       for (std::size_t k = 0; k < waves.count(); ++k) {
         const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
         left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
         if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
       }
-      apply_rows(left_rows, left);
-      if (!pair.same_input) apply_rows(right_rows, right);
-      sums.add(left, pair.same_input ? left : right);
+      body(sample, left, right);
     }
   }
 
@@ -208,73 +301,6 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   static void apply_rows(const AttentionRows& rows, Matrix<double>& logits) {
     for (Index a = 0; a < logits.rows(); ++a) rows.apply(&logits(a, 0), a);
   }
-
-  /// Sums over draws of the expressions in docs/theory/attention.md, section 3.4, with A and A' the weights
-  /// of both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D
-  /// into (entrywise products o)
-  ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
-  /// With rotary positions that is a sum over their waves, in which the weights beside K, and those before
-  /// V o K, are turned.
-  class Accumulator {
-   public:
-    Accumulator(const EncodedPair& encoded, const RotaryWaves& waves, Entries wanted, bool with_ntk)
-        : encoded_{encoded}, waves_{waves}, wanted_{wanted}, with_ntk_{with_ntk} {
-      values_ = Matrix<double>::Zero(encoded.keys.rows(), encoded.keys.cols());
-      if (with_ntk) value_ntks_ = value_logits_ = value_logit_ntks_ = values_;
-    }
-
-    void add(const Matrix<double>& left, const Matrix<double>& right) {
-      const Matrix<double> half = left * encoded_.values;
-      add_product(half, right, values_);
-      if (!with_ntk_) return;
-      add_product(left * encoded_.value_ntks, right, value_ntks_);
-      const Matrix<double> other_half = encoded_.values * right.transpose();
-      const Matrix<double> whole = half * right.transpose();
-      for (std::size_t k = 0; k < waves_.count(); ++k) {
-        const Matrix<double> turned_left = waves_.turned(k, left), turned_right = waves_.turned(k, right);
-        add_jacobian(turned_left, turned_right, encoded_.keys, half, other_half, whole, value_logits_);
-        add_jacobian(turned_left, turned_right, encoded_.logit_ntks, half, other_half, whole,
-                     value_logit_ntks_);
-      }
-    }
-
-    [[nodiscard]] AttentionSums mean(Index a, Index b, std::int64_t samples) const {
-      const double weight = 1 / static_cast<double>(samples);
-      if (!with_ntk_) return {.values = weight * values_(a, b)};
-      return {weight * values_(a, b), weight * value_ntks_(a, b), weight * value_logits_(a, b),
-              weight * value_logit_ntks_(a, b)};
-    }
-
-   private:
-    void add_product(const Matrix<double>& half, const Matrix<double>& right, Matrix<double>& target) const {
-      if (wanted_ == Entries::all)
-        target.noalias() += half * right.transpose();
-      else
-        for (Index a = 0; a < std::min(target.rows(), target.cols()); ++a)
-          target(a, a) += half.row(a).dot(right.row(a));
-    }
-
-    void add_jacobian(const Matrix<double>& left, const Matrix<double>& right,
-                      const Matrix<double>& covariance, const Matrix<double>& half,
-                      const Matrix<double>& other_half, const Matrix<double>& whole,
-                      Matrix<double>& target) const {
-      const Matrix<double> covariance_half = left * covariance;
-      // The first and third expressions end in the same product.
-      add_product(left * encoded_.values.cwiseProduct(covariance) - half.cwiseProduct(covariance_half), right,
-                  target);
-      target -= left * other_half.cwiseProduct(covariance * right.transpose());
-      target += whole.cwiseProduct(covariance_half * right.transpose());
-    }
-
-    const EncodedPair& encoded_;
-    const RotaryWaves& waves_;
-    Entries wanted_;
-    bool with_ntk_;
-    Matrix<double> values_;
-    Matrix<double> value_ntks_;
-    Matrix<double> value_logits_;
-    Matrix<double> value_logit_ntks_;
-  };
 
   AttentionDraws draws_;
 };
