@@ -10,13 +10,13 @@
 
 #include "widelimit/error.hpp"
 #include "widelimit/finite/check_limit.hpp"
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace {
 

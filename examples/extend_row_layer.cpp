@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "widelimit/finite/check_limit.hpp"
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -17,6 +16,7 @@
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace {
 

@@ -1,6 +1,10 @@
 """Examples of the reference of the Python package: for every name a line or a few that run behind PRELUDE
 (tests/python/test_reference.py runs them)."""
 
+import json
+
+from widelimit import _core
+
 PRELUDE = """\
 import tempfile
 
@@ -38,6 +42,20 @@ def _between(argument):
 def _of_images(argument):
     return (f"widelimit.gram(widelimit.Network([layers.conv([3, 3]), layers.relu(), {argument}, layers.flatten()]), "
             "images).nngp")
+
+
+# The library's table of kinds has an example of each.
+_ACTIVATIONS = [kind for kind in json.loads(_core.layer_kinds()) if kind["group"] == "activation"]
+
+
+def _arguments(fields):
+    return ", ".join(f"{name}={value!r}" for name, value in fields.items())
+
+
+def _stax_arguments(kind):
+    """The example's, by the names of neural-tangents."""
+    names = {field: name for name, field in kind["neural_tangents"]["arguments"]}
+    return _arguments({names[field]: value for field, value in kind["example"].items()})
 
 
 EXAMPLES = {
@@ -96,8 +114,8 @@ EXAMPLES = {
         "taylor_expand": _PARAMS + "widelimit.taylor_expand(apply_fn, params, 1)(params, x)",
     },
     "widelimit.layers": {
+        **{kind["name"]: _between(f"layers.{kind['name']}({_arguments(kind['example'])})") for kind in _ACTIVATIONS},
         "Branch": "skip: layers.Branch = []\nlayers.sum(skip, (0.5, [layers.relu(), layers.dense()]))",
-        "ab_relu": _between("layers.ab_relu(0.1, 1)"), "abs": _between("layers.abs()"),
         "aggregate": "graphs = random.integers(0, 2, size=(6, 5, 5))\nnodes = widelimit.Network([layers.aggregate('none', True), "
                      "layers.dense(), layers.global_sum_pool()])\nwidelimit.gram(nodes, images[:, 0], graphs1=list(graphs)).ntk",
         "attention": "widelimit.gram(widelimit.Network([layers.attention(query_key_std=1.2, causal=True), layers.flatten()]), "
@@ -107,44 +125,41 @@ EXAMPLES = {
         "concat_positions": _of_images("layers.concat_positions(0, [layers.dense()], [layers.dense(2)])"),
         "conv": _of_images("layers.conv([3, 3], strides=[2, 2], weight_variance=2, bias_variance=0.1)"),
         "conv_transpose": _of_images("layers.conv_transpose([3, 3], strides=[2, 2])"),
-        "cos": _between("layers.cos(1, 2)"), "dense": _between("layers.dense(2, bias_variance=0.1)"),
+        "cross_attention": "both = widelimit.Network([layers.dense(), *layers.cross_attention(3, 5), layers.global_average_pool()])\n"
+                           "widelimit.gram(both, images[:, 0]).nngp",
+        "decoder_block": "decoder = widelimit.Network([layers.dense(), layers.repeat(2, layers.decoder_block()), layers.rms_norm(), "
+                         "layers.global_average_pool()])\nwidelimit.gram(decoder, images[:, 0]).ntk",
+        "dense": _between("layers.dense(2, bias_variance=0.1)"),
         "dropout": _between("layers.dropout(0.8)"),
         "elementwise": _between("layers.elementwise(lambda z: z * np.exp(-z**2))"),
         "elementwise_dual": _between("layers.elementwise_dual(lambda p, q, c: c * c, lambda p, q, c: 2 * c)"),
-        "erf": _between("layers.erf()"), "exp": _between("layers.exp(1, 0.3)"),
-        "exp_normalized": _between("layers.exp_normalized(0.5)"),
         "flatten": "widelimit.gram(widelimit.Network([layers.flatten(), layers.dense()]), images).nngp",
         "from_fields": _between("layers.from_fields('leaky_relu', slope=0.1)"),
-        "gabor": _between("layers.gabor()"), "gaussian": _between("layers.gaussian(1, -0.5)"), "gelu": _between("layers.gelu()"),
+        "gated_mlp": _between("*layers.gated_mlp(layers.gelu())"),
         "global_average_pool": "widelimit.gram(widelimit.Network([layers.conv([3, 3]), layers.global_average_pool()]), images).nngp",
         "global_sum_pool": "widelimit.gram(widelimit.Network([layers.conv([3, 3]), layers.global_sum_pool()]), images).nngp",
-        "hermite": _between("layers.hermite(3)"), "identity": _between("layers.identity()"),
         "image_resize": _of_images("layers.image_resize([10, 10], 'cubic')"),
         "index": "widelimit.gram(widelimit.Network([layers.conv([3]), layers.index(0, -1)]), images[:, 0]).nngp",
-        "layer_norm": _between("layers.layer_norm(['channels'], epsilon=1e-5)"), "leaky_relu": _between("layers.leaky_relu(0.1)"),
-        "local_conv": _of_images("layers.local_conv([3, 3])"), "monomial": _between("layers.monomial(2)"),
+        "layer_norm": _between("layers.layer_norm(['channels'], epsilon=1e-5)"),
+        "local_conv": _of_images("layers.local_conv([3, 3])"),
         "nonlinearity": _between("layers.nonlinearity('silu')"),
         "pair": "halved = layers.pair(lambda nngp, ntk, p, q: (nngp / 2, None if ntk is None else ntk / 2))\n" + _between("halved"),
-        "polynomial": _between("layers.polynomial([0, 1, 0.5])"),
         "positions_map": "widelimit.gram(widelimit.Network([layers.conv([3]), layers.positions_map(np.eye(5)[:2]), "
                          "layers.flatten()]), images[:, 0]).nngp",
         "product": _between("layers.product([layers.dense()], [layers.relu(), layers.dense()]), layers.dense()"),
-        "rbf": _between("layers.rbf(0.5)"), "rectified_monomial": _between("layers.rectified_monomial(2)"),
-        "relu": _between("layers.relu()"), "repeat": _between("layers.repeat(3, [layers.relu(), layers.dense(2)])"),
-        "rms_norm": _between("layers.rms_norm()"), "sigmoid": _between("layers.sigmoid()"),
-        "sigmoid_like": _between("layers.sigmoid_like()"), "sign": _between("layers.sign()"), "silu": _between("layers.silu()"),
-        "sin": _between("layers.sin()"), "slice": _of_images("layers.slice([1, None], [4, None])"),
-        "softplus": _between("layers.softplus()"),
+        "repeat": _between("layers.repeat(3, [layers.relu(), layers.dense(2)])"),
+        "rms_norm": _between("layers.rms_norm()"),
+        "slice": _of_images("layers.slice([1, None], [4, None])"),
         "sum": _between("layers.sum([], (0.5, [layers.relu(), layers.dense()]))"),
-        "sum_pool": _of_images("layers.sum_pool([2, 2])"), "tanh": _between("layers.tanh()"),
+        "sum_pool": _of_images("layers.sum_pool([2, 2])"),
+        "transformer_block": "blocks = layers.transformer_block(layers.attention(query_key_std=1.2), skip_scale=0.8, attention_scale=0.6)\n"
+                             "widelimit.gram(widelimit.Network([layers.dense(), *blocks, layers.flatten()]), images[:, 0]).nngp",
     },
     "widelimit.stax": {
+        **{kind["neural_tangents"]["function"]: _RELU_BETWEEN.format(
+            f"stax.{kind['neural_tangents']['function']}({_stax_arguments(kind)})") for kind in _ACTIVATIONS if kind["neural_tangents"]},
         **{name: _RELU_BETWEEN.format(f"stax.{name}({arguments})") for name, arguments in {
-            "ABRelu": "0.1, 1", "Abs": "", "Cos": "", "Dropout": "0.8", "Elementwise": "np.tanh",
-            "ElementwiseNumerical": "np.tanh, deg=25", "Erf": "", "Exp": "1, 0.3", "ExpNormalized": "", "Gabor": "",
-            "Gaussian": "", "Gelu": "", "Hermite": "3", "LayerNorm": "", "LeakyRelu": "0.1", "Monomial": "2",
-            "Polynomial": "[0, 1, 0.5]", "Rbf": "0.5", "RectifiedMonomial": "2", "Relu": "", "Sigmoid_like": "", "Sign": "",
-            "Sin": ""}.items()},
+            "Dropout": "0.8", "Elementwise": "np.tanh", "ElementwiseNumerical": "np.tanh, deg=25", "LayerNorm": ""}.items()},
         **{name: _CONV.format(f"stax.{name}({arguments})") for name, arguments in {
             "AvgPool": "(2, 2)", "SumPool": "(2, 2)", "Conv": "4, (3, 3), W_std=1.4", "ConvLocal": "4, (3, 3)",
             "ConvTranspose": "4, (3, 3), strides=(2, 2)", "ImageResize": "(-1, 10, 10, -1), 'linear'",

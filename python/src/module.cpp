@@ -8,6 +8,7 @@
 #include "heads.hpp"
 #include "inference.hpp"
 #include "kernels.hpp"
+#include "kinds.hpp"
 #include "models.hpp"
 #include "networks.hpp"
 #include "positions.hpp"
@@ -25,6 +26,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_batches(module);
   widelimit::python::bind_functions(module);
   widelimit::python::bind_networks(module);
+  widelimit::python::bind_kinds(module);
   widelimit::python::bind_kernels(module);
   widelimit::python::bind_derivatives(module);
   widelimit::python::bind_positions(module);

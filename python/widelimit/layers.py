@@ -9,72 +9,36 @@ T' = T E[phi'(u) phi'(v)], u and v Gaussian with variances p and q and covarianc
 Sources: docs/theory/kernel-recursion.md, and what each function names; docs/layers.md has all formulas beside each other,
 docs/network-format.md the fields of network files.
 
+gated_mlp(), decoder_block(), transformer_block() and cross_attention() return lists of layers: [dense(), *gated_mlp()].
+
 Branch is the type of what sum() and product() take: a list of layers, or (scale, list of layers).
 """
 
 from __future__ import annotations
 
 import copyreg
-import json
 from typing import Any, Callable, Iterable, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core
+from . import _core, _kinds
 from ._arrays import check_callable, numbers, real, whole
+from ._fields import layer as _layer
+from ._fields import sizes as _sizes
 from ._html import layer_html, network_html
 from ._jax import in_double
+from ._kinds import *  # noqa: F403 - abs, sum and slice below are layers
 
 __all__ = [
-    "Branch", "ab_relu", "abs", "aggregate", "attention", "average_pool", "concat", "concat_positions", "conv",
-    "conv_transpose", "cos", "dense", "dropout", "elementwise", "elementwise_dual", "erf", "exp", "exp_normalized", "flatten",
-    "from_fields", "gabor", "gaussian", "gelu", "global_average_pool", "global_sum_pool", "hermite", "identity",
-    "image_resize", "index", "layer_norm", "leaky_relu", "local_conv", "monomial", "nonlinearity", "pair", "polynomial",
-    "positions_map", "product", "rbf", "rectified_monomial", "relu", "repeat", "rms_norm", "sigmoid", "sigmoid_like", "sign",
-    "silu", "sin", "slice", "softplus", "sum", "sum_pool", "tanh",
+    "Branch", "attention", "concat", "concat_positions", "cross_attention", "decoder_block", "elementwise",
+    "elementwise_dual", "from_fields", "gated_mlp", "nonlinearity", "pair", "positions_map", "product", "repeat", "sum",
+    "transformer_block",
 ]
+__all__ += _kinds.__all__
 
 # Layers one after another, or a factor and these.
 Branch = Union[Sequence[_core.Layer], Tuple[float, Sequence[_core.Layer]]]
-
-
-def _plain(value):
-    """Numbers and arrays of NumPy and of those like it, as JSON takes them."""
-    if hasattr(value, "__array__"):
-        return np.asarray(value).tolist()
-    raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}")
-
-
-def _check_finite(kind, field, value):
-    """That numbers of a field are such as JSON has."""
-    for number in value if isinstance(value, (list, tuple)) else [value]:
-        if isinstance(number, (float, np.floating)) and not np.isfinite(number):
-            raise _core.ArgumentError(f"{kind}: {field}: expected finite numbers, got {value}")
-
-
-def _layer(kind, **fields):
-    """The layer that a network file describes; fields that are None are left out."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    for field, value in given.items():
-        _check_finite(kind, field, value)
-    try:
-        return _core.layer_from_json(json.dumps({"layer": kind, **given}, default=_plain))
-    except _core.NetworkError as error:  # A file's words for where it is.
-        text = str(error)
-        raise _core.NetworkError(kind + text.removeprefix("layers[0]").replace(".", ": ", 1)
-                                 if text.startswith("layers[0].") and not text.startswith("layers[0].layer:")
-                                 else text.removeprefix("layers[0]: ").removeprefix("layers[0].")) from None
-
-
-def _sizes(kind, field, values):
-    """Sizes along axes, None among them what is left out."""
-    if values is None:
-        return None
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise TypeError(f"{kind}: {field}: expected a list of integers, one an axis, got {values!r}; write [{values}] for "
-                        f"sequences, [{values}, {values}] for images")
-    return list(values)
 
 
 def _layers_in(name, what, given):
@@ -131,201 +95,10 @@ def _calling(make, kind, functions, *options):
     return layer
 
 
-def dense(weight_variance: float = 1.0, bias_variance: float = 0.0, *, parametrisation: str | None = None,
-          input_width: int | None = None, width_scale: float | None = None, zero_biases: bool | None = None) -> _core.Layer:
-    """At every position: K' = w K + b, T' = K' + w T. [..., C] becomes [..., width].
-
-    weight_variance, bias_variance   w >= 0 and b >= 0
-    parametrisation                  'ntk' (None), or 'standard': T' = (N / s) K + 1 + w T, without the 1 if there are no
-                                     biases, with N = input_width, the channels in front, s = width_scale > 0 (1), and
-                                     zero_biases: biases that begin at 0 and are trained although b is 0
-    Sources: Lee et al. 2018 (arXiv:1711.00165), Jacot et al. 2018 (arXiv:1806.07572); 'standard': Sohl-Dickstein et al. 2020
-    (arXiv:2001.07301)."""
-    return _layer("dense", weight_variance=weight_variance, bias_variance=bias_variance, parametrisation=parametrisation,
-                  input_width=input_width, width_scale=width_scale, zero_biases=zero_biases)
-
-
-def conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
-         weight_variance: float = 1.0, bias_variance: float = 0.0, *, parametrisation: str | None = None,
-         input_width: int | None = None, width_scale: float | None = None, zero_biases: bool | None = None) -> _core.Layer:
-    """A convolution: K'[a, c] = (w / F) sum over the filter's F offsets o of K[s a + o, s c + o], plus b; T' = K' + the same
-    sum of T.
-
-    filter, strides   one size >= 1 an axis, of one to three axes; strides s, 1 if left out
-    padding           'same', 'valid' or 'circular': of n positions along an axis ceil(n / stride) are left, with 'valid'
-                      (n - size) // stride + 1. Padded positions count as zeros
-    others            as of dense()
-    Sources: Novak et al. 2019 (arXiv:1810.05148), Garriga-Alonso et al. 2019 (arXiv:1808.05587)."""
-    return _convolution("conv", filter, strides, padding, weight_variance, bias_variance, parametrisation, input_width,
-                        width_scale, zero_biases)
-
-
-def local_conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
-               weight_variance: float = 1.0, bias_variance: float = 0.0, *, parametrisation: str | None = None,
-               input_width: int | None = None, width_scale: float | None = None,
-               zero_biases: bool | None = None) -> _core.Layer:
-    """A convolution whose weights are not shared between positions: K' and T' are those of conv() at equal positions, 0
-    elsewhere. Arguments as there. Source: Novak et al. 2019 (arXiv:1810.05148), section 3."""
-    return _convolution("local_conv", filter, strides, padding, weight_variance, bias_variance, parametrisation, input_width,
-                        width_scale, zero_biases)
-
-
-def conv_transpose(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
-                   weight_variance: float = 1.0, bias_variance: float = 0.0, *, parametrisation: str | None = None,
-                   input_width: int | None = None, width_scale: float | None = None,
-                   zero_biases: bool | None = None) -> _core.Layer:
-    """A transposed convolution: every position adds its filter to the positions s a + o, so that sizes grow by the strides;
-    K' is conv() of K with positions moved apart by the strides and zeros between them. Arguments as of conv(); borders as in
-    jax.lax.conv_transpose. Source: Dumoulin and Visin 2016 (arXiv:1603.07285), chapter 4."""
-    return _convolution("conv_transpose", filter, strides, padding, weight_variance, bias_variance, parametrisation,
-                        input_width, width_scale, zero_biases)
-
-
-def _convolution(kind, filter, strides, padding, weight_variance, bias_variance, parametrisation, input_width, width_scale,
-                 zero_biases):
-    return _layer(kind, filter=_sizes(kind, "filter", filter), strides=_sizes(kind, "strides", strides), padding=padding,
-                  weight_variance=weight_variance, bias_variance=bias_variance, parametrisation=parametrisation,
-                  input_width=input_width, width_scale=width_scale, zero_biases=zero_biases)
-
-
 def nonlinearity(name: str, **parameters: Any) -> _core.Layer:
     """A nonlinearity of the library by its kind, e.g. nonlinearity('leaky_relu', slope=0.1): the function of that name, with
     its parameters. NetworkError names the kinds that there are, or the parameter."""
     return _layer(name, **parameters)
-
-
-def relu() -> _core.Layer:
-    """max(x, 0). K' = sqrt(pq) (sin t + (pi - t) cos t) / (2 pi), T' = T (pi - t) / (2 pi), cos t = K / sqrt(pq). Source: Cho
-    and Saul 2009, section 2."""
-    return _layer("relu")
-
-
-def leaky_relu(slope: float) -> _core.Layer:
-    """x for x >= 0, slope x below; slope finite. Formula as of ab_relu(slope, 1)."""
-    return _layer("leaky_relu", slope=slope)
-
-
-def ab_relu(a: float, b: float) -> _core.Layer:
-    """a min(x, 0) + b max(x, 0), a and b finite. With cos t = K / sqrt(pq) and W = (b - a)^2 / (2 pi):
-    T' = T D with D = (a^2 + b^2) / 2 - W t, and K' = W sqrt(pq) sin t + D K. Source: Cho and Saul 2009, section 2."""
-    return _layer("ab_relu", a=a, b=b)
-
-
-def abs() -> _core.Layer:
-    """|x|. Formula as of ab_relu(-1, 1)."""
-    return _layer("abs")
-
-
-def identity() -> _core.Layer:
-    """x: K' = K, T' = T. Gaussian channels in front are none after it; an empty branch of sum() is the skip connection."""
-    return _layer("identity")
-
-
-def sign() -> _core.Layer:
-    """sign(x), 0 at 0. K' = (2 / pi) arcsin(K / sqrt(pq)); T' = 0 by convention. Source: Williams 1996, section 3."""
-    return _layer("sign")
-
-
-def gelu() -> _core.Layer:
-    """x Phi(x), Phi the standard normal distribution function, not the tanh approximation; closed form. Source: Tsuchida et
-    al. 2021 (AAAI), section 3."""
-    return _layer("gelu")
-
-
-def erf(a: float = 1.0, b: float = 1.0, c: float = 0.0, d: float = 0.0) -> _core.Layer:
-    """a erf(b x + c) + d, all finite. Of erf(x): K' = (2 / pi) arcsin(2 K / sqrt((1 + 2p)(1 + 2q))),
-    T' = (4 / pi) T / sqrt((1 + 2p)(1 + 2q) - 4 K^2). With c an integral over an angle. Source: Williams 1996, section 3."""
-    return _layer("erf", a=a, b=b, c=c, d=d)
-
-
-def sigmoid_like() -> _core.Layer:
-    """(erf(x / 2.4020563531719796) + 1) / 2, close to the logistic function; closed form, as of erf()."""
-    return _layer("sigmoid_like")
-
-
-def gabor() -> _core.Layer:
-    """exp(-x^2) sin(x), closed form (Gaussian integrals)."""
-    return _layer("gabor")
-
-
-def tanh() -> _core.Layer:
-    """tanh(x), by quadrature."""
-    return _layer("tanh")
-
-
-def sigmoid() -> _core.Layer:
-    """1 / (1 + exp(-x)), by quadrature."""
-    return _layer("sigmoid")
-
-
-def silu() -> _core.Layer:
-    """x / (1 + exp(-x)), also called swish; by quadrature."""
-    return _layer("silu")
-
-
-def softplus() -> _core.Layer:
-    """log(1 + exp(x)), by quadrature."""
-    return _layer("softplus")
-
-
-def sin(a: float = 1.0, b: float = 1.0, c: float = 0.0) -> _core.Layer:
-    """a sin(b x + c), all finite. K' = (a^2 / 2) exp(-b^2 (p + q) / 2) (exp(b^2 K) - cos(2 c) exp(-b^2 K))."""
-    return _layer("sin", a=a, b=b, c=c)
-
-
-def cos(a: float = 1.0, b: float = 1.0, c: float = 0.0) -> _core.Layer:
-    """a cos(b x + c), all finite. K' = (a^2 / 2) exp(-b^2 (p + q) / 2) (exp(b^2 K) + cos(2 c) exp(-b^2 K))."""
-    return _layer("cos", a=a, b=b, c=c)
-
-
-def rbf(gamma: float = 1.0) -> _core.Layer:
-    """sqrt(2) sin(sqrt(2 gamma) x + pi / 4), gamma > 0: K' = exp(-gamma (p + q - 2 K)). Source: Rahimi and Recht 2007."""
-    return _layer("rbf", gamma=gamma)
-
-
-def exp(a: float = 1.0, b: float = 1.0) -> _core.Layer:
-    """a exp(b x), both finite. K' = a^2 exp(b^2 (p + q + 2 K) / 2), T' = b^2 K' T. NumericalError where it overflows."""
-    return _layer("exp", a=a, b=b)
-
-
-def gaussian(a: float = 1.0, b: float = -1.0) -> _core.Layer:
-    """a exp(b x^2), both finite. K' = a^2 / sqrt((1 - 2 b p)(1 - 2 b q) - 4 b^2 K^2). With b > 0 only while variances stay
-    below 1 / (4 b), NumericalError beyond."""
-    return _layer("gaussian", a=a, b=b)
-
-
-def exp_normalized(gamma: float = 1.0, shift: float = -1.0) -> _core.Layer:
-    """The normalised Gaussian kernel: K' = sqrt(pq) exp(gamma (r + shift)), T' = gamma exp(gamma (r + shift)) T with
-    r = K / sqrt(pq); gamma >= 0, shift finite. Source: Shankar et al. 2020 (arXiv:2003.02237), section 3."""
-    return _layer("exp_normalized", gamma=gamma, shift=shift)
-
-
-def monomial(degree: int) -> _core.Layer:
-    """x^degree, degree 0 .. 64: a polynomial in p, q and K (Isserlis)."""
-    return _layer("monomial", degree=degree)
-
-
-def rectified_monomial(degree: int) -> _core.Layer:
-    """max(x, 0)^degree, degree 0 .. 32: the arc-cosine kernels over 2. Degree 0 is the step, 1 / 2 at 0, with T' = 0 by
-    convention; 1 is relu(). Source: Cho and Saul 2009."""
-    return _layer("rectified_monomial", degree=degree)
-
-
-def polynomial(coefficients: Sequence[float]) -> _core.Layer:
-    """sum over k of coefficients[k] x^k: 1 to 65 finite numbers, the constant first."""
-    return _layer("polynomial", coefficients=_numbers("polynomial", "coefficients", coefficients))
-
-
-def hermite(degree: int) -> _core.Layer:
-    """He_degree(x) / sqrt(degree!), the normalised probabilists' Hermite polynomial, degree 0 .. 64: K' = K^degree where
-    p = q = 1. Source: Daniely et al. 2016 (arXiv:1602.05897)."""
-    return _layer("hermite", degree=degree)
-
-
-def _numbers(kind, field, values):
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise TypeError(f"{kind}: {field}: expected a list of numbers, got {values!r}")
-    return list(values)
 
 
 def _real(name, function):
@@ -395,62 +168,6 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
     return _calling(_core.pair_from_function, kind, (called,), needs_gaussian, leaves)
 
 
-def average_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid",
-                 normalize_edges: bool | None = None) -> _core.Layer:
-    """Averages over windows: K' = mean of K over the pairs of positions of two windows, T' likewise.
-
-    window, strides   one size >= 1 an axis; strides: the window if left out
-    padding           'valid', 'same' or 'circular'
-    normalize_edges   divide by the positions of a window that are not padding, not by the whole window"""
-    return _layer("average_pool", window=_sizes("average_pool", "window", window),
-                  strides=_sizes("average_pool", "strides", strides), padding=padding, normalize_edges=normalize_edges)
-
-
-def sum_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid") -> _core.Layer:
-    """Sums over windows: K' = sum of K over the pairs of positions of two windows. Arguments as those of average_pool()."""
-    return _layer("sum_pool", window=_sizes("sum_pool", "window", window), strides=_sizes("sum_pool", "strides", strides),
-                  padding=padding)
-
-
-def global_average_pool() -> _core.Layer:
-    """The mean over all positions: K' = mean over a, c of K[a, c]. [..., C] becomes [C]."""
-    return _layer("global_average_pool")
-
-
-def global_sum_pool() -> _core.Layer:
-    """The sum over all positions: K' = sum over a, c of K[a, c]. [..., C] becomes [C]."""
-    return _layer("global_sum_pool")
-
-
-def flatten() -> _core.Layer:
-    """Positions become channels: K' = mean over positions a of K[a, a]. [spatial..., C] becomes [C prod(spatial)]."""
-    return _layer("flatten")
-
-
-def slice(begin: Sequence[int | None] | None = None, end: Sequence[int | None] | None = None,
-          step: Sequence[int | None] | None = None) -> _core.Layer:
-    """The positions begin, begin + step, ... before end along every axis, one number or None an axis, as Python's
-    slices count them; a list that is left out is all None, one of them must be there. K' and T' are the parts of K and T."""
-    return _layer("slice", begin=_sizes("slice", "begin", begin), end=_sizes("slice", "end", end),
-                  step=_sizes("slice", "step", step))
-
-
-def index(axis: int, position: int) -> _core.Layer:
-    """One position along an axis (0 the first), which is gone after the layer; below 0 from the end. Of sequences: a readout
-    of one token."""
-    return _layer("index", axis=axis, position=position)
-
-
-def image_resize(size: Sequence[int], method: str = "linear", antialias: bool = True) -> _core.Layer:
-    """Images, sequences or volumes resampled: K' = M K M'^T with the interpolation M, T' likewise.
-
-    size        positions >= 1 along each axis after the layer, -1 to leave it
-    method      'linear', 'nearest' or 'cubic' (Keys' kernel with a = -1/2)
-    antialias   widens the interpolation where an axis shrinks
-    As jax.image.resize."""
-    return _layer("image_resize", size=_sizes("image_resize", "size", size), method=method, antialias=antialias)
-
-
 def positions_map(matrix: ArrayLike | None = None, shape: Sequence[int] | None = None, *,
                   matrices: Sequence[ArrayLike] | None = None) -> _core.Layer:
     """Any linear map M of positions, every channel alike: K' = M K M'^T, T' = M T M'^T.
@@ -470,44 +187,6 @@ def _matrix(field, values):
     if np.ndim(values) != 2:
         raise TypeError(f"positions_map: {field}: expected a matrix [out, in], got an array of shape {np.shape(values)}")
     return array.tolist()
-
-
-def aggregate(normalise: str = "none", self_loops: bool = False) -> _core.Layer:
-    """Every node takes the weighted sum of what stands at the nodes from which edges lead to it: K' = P K P'^T,
-    T' = P T P'^T, P the weights of the edges of an input's graph (graphs1 of gram()).
-
-    normalise    'none', 'mean' (divided by the node's degree) or 'symmetric' (by the roots of the degrees of either node,
-                 undirected graphs only); degrees that divide must be positive
-    self_loops   makes every node its own neighbour
-    Source: Du et al. 2019 (arXiv:1905.13192), section 3."""
-    return _layer("aggregate", normalise=normalise, self_loops=self_loops)
-
-
-def layer_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
-    """Layer normalisation: K' = K / sqrt((p + epsilon)(q + epsilon)), the same factor on T; p and q are means over positions
-    along axes that are named.
-
-    axes      'channels', or 'channels' and 'space', or 'channels' and spatial axes by number (0, 1, ...)
-    epsilon   >= 0, added to the variance
-    Stands behind Gaussian channels, or on raw inputs, whose mean is removed exactly."""
-    return _layer("layer_norm", axes=_axes("layer_norm", axes), epsilon=epsilon)
-
-
-def rms_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
-    """Division by the root mean square: formula and arguments as of layer_norm(), after anything."""
-    return _layer("rms_norm", axes=_axes("rms_norm", axes), epsilon=epsilon)
-
-
-def _axes(kind, axes):
-    if isinstance(axes, (str, int)) or not hasattr(axes, "__iter__"):
-        raise TypeError(f"{kind}: axes: expected a list such as ['channels', 'space'], got {axes!r}")
-    return list(axes)
-
-
-def dropout(keep: float) -> _core.Layer:
-    """Keeps a unit with probability `keep` in (0, 1] and divides it by that, while training too: variances of a position with
-    itself are divided by keep, other covariances stay."""
-    return _layer("dropout", keep=keep)
 
 
 def attention(scaling: str = "inverse_width", weights: str | dict[str, Any] | None = None, query_key_std: float | None = None,
@@ -611,3 +290,74 @@ def repeat(times: int, layers: Sequence[_core.Layer]) -> _core.Layer:
     """The layers `times` >= 1 times over, with new weights each time."""
     inner = _layers_in("repeat", "layers", layers)
     return _keeping(_core.repeat_of(whole(times, "repeat: times"), inner), *inner)
+
+
+def gated_mlp(activation: _core.Layer | None = None, gate_weight_variance: float = 2.0, gate_bias_variance: float = 0.0,
+              value_weight_variance: float = 1.0, output_weight_variance: float = 1.0) -> list[_core.Layer]:
+    """The layers of a gated layer: output(activation(gate(x)) value(x)), gate, value and output dense layers; *gated_mlp() in
+    a list of layers. With G the covariance after the gate's activation and V that of the values the product has K' = G V,
+    T' = T_G V + G T_V.
+
+    activation   of the gate: silu() (SwiGLU) if left out; gelu() makes it GEGLU, relu() ReGLU
+    variances    >= 0, of the weights of each, and of the biases of the gate
+    Source: Shazeer 2020 (arXiv:2002.05202), equation 6."""
+    gate = [_kinds.dense(gate_weight_variance, gate_bias_variance), _kinds.silu() if activation is None else activation]
+    return [product(gate, [_kinds.dense(value_weight_variance)]), _kinds.dense(output_weight_variance)]
+
+
+def decoder_block(attention: _core.Layer | None = None, mlp: Sequence[_core.Layer] | None = None, skip_scale: float = 1.0,
+                  attention_scale: float = 1.0, mlp_scale: float = 1.0) -> list[_core.Layer]:
+    """The layers of a block of a decoder as language models have it, for sequences: y = skip x + a attention(rms_norm(x)),
+    then skip y + m mlp(rms_norm(y)); *decoder_block() in a list of layers, after anything.
+
+    attention    causal softmax of scaling 1 / width with 4 rotary frequencies of base 10000 if left out
+    mlp          the layers of its branch, gated_mlp() if left out
+    skip_scale, attention_scale, mlp_scale   any finite factors
+    Source: Touvron et al. 2023 (arXiv:2302.13971), section 2.2."""
+    attends = _attention(causal=True, rotary={"base": 10000, "pairs": 4}) if attention is None else attention
+    inner = gated_mlp() if mlp is None else _layers_in("decoder_block", "mlp", mlp)
+    return [sum((skip_scale, []), (attention_scale, [_kinds.rms_norm(), attends])),
+            sum((skip_scale, []), (mlp_scale, [_kinds.rms_norm(), *inner]))]
+
+
+def transformer_block(attention: _core.Layer | None = None, activation: _core.Layer | None = None, weight_variance: float = 2.0,
+                      bias_variance: float = 0.01, output_weight_variance: float = 1.0, skip_scale: float = 1.0,
+                      attention_scale: float = 1.0, dense_scale: float = 1.0) -> list[_core.Layer]:
+    """The layers of a transformer block with norms before its branches: y = skip x + a attention(layer_norm(x)), then
+    skip y + d dense(activation(dense(layer_norm(y)))); *transformer_block() in a list of layers, after Gaussian channels.
+
+    attention    softmax of scaling 1 / width if left out
+    activation   relu() if left out
+    weight_variance, bias_variance   of the first dense layer; output_weight_variance of the second, which has no bias
+    skip_scale, attention_scale, dense_scale   any finite factors
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3; norms first: Xiong et al. 2020 (arXiv:2002.04745)."""
+    dense = [_kinds.layer_norm(), _kinds.dense(weight_variance, bias_variance), _kinds.relu() if activation is None else activation,
+             _kinds.dense(output_weight_variance)]
+    attends = _attention() if attention is None else attention
+    return [sum((skip_scale, []), (attention_scale, [_kinds.layer_norm(), attends])), sum((skip_scale, []), (dense_scale, dense))]
+
+
+def cross_attention(sources: int, longest: int, **options: Any) -> list[_core.Layer]:
+    """The layers of attention from one sequence to another, as decoders attend to encoders. An input is both sequences, one
+    after the other; the targets, all positions but the first `sources`, attend to the sources alone, and are left.
+
+    sources   positions of the source, at least 1
+    longest   positions of the longest input, more than `sources`
+    options   those of attention() but masks, windows and causality
+    The skip connection beside it is slice([sources]). Source: docs/theory/attention.md, section 4.1."""
+    sources, longest = whole(sources, "cross_attention: sources"), whole(longest, "cross_attention: longest")
+    if sources < 1:
+        raise _core.ArgumentError(f"cross_attention: sources must be at least 1, got {sources}")
+    if not sources < longest <= 65536:
+        raise _core.ArgumentError(f"cross_attention: longest must be in {sources + 1}..65536 (sources and targets), got {longest}")
+    given = [name for name in ("mask", "window", "causal", "prefix") if options.get(name)]
+    if given:
+        raise _core.ArgumentError("cross_attention: expected attention without masks, windows or causality; targets see all "
+                                  f"sources; got {given[0]}")
+    mask = np.zeros((longest, longest), bool)
+    mask[:, :sources] = True
+    return [_attention(mask=mask, **options), _kinds.slice([sources])]
+
+
+# Arguments of blocks are called attention as well.
+_attention = attention

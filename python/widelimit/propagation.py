@@ -57,7 +57,7 @@ class Parameters:
     sigma_w           gain (a standard deviation) of the hidden MLP matrices, at least 0
     sigma_out         that of the last one: 'unit', 'shared' (sigma_w), or a number of at least 0
     mlp_depth         nonlinearities of the MLP, at least 1
-    activation        'tanh', 'erf', 'relu', 'gelu', 'linear', 'silu', 'abs', 'sigmoid' or 'softplus'
+    activation        'linear' or a nonlinearity of layers by its name, with its defaults: 'tanh', 'relu', 'gelu', ...
 
     ArgumentError names what is out of range. Source: Cowsik et al. 2024, arXiv:2403.02579.
     """

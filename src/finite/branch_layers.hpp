@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 /// Layers made of layers. Their parameters are those of their parts, one part after another.
 namespace widelimit::finite {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "layers/finite/products.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {

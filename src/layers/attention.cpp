@@ -7,8 +7,8 @@
 #include "json/json_matrix.hpp"
 #include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
-#include "layers/builtin_kinds.hpp"
 #include "layers/finite/attention.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/seen_positions.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
@@ -117,12 +117,13 @@ class Attention final : public LayerModel {
   AttentionOptions options_;
 };
 
-AttentionWeights read_weights(FieldReader& fields) {
+AttentionWeights read_weights(KindFields& fields) {
   if (!fields.has("weights")) return AttentionWeights::softmax();
-  const nlohmann::json& weights = fields.value("weights");
+  FieldReader& reader = fields.reader("weights");
+  const nlohmann::json& weights = reader.value("weights");
   if (weights == "softmax") return AttentionWeights::softmax();
   if (weights == "softmax1") return AttentionWeights::softmax1();
-  const std::string path = fields.path() + ".weights";
+  const std::string path = reader.path() + ".weights";
   if (weights.is_string()) return AttentionWeights::elementwise(read_layer({{"layer", weights}}, path));
   return AttentionWeights::elementwise(read_layer(weights, path));
 }
@@ -158,38 +159,39 @@ RotaryPositions read_rotary(const nlohmann::json& object, const std::string& pat
 }
 
 /// The fields of AttentionOptions that are for sequences only.
-void read_sequence_fields(FieldReader& fields, AttentionOptions& options) {
+void read_sequence_fields(KindFields& fields, AttentionOptions& options) {
+  FieldReader& reader = fields.reader("rotary");
   if (fields.has("rotary"))
-    options.sequence.rotary = read_rotary(fields.value("rotary"), fields.path() + ".rotary");
-  options.sequence.alibi_slope = fields.number("alibi", 0);
+    options.sequence.rotary = read_rotary(reader.value("rotary"), reader.path() + ".rotary");
+  options.sequence.alibi_slope = fields.number("alibi");
   if (fields.has("window")) options.sequence.window = fields.integer("window");
-  options.sequence.prefix = fields.integer("prefix", 0);
-  if (fields.has("mask")) options.sequence.mask_matrix = read_square_matrix<bool>(fields, "mask");
+  options.sequence.prefix = fields.integer("prefix");
+  if (fields.has("mask")) options.sequence.mask_matrix = read_square_matrix<bool>(reader, "mask");
 }
 
-Layer read_attention(FieldReader& fields) {
+Layer read_attention(KindFields& fields) {
   AttentionOptions options;
-  if (fields.choice("scaling", {"inverse_width", "inverse_sqrt_width"}) == "inverse_sqrt_width")
-    options.scaling = AttentionScaling::inverse_sqrt_width;
+  if (fields.word("scaling") == "inverse_sqrt_width") options.scaling = AttentionScaling::inverse_sqrt_width;
   options.weights = read_weights(fields);
-  options.query_key_std = fields.number("query_key_std", 1);
-  options.output_value_variance = fields.number("output_value_variance", 1);
-  options.bias_variance = fields.number("bias_variance", 0);
-  options.query_bias_variance = fields.number("query_bias_variance", 0);
-  options.key_bias_variance = fields.number("key_bias_variance", 0);
+  options.query_key_std = fields.number("query_key_std");
+  options.output_value_variance = fields.number("output_value_variance");
+  options.bias_variance = fields.number("bias_variance");
+  options.query_bias_variance = fields.number("query_bias_variance");
+  options.key_bias_variance = fields.number("key_bias_variance");
   if (fields.has("tied"))
     options.query_key_weights = fields.boolean("tied") ? QueryKeyWeights::tied : QueryKeyWeights::untied;
-  if (fields.boolean("causal", false)) options.mask = AttentionMask::causal;
+  if (fields.boolean("causal")) options.mask = AttentionMask::causal;
   if (fields.has("positions"))
-    options.positions = read_positions(fields.value("positions"), fields.path() + ".positions");
+    options.positions = read_positions(fields.reader("positions").value("positions"),
+                                       fields.reader("positions").path() + ".positions");
   read_sequence_fields(fields, options);
   const bool sampled =
       options.scaling == AttentionScaling::inverse_sqrt_width && options.weights.is_softmax();
   for (const char* field : {"samples", "seed"})
     if (fields.has(field) && !sampled)
       fields.fail(field, "belongs to softmax weights with inverse_sqrt_width only");
-  options.samples = fields.integer("samples", 2048);
-  const Index seed = fields.integer("seed", 0);
+  if (fields.has("samples")) options.samples = fields.integer("samples");
+  const Index seed = fields.has("seed") ? fields.integer("seed") : 0;
   if (seed < 0) fields.fail("seed", fmt::format("must not be negative, got {}", seed));
   options.seed = static_cast<std::uint64_t>(seed);
   return attention(options);
@@ -225,6 +227,85 @@ AttentionWeights AttentionWeights::elementwise(Layer nonlinearity) {
 
 Layer attention(const AttentionOptions& options) { return Layer(std::make_shared<Attention>(options)); }
 
-void add_attention_kinds(LayerReaders& readers) { readers["attention"] = read_attention; }
+namespace {
+
+KindField option(std::string name, FieldType type, std::string otherwise, std::string meaning) {
+  return {.name = std::move(name),
+          .type = type,
+          .otherwise = std::move(otherwise),
+          .meaning = std::move(meaning),
+          .by_name = true};
+}
+
+/// A number or integer that must be at least so much.
+KindField option_from(double least, std::string name, FieldType type, std::string otherwise,
+                      std::string meaning) {
+  KindField field = option(std::move(name), type, std::move(otherwise), std::move(meaning));
+  field.least = least;
+  return field;
+}
+
+std::vector<KindField> weight_fields() {
+  std::vector<KindField> fields{
+      {.name = "scaling",
+       .type = FieldType::text,
+       .words = {"inverse_width", "inverse_sqrt_width"},
+       .meaning = "how logits scale with the key width"},
+      {.name = "weights",
+       .type = FieldType::object,
+       .otherwise = R"("softmax")",
+       .meaning =
+           "'softmax', 'softmax1', 'identity', 'relu' or the kind of another nonlinearity, or its object"},
+      option_from(0, "query_key_std", FieldType::number, "1", "kappa, a factor on the logits"),
+      option_from(0, "output_value_variance", FieldType::number, "1", "v, of output times value weights"),
+      option_from(0, "bias_variance", FieldType::number, "0", "b, of the output's biases")};
+  for (KindField& field : fields) field.by_name = false;
+  fields.push_back(option_from(0, "query_bias_variance", FieldType::number, "0", "of the queries' biases"));
+  fields.push_back(option_from(0, "key_bias_variance", FieldType::number, "0", "of the keys' biases"));
+  fields.push_back(option("tied", FieldType::boolean, "null",
+                          "whether queries and keys share weights; true for 'inverse_width', else false"));
+  return fields;
+}
+
+std::vector<KindField> attention_fields() {
+  std::vector<KindField> fields = weight_fields();
+  for (KindField& field : std::vector<KindField>{
+           option("causal", FieldType::boolean, "false", "whether later positions are not seen"),
+           option_from(0, "prefix", FieldType::integer, "0",
+                       "first positions that all see although `causal` is true"),
+           option_from(1, "window", FieldType::integer, "null", "only positions closer than this are seen"),
+           option("mask", FieldType::matrix, "null", "rows of true and false: which positions see which"),
+           option("positions", FieldType::object, "null", "positional encodings, an object with `kind`"),
+           option("rotary", FieldType::object, "null",
+                  "rotary positions, {\"base\": 10000, \"pairs\": n} or {\"frequencies\": [...]}"),
+           option_from(0, "alibi", FieldType::number, "0", "slope of logits that fall with the distance"),
+           option("samples", FieldType::integer, "null",
+                  "draws of the logits, for softmax with 'inverse_sqrt_width' only, 2048 there"),
+           option("seed", FieldType::integer, "null",
+                  "of the draws, for softmax with 'inverse_sqrt_width' only")})
+    fields.push_back(std::move(field));
+  return fields;
+}
+
+}  // namespace
+
+void add_attention_kinds(KindRows& rows) {
+  rows.push_back(
+      {{.name = "attention",
+        .group = KindGroup::attention,
+        .fields = attention_fields(),
+        .does = "Multi-head self-attention with infinitely many heads",
+        .nngp = "'inverse_width': v A K A'^T + b, A the attention weights of either input; "
+                "'inverse_sqrt_width': docs/theory/attention.md, section 3",
+        .ntk = "'inverse_width': v A T A'^T + 2 v A K A'^T + b",
+        .limits =
+            "May follow anything; leaves Gaussian channels. Softmax with 'inverse_sqrt_width' is sampled and "
+            "comes with standard errors.",
+        .cost = "d^3, before a readout d^2; docs/layers.md",
+        .source = "Hron et al. 2020 (arXiv:2006.10540), sections 3 and 4; rotary positions: Su et al. 2021 "
+                  "(arXiv:2104.09864), section 3.2.2; ALiBi: Press et al. 2021 (arXiv:2108.12409), section 3",
+        .example = R"({"scaling": "inverse_width", "query_key_std": 0.8, "output_value_variance": 1.3})"},
+       read_attention});
+}
 
 }  // namespace widelimit::layers

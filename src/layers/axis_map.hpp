@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "widelimit/layers/positions.hpp"
-#include "widelimit/layers/window.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Linear maps along one axis, as bands: row a of the matrix has its entries from first[a] on, `width` of them.
 namespace widelimit::layers {

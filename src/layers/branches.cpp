@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/layer_parts.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -243,24 +243,27 @@ std::vector<WeightedBranch> weighted(std::vector<UserBranch> branches, double Us
   return list;
 }
 
-LayerReader reader_of(BranchKind kind) {
-  return [kind](FieldReader& fields) {
-    const nlohmann::json& list = fields.value("branches");
-    if (!list.is_array())
-      fields.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
-    std::vector<WeightedBranch> branches;
-    const bool positions = kind == BranchKind::concat && fields.has("axis");
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      FieldReader branch(list[i], fmt::format("{}.branches[{}]", fields.path(), i));
-      const double weight = positions                    ? 1
-                            : kind == BranchKind::concat ? branch.number("share")
-                                                         : branch.number("scale", 1);
-      branches.push_back({weight, branch.layers("layers")});
-      branch.finish();
-    }
-    if (positions) return make_concat_positions(fields.integer("axis"), std::move(branches));
-    return make(kind, std::move(branches));
-  };
+Layer read_branches(KindFields& fields, BranchKind kind) {
+  FieldReader& reader = fields.reader("branches");
+  const nlohmann::json& list = reader.value("branches");
+  if (!list.is_array())
+    reader.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
+  std::vector<WeightedBranch> branches;
+  const bool positions = kind == BranchKind::concat && fields.has("axis");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    FieldReader branch(list[i], fmt::format("{}.branches[{}]", reader.path(), i));
+    const double weight = positions                    ? 1
+                          : kind == BranchKind::concat ? branch.number("share")
+                                                       : branch.number("scale", 1);
+    branches.push_back({weight, branch.layers("layers")});
+    branch.finish();
+  }
+  if (positions) return make_concat_positions(fields.integer("axis"), std::move(branches));
+  return make(kind, std::move(branches));
+}
+
+KindField branches_field(std::string meaning) {
+  return {.name = "branches", .type = FieldType::layers, .meaning = std::move(meaning)};
 }
 
 }  // namespace
@@ -295,12 +298,59 @@ std::optional<RepeatParts> repeat_parts(const Layer& layer) {
   return model == nullptr ? std::nullopt : std::optional(model->parts());
 }
 
-void add_branch_kinds(LayerReaders& readers) {
-  for (const BranchKind kind : {BranchKind::sum, BranchKind::product, BranchKind::concat})
-    readers[kind_name(kind)] = reader_of(kind);
-  readers["repeat"] = [](FieldReader& fields) {
-    return repeat(fields.integer("times"), fields.layers("layers"));
-  };
+void add_branch_kinds(KindRows& rows) {
+  LayerKind sum{
+      .name = "sum",
+      .group = KindGroup::branches,
+      .fields = {branches_field("objects with `scale` [1] and `layers`; no layers make the skip connection")},
+      .does = "The sum of branches with weights of their own",
+      .nngp = "sum of scale^2 K",
+      .ntk = "sum of scale^2 T",
+      .limits =
+          "All branches but one must end in new weights, followed by linear layers or norms only, and all "
+          "must leave equal shapes.",
+      .cost = "that of the branches",
+      .source = "docs/theory/kernel-recursion.md, section 2.3",
+      .example = R"({"branches": [{"layers": []}, {"scale": 0.6, "layers": [{"layer": "dense"}]}]})"};
+  LayerKind product = sum, concat = sum, repeat = sum;
+  product.name = "product";
+  product.does = "The elementwise product of branches";
+  product.nngp = "product of scale^2 K";
+  product.ntk = "product of scale^2, times the sum over the branches of T of one times K of the others";
+  concat.name = "concat";
+  concat.fields = {
+      branches_field(
+          "objects with `share`, in (0, 1], and `layers`; the shares sum to 1; with `axis` there are "
+          "no shares"),
+      {.name = "axis",
+       .type = FieldType::integer,
+       .otherwise = "null",
+       .least = 0,
+       .most = 2,
+       .meaning = "a spatial one, along which positions are concatenated instead of channels"}};
+  concat.does = "Channels of the branches side by side; with `axis` their positions one after the other";
+  concat.nngp = "sum of share K; with `axis` the branches' K as blocks, 0 between them";
+  concat.ntk = "the same of T";
+  concat.limits = "A nonlinearity after it acts on each group of channels; a norm is refused there.";
+  concat.example =
+      R"({"branches": [{"share": 0.25, "layers": [{"layer": "dense"}]}, {"share": 0.75, "layers": []}]})";
+  repeat.name = "repeat";
+  repeat.fields = {{.name = "times", .type = FieldType::integer, .least = 1},
+                   {.name = "layers", .type = FieldType::layers, .meaning = "a list"}};
+  repeat.does = "The layers, repeated with new weights each time";
+  repeat.nngp = "that of the layers, applied repeatedly";
+  repeat.ntk = "the same of T";
+  repeat.limits = "At most 100,000 layers in all, repeats written out.";
+  repeat.example = R"({"times": 2, "layers": [{"layer": "dense"}, {"layer": "relu"}]})";
+  rows.push_back({std::move(sum), [](KindFields& fields) { return read_branches(fields, BranchKind::sum); }});
+  rows.push_back(
+      {std::move(product), [](KindFields& fields) { return read_branches(fields, BranchKind::product); }});
+  rows.push_back(
+      {std::move(concat), [](KindFields& fields) { return read_branches(fields, BranchKind::concat); }});
+  rows.push_back({std::move(repeat), [](KindFields& fields) {
+                    return widelimit::layers::repeat(fields.integer("times"),
+                                                     fields.reader("layers").layers("layers"));
+                  }});
 }
 
 }  // namespace widelimit::layers

@@ -4,9 +4,8 @@
 #include <string>
 
 #include "layers/parametrisation.hpp"
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/convolution.hpp"
-#include "widelimit/network/field_reader.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 /// What the kinds of convolutions share.
 namespace widelimit::layers {
@@ -16,7 +15,10 @@ ParametrisedAffine affine_of(const std::string& layer, const ConvolutionOptions&
 
 /// The fields of a network file, to and from.
 nlohmann::ordered_json convolution_fields(const ParametrisedAffine& affine);
-ConvolutionOptions read_convolution(FieldReader& fields);
+ConvolutionOptions read_convolution(KindFields& fields);
+
+/// The row of a kind of convolution, without what it does.
+LayerKind convolution_kind(LayerKind kind);
 
 finite::CounterpartPointer convolution_counterpart(const ParametrisedAffine& affine, finite::Sharing sharing);
 

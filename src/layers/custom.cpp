@@ -5,7 +5,7 @@
 #include "layers/user_kind.hpp"
 #include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::layers {
 namespace {

@@ -1,8 +1,8 @@
 #include "widelimit/layers/dense.hpp"
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/affine.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/parametrisation.hpp"
 #include "network/layer_model.hpp"
 
@@ -44,12 +44,25 @@ class Dense final : public LayerModel {
 
 Layer dense(const DenseOptions& options) { return Layer(std::make_shared<Dense>(options)); }
 
-void add_dense_kinds(LayerReaders& readers) {
-  readers["dense"] = [](FieldReader& fields) {
-    return dense({.weight_variance = fields.number("weight_variance", 1),
-                  .bias_variance = fields.number("bias_variance", 0),
-                  .standard = read_parametrisation(fields)});
-  };
+void add_dense_kinds(KindRows& rows) {
+  LayerKind kind{.name = "dense",
+                 .group = KindGroup::weights,
+                 .does = "New weights at every position, the same for all: [..., C] becomes [..., width]",
+                 .nngp = "w K + b",
+                 .ntk = "K' + w T",
+                 .limits = "May follow anything; leaves Gaussian channels.",
+                 .cost = "d^2",
+                 .source =
+                     "Lee et al. 2018 (arXiv:1711.00165), equations 4 and 5; Jacot et al. 2018 "
+                     "(arXiv:1806.07572), theorem 1; "
+                     "'standard': Sohl-Dickstein et al. 2020 (arXiv:2001.07301)",
+                 .example = R"({"weight_variance": 1.3, "bias_variance": 0.2})"};
+  add_weight_fields(kind.fields);
+  rows.push_back({std::move(kind), [](KindFields& fields) {
+                    return dense({.weight_variance = fields.number("weight_variance"),
+                                  .bias_variance = fields.number("bias_variance"),
+                                  .standard = read_parametrisation(fields)});
+                  }});
 }
 
 }  // namespace widelimit::layers

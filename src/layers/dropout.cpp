@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/finite/pointwise.hpp"
+#include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
 #include "widelimit/error.hpp"
@@ -75,8 +75,24 @@ class Dropout final : public LayerModel {
 
 Layer dropout(double keep) { return Layer(std::make_shared<Dropout>(keep)); }
 
-void add_dropout_kinds(LayerReaders& readers) {
-  readers["dropout"] = [](FieldReader& fields) { return dropout(fields.number("keep")); };
+void add_dropout_kinds(KindRows& rows) {
+  rows.push_back(
+      {{.name = "dropout",
+        .group = KindGroup::dropout,
+        .fields = {{.name = "keep",
+                    .least = 0,
+                    .most = 1,
+                    .above_least = true,
+                    .meaning = "the probability of keeping a unit"}},
+        .does =
+            "Keeps each unit with probability `keep` and divides it by that, in training and in evaluation",
+        .nngp = "K; variances of a position with itself are divided by keep",
+        .ntk = "T, and the same",
+        .limits = "May follow anything; leaves channels that are not Gaussian.",
+        .cost = "nothing",
+        .source = "Srivastava et al. 2014, section 4; docs/theory/kernel-recursion.md, section 2.3",
+        .example = R"({"keep": 0.7})"},
+       [](KindFields& fields) { return dropout(fields.number("keep")); }});
 }
 
 }  // namespace widelimit::layers

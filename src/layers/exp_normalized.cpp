@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/exp_normalized.hpp"
+#include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "numerics/adjoint_entry.hpp"
 
@@ -116,10 +116,19 @@ Layer exp_normalized(double gamma, double shift) {
   return Layer(std::make_shared<ExpNormalized>(gamma, shift));
 }
 
-void add_exp_normalized_kinds(LayerReaders& readers) {
-  readers["exp_normalized"] = [](FieldReader& fields) {
-    return exp_normalized(fields.number("gamma", 1), fields.number("shift", -1));
-  };
+void add_exp_normalized_kinds(KindRows& rows) {
+  rows.push_back(
+      {{.name = "exp_normalized",
+        .group = KindGroup::activation,
+        .fields = {{.name = "gamma", .otherwise = "1", .least = 0}, {.name = "shift", .otherwise = "-1"}},
+        .does = "the normalised Gaussian kernel, of no function of a number",
+        .nngp = "sqrt(pq) exp(gamma (r + shift)), r = K / sqrt(pq)",
+        .ntk = "T gamma exp(gamma (r + shift))",
+        .source = "Shankar et al. 2020 (arXiv:2003.02237), section 3",
+        .dual = DualForm::closed,
+        .example = R"({"gamma": 0.5, "shift": -0.8})",
+        .neural_tangents = {"ExpNormalized", {{"gamma", "gamma"}, {"shift", "shift"}}, {"do_clip"}}},
+       [](KindFields& fields) { return exp_normalized(fields.number("gamma"), fields.number("shift")); }});
 }
 
 }  // namespace widelimit::layers

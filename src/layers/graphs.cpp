@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "layers/aggregate_stage.hpp"
-#include "layers/builtin_kinds.hpp"
 #include "layers/finite/aggregate.hpp"
+#include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
 
@@ -59,14 +59,36 @@ class Aggregate final : public LayerModel {
 
 Layer aggregate(const AggregateOptions& options) { return Layer(std::make_shared<Aggregate>(options)); }
 
-void add_graph_kinds(LayerReaders& readers) {
-  readers["aggregate"] = [](FieldReader& fields) {
-    const std::string normalise = fields.choice("normalise", {"none", "mean", "symmetric"}, "none");
-    return aggregate({.normalise = normalise == "none"   ? GraphNormalisation::none
-                                   : normalise == "mean" ? GraphNormalisation::mean
-                                                         : GraphNormalisation::symmetric,
-                      .self_loops = fields.boolean("self_loops", false)});
-  };
+void add_graph_kinds(KindRows& rows) {
+  rows.push_back(
+      {{.name = "aggregate",
+        .group = KindGroup::graph,
+        .fields =
+            {{.name = "normalise",
+              .type = FieldType::text,
+              .otherwise = R"("none")",
+              .words = {"none", "mean", "symmetric"},
+              .meaning =
+                  "'mean' divides by the node's degree, 'symmetric' by the roots of the degrees of either "
+                  "node, for undirected graphs only"},
+             {.name = "self_loops",
+              .type = FieldType::boolean,
+              .otherwise = "false",
+              .meaning = "makes every node its own neighbour"}},
+        .does = "Every node takes the weighted sum of what stands at the nodes from which edges lead to it",
+        .nngp = "P K P'^T, P the weights of the edges of an input's graph",
+        .ntk = "P T P'^T",
+        .limits = "May follow anything; leaves channels as they were. Inputs must carry graphs, and degrees "
+                  "that divide must be positive.",
+        .cost = "edges times nodes",
+        .source = "Du et al. 2019 (arXiv:1905.13192), section 3"},
+       [](KindFields& fields) {
+         const std::string normalise = fields.word("normalise");
+         return aggregate({.normalise = normalise == "none"   ? GraphNormalisation::none
+                                        : normalise == "mean" ? GraphNormalisation::mean
+                                                              : GraphNormalisation::symmetric,
+                           .self_loops = fields.boolean("self_loops")});
+       }});
 }
 
 }  // namespace widelimit::layers

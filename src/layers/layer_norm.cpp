@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "json/json_value.hpp"
-#include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/norm.hpp"
+#include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
 #include "network/linear_stages.hpp"
@@ -253,10 +253,10 @@ class Norm final : public LayerModel {
 };
 
 /// "channels", and after it "space" or the numbers of spatial axes.
-NormOptions read_norm(FieldReader& fields) {
-  NormOptions options{.epsilon = fields.number("epsilon", 1e-12)};
+NormOptions read_norm(KindFields& fields) {
+  NormOptions options{.epsilon = fields.number("epsilon")};
   if (!fields.has("axes")) return options;
-  const nlohmann::json& axes = fields.value("axes");
+  const nlohmann::json& axes = fields.reader("axes").value("axes");
   bool known = axes.is_array() && !axes.empty() && axes[0] == "channels";
   for (std::size_t i = 1; known && i < axes.size(); ++i) {
     Index axis = 0;
@@ -285,9 +285,33 @@ Layer rms_norm(const NormOptions& options) {
   return Layer(std::make_shared<Norm>(NormKind::rms_norm, options));
 }
 
-void add_norm_kinds(LayerReaders& readers) {
-  readers["layer_norm"] = [](FieldReader& fields) { return layer_norm(read_norm(fields)); };
-  readers["rms_norm"] = [](FieldReader& fields) { return rms_norm(read_norm(fields)); };
+void add_norm_kinds(KindRows& rows) {
+  LayerKind centred{
+      .name = "layer_norm",
+      .group = KindGroup::normalisation,
+      .fields = {{.name = "axes",
+                  .type = FieldType::names,
+                  .otherwise = R"(["channels"])",
+                  .meaning = "['channels'], ['channels', 'space'], or 'channels' and spatial axes by number "
+                             "(0, 1, 2)"},
+                 {.name = "epsilon", .otherwise = "1e-12", .least = 0, .meaning = "added to the variance"}},
+      .does = "Subtracts the mean and divides by the standard deviation",
+      .nngp = "K / sqrt((p + epsilon)(q + epsilon)), p and q means over positions along the axes",
+      .ntk = "the same factor on T",
+      .limits = "Needs Gaussian channels, which stay Gaussian, or raw inputs, whose mean is removed exactly.",
+      .cost = "a few operations an entry",
+      .source =
+          "Ba et al. 2016 (arXiv:1607.06450), equations 3 and 4; docs/theory/kernel-recursion.md, section "
+          "2.3",
+      .example = R"({"epsilon": 0.001})"};
+  LayerKind uncentred = centred;
+  uncentred.name = "rms_norm";
+  uncentred.does = "Divides by the root mean square";
+  uncentred.limits = "May follow anything; leaves channels as they were.";
+  uncentred.source =
+      "Zhang and Sennrich 2019 (arXiv:1910.07467), equation 4; docs/theory/kernel-recursion.md, section 2.3";
+  rows.push_back({std::move(centred), [](KindFields& fields) { return layer_norm(read_norm(fields)); }});
+  rows.push_back({std::move(uncentred), [](KindFields& fields) { return rms_norm(read_norm(fields)); }});
 }
 
 }  // namespace widelimit::layers

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "widelimit/layers/window.hpp"
+#include "widelimit/network/window.hpp"
 
 namespace widelimit::layers {
 

@@ -94,11 +94,45 @@ void add_parametrisation_fields(const Parametrisation& standard, nlohmann::order
   fields["zero_biases"] = standard->zero_biases;
 }
 
-Parametrisation read_parametrisation(FieldReader& fields) {
-  if (fields.choice("parametrisation", {"ntk", "standard"}, "ntk") == "standard")
-    return StandardParametrisation{.input_width = fields.integer("input_width"),
-                                   .width_scale = fields.number("width_scale", 1),
-                                   .zero_biases = fields.boolean("zero_biases", false)};
+void add_weight_fields(std::vector<KindField>& fields) {
+  fields.push_back({.name = "weight_variance", .otherwise = "1", .least = 0, .meaning = "w, of the weights"});
+  fields.push_back({.name = "bias_variance", .otherwise = "0", .least = 0, .meaning = "b, of the biases"});
+  fields.push_back({.name = "parametrisation",
+                    .type = FieldType::text,
+                    .otherwise = R"("ntk")",
+                    .words = {"ntk", "standard"},
+                    .meaning =
+                        "with 'standard' T' = (N / s) times the filter's sum of K, plus 1 and the term in T, "
+                        "without the 1 if there are no biases",
+                    .by_name = true});
+  fields.push_back({.name = "input_width",
+                    .type = FieldType::integer,
+                    .otherwise = "null",
+                    .least = 1,
+                    .meaning = "N, the channels before the layer; for 'standard', which needs it",
+                    .by_name = true});
+  fields.push_back({.name = "width_scale",
+                    .otherwise = "null",
+                    .least = 0,
+                    .above_least = true,
+                    .meaning = "s; for 'standard' only, 1 there",
+                    .by_name = true});
+  fields.push_back(
+      {.name = "zero_biases",
+       .type = FieldType::boolean,
+       .otherwise = "null",
+       .meaning = "biases that begin at 0 and are trained although b is 0; for 'standard' only, false there",
+       .by_name = true});
+}
+
+Parametrisation read_parametrisation(KindFields& fields) {
+  if (fields.word("parametrisation") == "standard") {
+    if (!fields.has("input_width")) fields.fail("input_width", "expected this field, got none");
+    return StandardParametrisation{
+        .input_width = fields.integer("input_width"),
+        .width_scale = fields.has("width_scale") ? fields.number("width_scale") : 1,
+        .zero_biases = fields.has("zero_biases") && fields.boolean("zero_biases")};
+  }
   for (const char* field : {"input_width", "width_scale", "zero_biases"})
     if (fields.has(field)) fields.fail(field, "belongs to \"parametrisation\": \"standard\" only");
   return {};

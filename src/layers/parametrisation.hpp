@@ -4,10 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "layers/kind_rows.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/layers/parametrisation.hpp"
-#include "widelimit/network/field_reader.hpp"
 
 /// How layers with weights are parametrised: the standard normal parametrisation, unless they say otherwise.
 namespace widelimit::layers {
@@ -25,7 +26,10 @@ void check_parametrisation(const std::string& layer, const ParametrisedAffine& a
 
 /// The fields of a network file, to and from.
 void add_parametrisation_fields(const Parametrisation& standard, nlohmann::ordered_json& fields);
-Parametrisation read_parametrisation(FieldReader& fields);
+Parametrisation read_parametrisation(KindFields& fields);
+
+/// The rows of the variances and of those fields, in the table of kinds.
+void add_weight_fields(std::vector<KindField>& fields);
 
 /// Appends the layer.
 State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine);

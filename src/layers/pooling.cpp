@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/finite/pooling.hpp"
 #include "layers/finite/position_map.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/padding_names.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
@@ -106,10 +106,36 @@ class Readout final : public LayerModel {
   ReadoutKind kind_;
 };
 
-PoolingOptions read_pooling(FieldReader& fields) {
+PoolingOptions read_pooling(KindFields& fields) {
   return {.window = fields.integers("window"),
-          .strides = fields.integers("strides", std::vector<Index>{}),
-          .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "valid"))};
+          .strides = fields.integers("strides"),
+          .padding = padding_from_name(fields.word("padding"))};
+}
+
+std::vector<KindField> window_fields() {
+  return {{.name = "window", .type = FieldType::integers, .least = 1, .meaning = "one size per axis"},
+          {.name = "strides",
+           .type = FieldType::integers,
+           .otherwise = "null",
+           .least = 1,
+           .meaning = "one per axis; the window's sizes if omitted"},
+          {.name = "padding",
+           .type = FieldType::text,
+           .otherwise = R"("valid")",
+           .words = {"same", "valid", "circular"},
+           .meaning = "what a window sees beyond the border: zeros, nothing, or the opposite border"}};
+}
+
+/// A readout has no fields.
+LayerKind readout_kind(std::string name, std::string does, std::string nngp) {
+  return {.name = std::move(name),
+          .group = KindGroup::pooling,
+          .does = std::move(does),
+          .nngp = std::move(nngp),
+          .ntk = "the same of T",
+          .limits = "May follow anything; leaves channels as they were.",
+          .cost = "a few operations an entry",
+          .source = "docs/theory/kernel-recursion.md, section 2.3"};
 }
 
 }  // namespace
@@ -128,16 +154,46 @@ Layer global_sum_pool() { return Layer(std::make_shared<Readout>(ReadoutKind::su
 
 Layer flatten() { return Layer(std::make_shared<Readout>(ReadoutKind::flatten)); }
 
-void add_pooling_kinds(LayerReaders& readers) {
-  readers["average_pool"] = [](FieldReader& fields) {
-    PoolingOptions options = read_pooling(fields);
-    options.normalize_edges = fields.boolean("normalize_edges", false);
-    return average_pool(options);
-  };
-  readers["sum_pool"] = [](FieldReader& fields) { return sum_pool(read_pooling(fields)); };
-  readers["global_average_pool"] = [](FieldReader&) { return global_average_pool(); };
-  readers["global_sum_pool"] = [](FieldReader&) { return global_sum_pool(); };
-  readers["flatten"] = [](FieldReader&) { return flatten(); };
+void add_pooling_kinds(KindRows& rows) {
+  LayerKind mean{
+      .name = "average_pool",
+      .group = KindGroup::pooling,
+      .fields = window_fields(),
+      .does = "Averages over windows",
+      .nngp = "mean of K over the pairs of positions of two windows",
+      .ntk = "the same of T",
+      .limits =
+          "May follow anything; leaves channels as they were. The window needs as many axes as the inputs.",
+      .cost = "a few operations an entry; 'circular' and normalized edges as positions_map",
+      .source = "docs/theory/kernel-recursion.md, section 2.3",
+      .example = R"({"window": [2], "strides": [1]})"};
+  LayerKind sum = mean;
+  mean.fields.push_back(
+      {.name = "normalize_edges",
+       .type = FieldType::boolean,
+       .otherwise = "false",
+       .meaning = "divide by the positions of a window that are not padding, not by the whole window"});
+  sum.name = "sum_pool";
+  sum.does = "Sums over windows";
+  sum.nngp = "sum of K over the pairs of positions of two windows";
+  rows.push_back({std::move(mean), [](KindFields& fields) {
+                    PoolingOptions options = read_pooling(fields);
+                    options.normalize_edges = fields.boolean("normalize_edges");
+                    return average_pool(options);
+                  }});
+  rows.push_back({std::move(sum), [](KindFields& fields) { return sum_pool(read_pooling(fields)); }});
+  rows.push_back({readout_kind("global_average_pool", "The mean over all positions: [..., C] becomes [C]",
+                               "mean over a, c of K[a, c]"),
+                  [](KindFields&) { return global_average_pool(); }});
+  rows.push_back({readout_kind("global_sum_pool", "The sum over all positions: [..., C] becomes [C]",
+                               "sum over a, c of K[a, c]"),
+                  [](KindFields&) { return global_sum_pool(); }});
+  LayerKind flattened =
+      readout_kind("flatten", "Positions become channels: [spatial..., C] becomes [C prod(spatial)]",
+                   "mean over a of K[a, a]");
+  flattened.limits = "May follow anything; leaves channels as they were. All inputs need one shape.";
+  flattened.cost = "the diagonal alone is computed before it";
+  rows.push_back({std::move(flattened), [](KindFields&) { return flatten(); }});
 }
 
 }  // namespace widelimit::layers

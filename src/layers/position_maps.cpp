@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "json/json_matrix.hpp"
-#include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/position_map.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
@@ -251,10 +251,10 @@ class AxisMatrices final : public PositionMapLayer {
 };
 
 /// A list of integers or nulls.
-std::vector<std::optional<Index>> read_optional_integers(FieldReader& fields, const char* field) {
+std::vector<std::optional<Index>> read_optional_integers(KindFields& fields, const char* field) {
   std::vector<std::optional<Index>> list;
   if (!fields.has(field)) return list;
-  const nlohmann::json& values = fields.value(field);
+  const nlohmann::json& values = fields.reader(field).value(field);
   if (!values.is_array())
     fields.fail(field, "expected a list of integers or nulls, got " + shown_json(values));
   for (const nlohmann::json& value : values) {
@@ -266,7 +266,7 @@ std::vector<std::optional<Index>> read_optional_integers(FieldReader& fields, co
   return list;
 }
 
-Layer read_slice(FieldReader& fields) {
+Layer read_slice(KindFields& fields) {
   const auto begin = read_optional_integers(fields, "begin"), end = read_optional_integers(fields, "end"),
              step = read_optional_integers(fields, "step");
   std::vector<SliceAxis> axes(std::max({begin.size(), end.size(), step.size()}));
@@ -285,26 +285,27 @@ Layer read_slice(FieldReader& fields) {
   return slice(std::move(axes));
 }
 
-Layer read_resize(FieldReader& fields) {
-  const std::string method = fields.choice("method", {"nearest", "linear", "cubic"}, "linear");
+Layer read_resize(KindFields& fields) {
+  const std::string method = fields.word("method");
   return image_resize({.size = fields.integers("size"),
                        .method = method == "nearest"  ? ResizeMethod::nearest
                                  : method == "linear" ? ResizeMethod::linear
                                                       : ResizeMethod::cubic,
-                       .antialias = fields.boolean("antialias", true)});
+                       .antialias = fields.boolean("antialias")});
 }
 
-Layer read_positions_map(FieldReader& fields) {
+Layer read_positions_map(KindFields& fields) {
+  FieldReader& reader = fields.reader("matrices");
   if (fields.has("matrix") == fields.has("matrices"))
     fields.fail(fields.has("matrix") ? "matrices" : "matrix", "expected either matrix or matrices");
   if (fields.has("matrix"))
-    return positions_map(read_matrix_rows(fields, "matrix", fields.value("matrix")),
-                         fields.has("shape") ? fields.integers("shape") : Shape{});
-  const nlohmann::json& list = fields.value("matrices");
+    return positions_map(read_matrix_rows(reader, "matrix", reader.value("matrix")),
+                         fields.integers("shape"));
+  const nlohmann::json& list = reader.value("matrices");
   if (!list.is_array()) fields.fail("matrices", "expected a list of matrices, got " + shown_json(list));
   std::vector<Matrix<double>> matrices;
   for (const nlohmann::json& rows : list)
-    matrices.push_back(read_matrix_rows(fields, fmt::format("matrices[{}]", matrices.size()), rows));
+    matrices.push_back(read_matrix_rows(reader, fmt::format("matrices[{}]", matrices.size()), rows));
   return positions_map(std::move(matrices));
 }
 
@@ -326,13 +327,106 @@ Layer positions_map(std::vector<Matrix<double>> matrices) {
   return Layer(std::make_shared<AxisMatrices>(std::move(matrices)));
 }
 
-void add_position_kinds(LayerReaders& readers) {
-  readers["slice"] = read_slice;
-  readers["index"] = [](FieldReader& fields) {
-    return index_position(fields.integer("axis"), fields.integer("position"));
-  };
-  readers["image_resize"] = read_resize;
-  readers["positions_map"] = read_positions_map;
+namespace {
+
+KindField sliced(std::string name, std::string meaning) {
+  return {.name = std::move(name),
+          .type = FieldType::integers_null,
+          .otherwise = "null",
+          .meaning = std::move(meaning)};
+}
+
+LayerKind map_kind(LayerKind kind) {
+  kind.group = KindGroup::positions;
+  kind.nngp = "M K M'^T, M the map of an input's positions";
+  kind.ntk = "M T M'^T";
+  kind.limits =
+      "May follow anything; leaves channels as they were." + (kind.limits.empty() ? "" : " " + kind.limits);
+  if (kind.source.empty()) kind.source = "docs/theory/kernel-recursion.md, section 2.3";
+  return kind;
+}
+
+void add_parts(KindRows& rows) {
+  rows.push_back(
+      {map_kind({.name = "slice",
+                 .fields = {sliced("begin",
+                                   "one number or null per axis, as in Python's slices; an omitted list is "
+                                   "all null, and one of the "
+                                   "three is required"),
+                            sliced("end", "as `begin`"), sliced("step", "as `begin`, not 0")},
+                 .does = "The positions begin, begin + step, ... before end along every axis",
+                 .cost = "that of a convolution with such strides where begins and ends count from the first "
+                         "position, "
+                         "else of positions_map",
+                 .example = R"({"begin": [1], "end": [4]})"}),
+       read_slice});
+  rows.push_back(
+      {map_kind(
+           {.name = "index",
+            .fields = {{.name = "axis",
+                        .type = FieldType::integer,
+                        .least = 0,
+                        .most = 2,
+                        .meaning = "0 is the first"},
+                       {.name = "position",
+                        .type = FieldType::integer,
+                        .meaning = "negative: counted from the end"}},
+            .does =
+                "One position along an axis, which is gone after the layer; of sequences a readout of one "
+                "token",
+            .limits = "Every input must have the position.",
+            .cost = "nothing is computed for other positions that only it would read",
+            .example = R"({"axis": 0, "position": -1})"}),
+       [](KindFields& fields) {
+         return index_position(fields.integer("axis"), fields.integer("position"));
+       }});
+}
+
+}  // namespace
+
+void add_position_kinds(KindRows& rows) {
+  add_parts(rows);
+  rows.push_back(
+      {map_kind({.name = "image_resize",
+                 .fields = {{.name = "size",
+                             .type = FieldType::integers,
+                             .meaning = "positions >= 1 along each axis after the layer, -1 to leave it"},
+                            {.name = "method",
+                             .type = FieldType::text,
+                             .otherwise = R"("linear")",
+                             .words = {"nearest", "linear", "cubic"},
+                             .meaning = "'cubic' is Keys' kernel with a = -1/2"},
+                            {.name = "antialias",
+                             .type = FieldType::boolean,
+                             .otherwise = "true",
+                             .meaning = "widens the interpolation where an axis shrinks"}},
+                 .does = "Images, sequences or volumes resampled, as jax.image.resize does",
+                 .cost = "d^2 times the width of the interpolation",
+                 .source = "docs/theory/kernel-recursion.md, section 2.3; 'cubic': Keys 1981",
+                 .example = R"({"size": [3]})"}),
+       read_resize});
+  rows.push_back(
+      {map_kind(
+           {.name = "positions_map",
+            .fields = {{.name = "matrix",
+                        .type = FieldType::matrix,
+                        .otherwise = "null",
+                        .meaning = "[out, in] over the flattened positions; this or `matrices` is required"},
+                       {.name = "shape",
+                        .type = FieldType::integers,
+                        .otherwise = "null",
+                        .least = 1,
+                        .meaning =
+                            "shape of the positions after the layer, with `matrix`; one axis if omitted"},
+                       {.name = "matrices",
+                        .type = FieldType::matrices,
+                        .otherwise = "null",
+                        .meaning = "instead of `matrix`: one matrix [out, in] per axis",
+                        .by_name = true}},
+            .does = "Any linear map M of positions, every channel alike",
+            .cost = "d^2 times the width of M's rows",
+            .example = R"({"matrix": [[0.5, -1, 0.3, 0, 0.2], [0, 0.7, 1.1, -0.2, 0]]})"}),
+       read_positions_map});
 }
 
 }  // namespace widelimit::layers

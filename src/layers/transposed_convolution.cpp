@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "layers/builtin_kinds.hpp"
 #include "layers/convolution_fields.hpp"
 #include "layers/finite/affine.hpp"
 #include "layers/finite/position_map.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/padding_names.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
@@ -135,8 +135,20 @@ Layer conv_transpose(const ConvolutionOptions& options) {
   return Layer(std::make_shared<TransposedConvolution>(options));
 }
 
-void add_transposed_convolution_kinds(LayerReaders& readers) {
-  readers["conv_transpose"] = [](FieldReader& fields) { return conv_transpose(read_convolution(fields)); };
+void add_transposed_convolution_kinds(KindRows& rows) {
+  rows.push_back(
+      {convolution_kind(
+           {.name = "conv_transpose",
+            .does =
+                "A transposed convolution: every position adds its filter to the positions s a + o, so that "
+                "sizes grow by the strides; borders as in jax.lax.conv_transpose",
+            .nngp = "conv of K with positions moved apart by the strides and zeros between them",
+            .ntk = "K' + the same of T",
+            .limits = "As conv.",
+            .cost = "d^2 of the positions after it",
+            .source = "Dumoulin and Visin 2016 (arXiv:1603.07285), chapter 4",
+            .example = R"({"filter": [3], "strides": [2], "weight_variance": 1.3, "bias_variance": 0.2})"}),
+       [](KindFields& fields) { return conv_transpose(read_convolution(fields)); }});
 }
 
 }  // namespace widelimit::layers

@@ -5,9 +5,9 @@
 #include <cctype>
 #include <utility>
 
-#include "layers/builtin_kinds.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/layers/kinds.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -25,11 +25,10 @@ std::string plain(const std::string& kind) {
 }  // namespace
 
 void check_user_kind(const std::string& kind) {
-  static const LayerReaders builtin = builtin_layer_readers();
   const std::string name = plain(kind);
   if (name.empty()) throw ArgumentError("a layer of your own needs a kind, got an empty name");
   // The weights of attention are named by a kind or by one of these words.
-  if (builtin.contains(name) || name == "softmax" || name == "softmax1")
+  if (builtin_kind(name) != nullptr || name == "softmax" || name == "softmax1")
     throw ArgumentError(
         fmt::format("{}: this kind is a layer of the library; choose another name for your own", kind));
 }

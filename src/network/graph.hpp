@@ -9,10 +9,10 @@
 
 #include "network/feature_stage.hpp"
 #include "network/mask_rule.hpp"
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 /// The graph that lowering makes of a network: primitive operations on the covariance of a pair of inputs.
 /// Layers know how to write themselves into it (layer_model.hpp); the kernel engine schedules and executes

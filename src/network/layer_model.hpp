@@ -42,7 +42,7 @@ class LayerModel {
   /// Appends the layer's operations after `input`; rejects what may not stand there (Lowering::reject).
   [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;
 
-  /// The layer at finite width (widelimit/finite/finite_layer.hpp). Null for layers made of layers, which finite
+  /// The layer at finite width (widelimit/network/finite_layer.hpp). Null for layers made of layers, which finite
   /// networks take apart (layers/layer_parts.hpp), and for a user's layer that was given none.
   [[nodiscard]] virtual std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const = 0;
 };

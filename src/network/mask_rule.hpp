@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Masks of inputs: which positions count, before a network and after each of its layers (docs/engine.md).
 namespace widelimit {

@@ -7,6 +7,8 @@
 
 namespace widelimit {
 
+/// The kinds are those of layers/, where these functions are implemented, and those that users register.
+
 /// Reads one layer object, or a JSON array of them, by the registered readers. `path` names it in messages.
 /// Throws NetworkError.
 Layer read_layer(const nlohmann::json& object, const std::string& path);

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 namespace widelimit {
 

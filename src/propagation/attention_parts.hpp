@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "widelimit/finite/heads.hpp"
+#include "widelimit/network/finite_heads.hpp"
 #include "widelimit/network/layer.hpp"
 #include "widelimit/network/shape.hpp"
 

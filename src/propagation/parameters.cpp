@@ -1,23 +1,53 @@
 #include "widelimit/propagation/parameters.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <map>
 
 #include "propagation/arguments.hpp"
 #include "propagation/pair_map.hpp"
 #include "propagation/skips.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/kinds.hpp"
 
 namespace widelimit::propagation {
 
+namespace {
+
+using Known = std::map<std::string, numerics::ActivationPtr>;
+
+Known made_activations() {
+  Known known{{"linear", numerics::identity()}};
+  for (const layers::LayerKind& kind : layers::builtin_kinds()) {
+    // The normalised Gaussian kernel is that of no function, and jumps have no derivative.
+    if (kind.group != layers::KindGroup::activation || kind.name == "exp_normalized" || kind.name == "sign")
+      continue;
+    if (std::ranges::any_of(kind.fields, &layers::KindField::required)) continue;
+    known[kind.name] = layers::activation_of(layers::layer_of_kind(kind.name));
+  }
+  return known;
+}
+
+const Known& known_activations() {
+  static const Known known = made_activations();
+  return known;
+}
+
+}  // namespace
+
+std::vector<std::string> activation_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, activation] : known_activations()) names.push_back(name);
+  return names;
+}
+
 numerics::ActivationPtr activation_named(const std::string& name) {
-  static const std::map<std::string, numerics::ActivationPtr (*)()> known{
-      {"tanh", numerics::tanh}, {"erf", numerics::erf},         {"relu", numerics::relu},
-      {"gelu", numerics::gelu}, {"linear", numerics::identity}, {"silu", numerics::silu},
-      {"abs", numerics::abs},   {"sigmoid", numerics::sigmoid}, {"softplus", numerics::softplus}};
-  const auto found = known.find(name);
-  if (found != known.end()) return found->second();
-  std::string names;
-  for (const auto& entry : known) names += (names.empty() ? "" : ", ") + entry.first;
-  throw ArgumentError(fmt::format("expected one of {}, got '{}'", names, name));
+  const auto found = known_activations().find(name);
+  if (found != known_activations().end()) return found->second;
+  throw ArgumentError(fmt::format("expected one of {}, got '{}'", fmt::join(activation_names(), ", "), name));
 }
 
 bool has_fixed_norm(const Parameters& parameters) { return norm_lost(parameters) > 0; }

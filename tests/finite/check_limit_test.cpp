@@ -7,13 +7,13 @@
 
 #include "finite/layer_zoo.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/finite_layer.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::testing {

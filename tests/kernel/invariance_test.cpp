@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "kernel/random_networks.hpp"
+#include "support/activation_layers.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -130,9 +131,7 @@ TEST_CASE_TEMPLATE("results of every nonlinearity do not depend on threads and t
                    float, double) {
   const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
   const auto x = random_inputs<Scalar>(1, {5, 6, 7, 3});
-  for (const Layer& phi : {layers::erf(), layers::sigmoid_like(), layers::gelu(), layers::gaussian(),
-                           layers::sin(), layers::cos(1, 1.2, 0.3), layers::rbf(), layers::exp(1, 0.3),
-                           layers::tanh(), layers::silu(), layers::softplus()}) {
+  for (const Layer& phi : activations()) {
     CAPTURE(phi.kind());
     const Network network({conv, phi, conv, phi, layers::flatten(), layers::dense()});
     const auto expected = gram<Scalar>(network, x, one_thread());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/activation_layers.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -39,7 +40,7 @@ xt::xarray<Scalar> flattened(const xt::xarray<Scalar>& images) {
 
 template <typename Scalar>
 void check_one_position(double tolerance) {
-  for (const Layer& nonlinearity : {layers::tanh(), sigmoid(), silu(), softplus()})
+  for (const Layer& nonlinearity : testing::quadrature_activations())
     for (const Index channels : {1, 2, 15, 16, 17, 31, 33, 65})
       for (unsigned seed = 0; seed < 6; ++seed) {
         CAPTURE(nonlinearity.kind());

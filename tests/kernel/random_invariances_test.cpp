@@ -14,6 +14,8 @@
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/kinds.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::testing {
@@ -39,15 +41,17 @@ bool is_one_of(const Json& layer, const std::set<std::string>& kinds) {
   return kinds.contains(layer["layer"]);
 }
 
+Layer layer_of(const Json& layer) {
+  return parse_network(Json{{"widelimit", 1}, {"layers", Json::array({layer})}}.dump()).layers().front();
+}
+
 /// K(a x, b y) = ab K(x, y), and the same of T.
 bool is_homogeneous(const Json& layer) {
   if (layer.value("bias_variance", 0.0) != 0 || layer.value("zero_biases", false)) return false;
-  return !is_one_of(layer, {"rms_norm",   "layer_norm", "product",      "attention",
-                            "sign",       "erf",        "sigmoid_like", "gabor",
-                            "gelu",       "sin",        "cos",          "exp",
-                            "gaussian",   "rbf",        "monomial",     "rectified_monomial",
-                            "polynomial", "hermite",    "tanh",         "sigmoid",
-                            "silu",       "softplus"});
+  if (const auto* kind = layers::builtin_kind(layer["layer"].get<std::string>());
+      kind->dual != layers::DualForm::none && kind->name != "exp_normalized")
+    return layers::activation_of(layer_of(layer))->homogeneous().has_value();
+  return !is_one_of(layer, {"rms_norm", "layer_norm", "product", "attention"});
 }
 
 /// Positions read backwards give what stands at them backwards.
@@ -219,7 +223,7 @@ bool has_derivatives(const RandomCase& of, const std::vector<NaiveInput>& left,
 
 bool has_way_back(const Json& layer) {
   return !is_one_of(layer, {"sign"}) && !(layer["layer"] == "rectified_monomial" && layer["degree"] == 0) &&
-         !is_one_of(layer, {"tanh", "sigmoid", "silu", "softplus"});
+         layers::builtin_kind(layer["layer"].get<std::string>())->dual != layers::DualForm::quadrature;
 }
 
 /// Differences of fourth order, in the naive kernel's precision.

@@ -9,6 +9,9 @@
 
 #include "numerics/relative.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/kinds.hpp"
+#include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 // Fully connected reference networks, whose recursion fits in a few lines: the activations are the only code
@@ -25,27 +28,12 @@ const std::filesystem::path reference_folder =
 
 json read_json(const std::filesystem::path& path) { return json::parse(std::ifstream(path)); }
 
+/// Null for a layer of another group.
 ActivationPtr activation_of(const json& layer) {
-  const std::string kind = layer.at("layer");
-  const auto number = [&](const char* name) { return layer.at(name).get<double>(); };
-  if (kind == "relu") return relu();
-  if (kind == "leaky_relu") return leaky_relu(number("slope"));
-  if (kind == "abs") return numerics::abs();
-  if (kind == "erf") return numerics::erf();
-  if (kind == "gelu") return gelu();
-  if (kind == "sign") return sign();
-  if (kind == "sin") return numerics::sin(number("a"), number("b"), number("c"));
-  if (kind == "cos") return numerics::cos(number("a"), number("b"), number("c"));
-  if (kind == "exp") return exponential(number("a"), number("b"));
-  if (kind == "gaussian") return gaussian(number("a"), number("b"));
-  if (kind == "rbf") return rbf(number("gamma"));
-  if (kind == "polynomial") return polynomial(layer.at("coefficients").get<std::vector<double>>());
-  if (kind == "hermite") return hermite(layer.at("degree").get<int>());
-  if (kind == "tanh") return numerics::tanh();
-  if (kind == "sigmoid") return sigmoid();
-  if (kind == "silu") return silu();
-  if (kind == "softplus") return softplus();
-  return nullptr;
+  const layers::LayerKind* kind = layers::builtin_kind(layer.at("layer").get<std::string>());
+  if (kind == nullptr || kind->group != layers::KindGroup::activation) return nullptr;
+  const json network{{"widelimit", 1}, {"layers", json::array({layer})}};
+  return layers::activation_of(parse_network(network.dump()).layers().front());
 }
 
 struct Entry {

@@ -82,7 +82,10 @@ TEST_CASE("parameters: activations by their names") {
   for (const char* name : {"tanh", "erf", "relu", "gelu", "linear", "silu", "abs", "sigmoid", "softplus"})
     CHECK(error(name) == "no error");
   CHECK(error("step") ==
-        "expected one of abs, erf, gelu, linear, relu, sigmoid, silu, softplus, tanh, got 'step'");
+        "expected one of abs, cos, erf, exp, gabor, gaussian, gelu, identity, linear, rbf, relu, sigmoid, "
+        "sigmoid_like, silu, sin, softplus, tanh, got 'step'");
+  for (const std::string& name : activation_names())
+    CHECK(refused([&](Parameters& p) { p.activation = activation_named(name); }) == "no error");
 }
 
 TEST_CASE("parameters: activations that jump are refused, those with kinks are not") {

@@ -12,10 +12,8 @@ from widelimit import layers
 
 # Kinds with branches or layers inside are made of lists of these.
 MADE_OF_LAYERS = {"sum", "product", "concat", "repeat"}
-ARGUMENTS = {"conv": ([3],), "local_conv": ([3],), "conv_transpose": ([3],), "ab_relu": (0.1, 1), "leaky_relu": (0.2,),
-             "monomial": (2,), "rectified_monomial": (2,), "hermite": (3,), "polynomial": ([0, 1, 0.5],), "slice": ([1],),
-             "index": (0, 1), "image_resize": ([4],), "positions_map": (np.eye(3),), "average_pool": ([2],), "sum_pool": ([2],),
-             "dropout": (0.5,)}
+# Fields that make a layer, of the kinds that need some.
+EXAMPLES = {kind["name"]: kind["example"] for kind in json.loads(widelimit._core.layer_kinds())}
 
 
 def kinds():
@@ -31,14 +29,14 @@ def test_there_is_a_function_for_every_kind():
         function = getattr(layers, kind)
         assert kind in layers.__all__ and len(function.__doc__) > 10
         if kind not in MADE_OF_LAYERS:
-            assert function(*ARGUMENTS.get(kind, ())).kind == kind
+            assert function(**EXAMPLES[kind]).kind == kind
 
 
 @pytest.mark.parametrize("kind", sorted(set(kinds()) - MADE_OF_LAYERS))
 def test_arguments_are_the_fields_of_files(kind):
     """A field that there is not is an unknown one; one of another kind of value is not."""
     names = list(inspect.signature(getattr(layers, kind)).parameters)
-    layer = getattr(layers, kind)(*ARGUMENTS.get(kind, ()))
+    layer = getattr(layers, kind)(**EXAMPLES[kind])
     written = json.loads(widelimit.Network([layer]).to_json())["layers"][0]
     assert set(written) - {"layer", "frequencies"} <= set(names)
     for name in names:
@@ -99,7 +97,51 @@ def test_maps_of_positions(random):
     np.testing.assert_allclose(one, before[:, :, 4, 4], rtol=1e-12)
 
 
+def of_file(*described):
+    return widelimit.Network.from_json(json.dumps({"widelimit": 1, "layers": described})).layers
+
+
+GATED = [{"layer": "product", "branches": [{"layers": [{"layer": "dense", "weight_variance": 2}, {"layer": "silu"}]},
+                                           {"layers": [{"layer": "dense"}]}]}, {"layer": "dense"}]
+
+
+def test_gated_layers_are_those_of_files():
+    assert layers.gated_mlp() == of_file(*GATED)
+    product, output = layers.gated_mlp(layers.gelu(), 1.5, 0.1, 0.8, 0.7)
+    assert output == layers.dense(0.7)
+    assert product == layers.product([layers.dense(1.5, 0.1), layers.gelu()], [layers.dense(0.8)])
+
+
+def test_blocks_of_decoders_are_those_of_files_and_of_the_named_network():
+    attention = {"layer": "attention", "scaling": "inverse_width", "causal": True, "rotary": {"base": 10000, "pairs": 4}}
+    skip = {"scale": 0.8, "layers": []}
+    assert layers.decoder_block(skip_scale=0.8, attention_scale=0.5, mlp_scale=0.6) == of_file(
+        {"layer": "sum", "branches": [skip, {"scale": 0.5, "layers": [{"layer": "rms_norm"}, attention]}]},
+        {"layer": "sum", "branches": [skip, {"scale": 0.6, "layers": [{"layer": "rms_norm"}, *GATED]}]})
+    named = widelimit.Network.named("decoder", {"depth": 2}).layers
+    assert layers.repeat(2, layers.decoder_block()) in named
+
+
+def test_blocks_of_transformers_are_those_of_files():
+    attention = {"layer": "attention", "scaling": "inverse_width", "query_key_std": 1.2}
+    dense = [{"layer": "layer_norm"}, {"layer": "dense", "weight_variance": 1.7, "bias_variance": 0.3}, {"layer": "erf"},
+             {"layer": "dense", "weight_variance": 0.9}]
+    assert layers.transformer_block(layers.attention(query_key_std=1.2), layers.erf(), 1.7, 0.3, 0.9, 0.8, 0.6, 0.5) == of_file(
+        {"layer": "sum", "branches": [{"scale": 0.8, "layers": []}, {"scale": 0.6, "layers": [{"layer": "layer_norm"}, attention]}]},
+        {"layer": "sum", "branches": [{"scale": 0.8, "layers": []}, {"scale": 0.5, "layers": dense}]})
+
+
+def test_cross_attention_is_that_of_files():
+    mask = [[True, True, False, False]] * 4
+    assert layers.cross_attention(2, 4, query_key_std=0.7) == of_file(
+        {"layer": "attention", "scaling": "inverse_width", "query_key_std": 0.7, "mask": mask}, {"layer": "slice", "begin": [2]})
+
+
 @pytest.mark.parametrize("call, error, message", [
+    (lambda: layers.cross_attention(0, 4), widelimit.ArgumentError, "cross_attention: sources must be at least 1, got 0"),
+    (lambda: layers.cross_attention(4, 4), widelimit.ArgumentError, "longest must be in 5..65536"),
+    (lambda: layers.cross_attention(2, 4, causal=True), widelimit.ArgumentError, "without masks, windows or causality.*got causal"),
+    (lambda: layers.decoder_block(mlp=layers.dense()), TypeError, "decoder_block: mlp: expected a list of layers"),
     (lambda: layers.sum([[layers.relu()], [layers.dense()]]), TypeError,
      r"sum: expected branches as arguments, as in sum\(.*got one list of 2 branches; write sum\(\*branches\)"),
     (lambda: layers.product([[layers.relu()]]), TypeError, "product: expected branches as arguments"),

@@ -1,36 +1,38 @@
 #include "support/activation_layers.hpp"
 
 #include "widelimit/layers/activations.hpp"
-#include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/kinds.hpp"
+#include "widelimit/network/network_file.hpp"
 
 namespace widelimit::testing {
+namespace {
 
-using namespace widelimit::layers;
-
-Layers closed_form_activations() {
-  return {relu(),
-          leaky_relu(0.2),
-          layers::abs(),
-          identity(),
-          sign(),
-          layers::erf(),
-          gelu(),
-          layers::sin(1.1, 0.9, 0.3),
-          layers::cos(1.2, 0.8, 0.1),
-          layers::exp(0.7, 0.4),
-          gaussian(1, -0.5),
-          rbf(0.6),
-          polynomial({0.3, 1, -1.0 / 3}),
-          hermite(2),
-          layers::erf(1.1, 0.7, 0.4, -0.2),
-          sigmoid_like(),
-          gabor(),
-          ab_relu(-1.0 / 3, 0.9),
-          monomial(2),
-          rectified_monomial(2),
-          exp_normalized(0.5, -0.8)};
+Layer example(const layers::LayerKind& kind) {
+  return parse_network(R"({"widelimit": 1, "layers": [)" + layers::example_of(kind) + "]}").layers().front();
 }
 
-Layers quadrature_activations() { return {layers::tanh(), sigmoid(), silu(), softplus()}; }
+Layers examples(layers::DualForm dual) {
+  Layers found;
+  for (const layers::LayerKind& kind : layers::builtin_kinds())
+    if (kind.dual == dual) found.push_back(example(kind));
+  return found;
+}
+
+}  // namespace
+
+Layers closed_form_activations() {
+  Layers found = examples(layers::DualForm::closed);
+  // With a shift inside it is an integral over an angle.
+  found.push_back(layers::erf(1.1, 0.7, 0.4, -0.2));
+  return found;
+}
+
+Layers quadrature_activations() { return examples(layers::DualForm::quadrature); }
+
+Layers activations() {
+  Layers found = closed_form_activations();
+  for (const Layer& layer : quadrature_activations()) found.push_back(layer);
+  return found;
+}
 
 }  // namespace widelimit::testing

@@ -6,10 +6,10 @@
 #include <stop_token>
 #include <vector>
 
-#include "widelimit/finite/finite_layer.hpp"
-#include "widelimit/finite/heads.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/finite_heads.hpp"
+#include "widelimit/network/finite_layer.hpp"
 #include "widelimit/network/network.hpp"
 
 namespace widelimit::finite {

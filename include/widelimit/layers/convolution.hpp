@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "widelimit/layers/parametrisation.hpp"
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/layer.hpp"
+#include "widelimit/network/window.hpp"
 
 namespace widelimit::layers {
 

@@ -13,7 +13,7 @@ class FiniteCounterpart;
 }  // namespace widelimit::finite
 
 /// Layers of a user's own (docs/extending.md). Such a layer works everywhere at once: Gram matrices,
-/// inference, printing, law checks. A counterpart (widelimit/finite/finite_layer.hpp) lets the layer stand in
+/// inference, printing, law checks. A counterpart (widelimit/network/finite_layer.hpp) lets the layer stand in
 /// finite networks and be checked against them.
 ///
 /// `kind` must not be one of the library's (ArgumentError). To let a layer stand in network files, register

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/layer.hpp"
+#include "widelimit/network/window.hpp"
 
 namespace widelimit::layers {
 

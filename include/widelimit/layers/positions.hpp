@@ -3,10 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "widelimit/layers/window.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/layer.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
 /// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
@@ -64,7 +65,12 @@ struct Parameters {
   std::optional<double> skip_A = {}, skip_M = {};
 };
 
-/// tanh, erf, relu, gelu, linear, silu, abs, sigmoid or softplus. ArgumentError for another name.
+/// The names that activation_named() knows, sorted: the kinds of nonlinearities of network files that need no fields
+/// (widelimit/layers/kinds.hpp) and do not jump, and "linear".
+[[nodiscard]] std::vector<std::string> activation_names();
+
+/// The nonlinearity of a name, its fields the defaults: "tanh", "relu", "linear", ... ArgumentError, with all names, for
+/// another one.
 [[nodiscard]] numerics::ActivationPtr activation_named(const std::string& name);
 
 /// Whether there is a squared norm that a block leaves as it is, ta_A ta_M < 1; elsewhere norms grow for ever.

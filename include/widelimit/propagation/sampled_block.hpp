@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "widelimit/finite/heads.hpp"
+#include "widelimit/network/finite_heads.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
 
 /// The same as repeated_block.hpp in random networks of finite width: theory and networks side by side.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import Any, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._caller import caller_of
 from .._named import by_name
@@ -14,16 +14,7 @@ from ._apart import product
 from ._flow import Solver, regularised
 from ._live import library_of
 from ._layout import Targets, as_covariance, as_matrix, difference, kernel_array, square_kernel
-
-if TYPE_CHECKING:
-    from ._types import PosteriorPredictor
-
-
-class Gaussian(NamedTuple):
-    """Mean, in the shape of the outputs, and covariance, in that of the kernel."""
-
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+from ._types import Gaussian, PosteriorPredictor
 
 
 def names_of(get, known):

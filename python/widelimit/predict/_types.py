@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._gp import Gaussian
-
 Numbers = NDArray[np.float64]
+
+
+class Gaussian(NamedTuple):
+    """Mean, in the shape of the outputs, and covariance, in that of the kernel."""
+
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
 
 
 class FlowPredictor(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 import numpy as np
 
@@ -16,109 +16,15 @@ from ._triple import Triple, triple
 def _parameter(name, value):
     if name.endswith("degree"):
         return whole(value, name)
-    if name.endswith("coefficients"):
+    if name.endswith("coef"):
         return [real(number, name) for number in value]
     return real(value, name)
 
 
-def _nonlinearity(name, kind, **parameters):
-    checked = {field: _parameter(f"{name}: {field}", value) for field, value in parameters.items()}
+def nonlinearity(name: str, kind: str, **parameters: tuple[str, Any]) -> Triple:
+    """The layer of a kind, called `name`; each field of it with the argument's name and value."""
+    checked = {field: _parameter(f"{name}: {argument}", value) for field, (argument, value) in parameters.items()}
     return triple(Simple(name, layers.nonlinearity(kind, **checked)))
-
-
-def Relu(do_stabilize: bool = False, do_backprop: bool = False) -> Triple:
-    """max(x, 0)"""
-    return _nonlinearity("Relu", "relu")
-
-
-def LeakyRelu(alpha: float, do_stabilize: bool = False, do_backprop: bool = False) -> Triple:
-    """min(alpha x, 0) + max(x, 0)"""
-    return _nonlinearity("LeakyRelu", "leaky_relu", slope=real(alpha, "LeakyRelu: alpha"))
-
-
-def ABRelu(a: float, b: float, do_stabilize: bool = False, do_backprop: bool = False) -> Triple:
-    """a min(x, 0) + b max(x, 0), a and b finite."""
-    return _nonlinearity("ABRelu", "ab_relu", a=a, b=b)
-
-
-def Abs(do_stabilize: bool = False, do_backprop: bool = False) -> Triple:
-    """|x|"""
-    return _nonlinearity("Abs", "abs")
-
-
-def Erf(a: float = 1.0, b: float = 1.0, c: float = 0.0, do_backprop: bool = False) -> Triple:
-    """a erf(b x) + c"""
-    return _nonlinearity("Erf", "erf", a=a, b=b, d=real(c, "Erf: c"))
-
-
-def Sigmoid_like(do_backprop: bool = False) -> Triple:
-    """(erf(x / 2.4020563531719796) + 1) / 2"""
-    return _nonlinearity("Sigmoid_like", "sigmoid_like")
-
-
-def Gelu(approximate: bool = False, do_backprop: bool = False) -> Triple:
-    """x Phi(x), Phi the standard normal distribution function, of finite networks too: `approximate` changes nothing."""
-    return _nonlinearity("Gelu", "gelu")
-
-
-def Sin(a: float = 1.0, b: float = 1.0, c: float = 0.0) -> Triple:
-    """a sin(b x + c)"""
-    return _nonlinearity("Sin", "sin", a=a, b=b, c=c)
-
-
-def Cos(a: float = 1.0, b: float = 1.0, c: float = 0.0) -> Triple:
-    """a cos(b x + c)"""
-    return _nonlinearity("Cos", "cos", a=a, b=b, c=c)
-
-
-def Rbf(gamma: float = 1.0) -> Triple:
-    """sqrt(2) sin(sqrt(2 gamma) x + pi/4)"""
-    return _nonlinearity("Rbf", "rbf", gamma=gamma)
-
-
-def Sign() -> Triple:
-    """sign(x)"""
-    return _nonlinearity("Sign", "sign")
-
-
-def Exp(a: float = 1.0, b: float = 1.0) -> Triple:
-    """a exp(b x)"""
-    return _nonlinearity("Exp", "exp", a=a, b=b)
-
-
-def Gaussian(a: float = 1.0, b: float = -1.0) -> Triple:
-    """a exp(b x^2)"""
-    return _nonlinearity("Gaussian", "gaussian", a=a, b=b)
-
-
-def ExpNormalized(gamma: float = 1.0, shift: float = -1.0, do_clip: bool = False) -> Triple:
-    """The kernel exp(gamma (correlation + shift)) times the norms."""
-    return _nonlinearity("ExpNormalized", "exp_normalized", gamma=gamma, shift=shift)
-
-
-def Gabor() -> Triple:
-    """exp(-x^2) sin(x)"""
-    return _nonlinearity("Gabor", "gabor")
-
-
-def Monomial(degree: int) -> Triple:
-    """x^degree, degree 0 .. 64. NetworkError for others."""
-    return _nonlinearity("Monomial", "monomial", degree=degree)
-
-
-def RectifiedMonomial(degree: int) -> Triple:
-    """max(x, 0)^degree, degree 0 .. 32; NetworkError for others. Of degree 0 it is the step, 1 the ReLU."""
-    return _nonlinearity("RectifiedMonomial", "rectified_monomial", degree=degree)
-
-
-def Polynomial(coef: Sequence[float]) -> Triple:
-    """sum_k coef[k] x^k; coef: 1 to 65 finite numbers, the constant first. NetworkError for another number of them."""
-    return _nonlinearity("Polynomial", "polynomial", coefficients=coef)
-
-
-def Hermite(degree: int) -> Triple:
-    """The probabilists' Hermite polynomial, normalised to E[phi(z)^2] = 1; degree 0 .. 64. NetworkError for others."""
-    return _nonlinearity("Hermite", "hermite", degree=degree)
 
 
 def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any] | None = None,

@@ -1,6 +1,7 @@
 #include "cli/propagation/propagation_model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -117,7 +118,7 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
   option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP, at least 1 [2]", "N")
       ->check(whole_number(1, 1'000'000));
   option("--activation", model.activation,
-         "tanh, erf, relu, gelu, linear, silu, abs, sigmoid or softplus [tanh]", "NAME");
+         fmt::format("{} [tanh]", fmt::join(propagation::activation_names(), ", ")), "NAME");
   command.add_flag("--causal", model.causal, "Tokens attend to themselves and earlier ones only")
       ->group("Network");
 }

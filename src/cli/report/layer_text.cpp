@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "cli/report/network_diagram.hpp"
+#include "widelimit/layers/kinds.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -14,26 +14,28 @@ using LayerJson = nlohmann::ordered_json;
 constexpr std::string_view weights = "#dbe8f6", activations = "#fde5d0", poolings = "#dcefe3",
                            attentions = "#eadff3", others = "#ececec";
 
-struct KindGroup {
-  std::string_view colour;
-  std::vector<std::string_view> kinds;
-};
-
-const std::array<KindGroup, 4>& groups() {
-  static const std::array<KindGroup, 4> all{
-      {{weights, {"dense", "conv", "local_conv", "conv_transpose"}},
-       {poolings,
-        {"average_pool", "sum_pool", "global_average_pool", "global_sum_pool", "flatten", "slice", "index",
-         "image_resize", "positions_map"}},
-       {attentions, {"attention"}},
-       {others, {"layer_norm", "rms_norm", "dropout"}}}};
-  return all;
-}
-
-std::string_view colour_of(const std::string& kind) {
-  for (const KindGroup& group : groups())
-    if (std::find(group.kinds.begin(), group.kinds.end(), kind) != group.kinds.end()) return group.colour;
-  return activations;
+/// Layers of a user's own, whose kinds the library does not know, look like the layers that are nothing special.
+std::string_view colour_of(const std::string& name) {
+  using layers::KindGroup;
+  const layers::LayerKind* kind = layers::builtin_kind(name);
+  if (kind == nullptr) return others;
+  switch (kind->group) {
+    case KindGroup::weights:
+      return weights;
+    case KindGroup::activation:
+      return activations;
+    case KindGroup::pooling:
+    case KindGroup::positions:
+    case KindGroup::graph:
+      return poolings;
+    case KindGroup::attention:
+      return attentions;
+    case KindGroup::normalisation:
+    case KindGroup::dropout:
+    case KindGroup::branches:
+      break;
+  }
+  return others;
 }
 
 std::string number_text(const LayerJson& value) {

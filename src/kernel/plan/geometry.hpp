@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "widelimit/layers/window.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Positions, windows and offsets of a pair of inputs (docs/engine.md). Everything here has three axes;
 /// leading axes of size 1 stand for the ones that are not there.

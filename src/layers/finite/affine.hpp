@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/parametrisation.hpp"
-#include "widelimit/layers/window.hpp"
+#include "widelimit/network/finite_layer.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Layers that are one affine map: dense, convolution, local convolution.
 namespace widelimit::finite {

@@ -2,7 +2,7 @@
 
 #include "layers/finite/affine.hpp"
 #include "layers/finite/products.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

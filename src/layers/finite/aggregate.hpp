@@ -1,7 +1,7 @@
 #pragma once
 
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/graphs.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "layers/finite/normalised_rows.hpp"
-#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "widelimit/finite/activations.hpp"
-#include "widelimit/layers/window.hpp"
+#include "widelimit/network/finite_activations.hpp"
+#include "widelimit/network/window.hpp"
 
 namespace widelimit::finite {
 

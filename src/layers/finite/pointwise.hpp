@@ -1,6 +1,6 @@
 #pragma once
 
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 /// Layers that act on every number by itself.

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "widelimit/finite/finite_layer.hpp"
-#include "widelimit/layers/window.hpp"
+#include "widelimit/network/finite_layer.hpp"
+#include "widelimit/network/window.hpp"
 
 /// Layers that put positions together.
 namespace widelimit::finite {

@@ -6,7 +6,7 @@
 #include "layers/attention_positions.hpp"
 #include "layers/finite/products.hpp"
 #include "numerics/semidefinite.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

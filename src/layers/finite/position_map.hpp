@@ -1,7 +1,7 @@
 #pragma once
 
 #include "layers/position_map.hpp"
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {
 

@@ -72,6 +72,15 @@ TEST_CASE("report: a diagram shows branches, factors and numbers") {
     CHECK(svg.find(part) != std::string::npos);
 }
 
+TEST_CASE("report: kinds of a group share a colour, a kind that the library does not know is no activation") {
+  const auto colour = [](const char* kind) { return cli::layer_text({{"layer", kind}}).colour; };
+  CHECK(colour("tanh") == colour("exp_normalized"));
+  CHECK(colour("conv") == colour("dense"));
+  CHECK(colour("aggregate") == colour("average_pool"));
+  CHECK(colour("somebody's own") == colour("dropout"));
+  CHECK(colour("somebody's own") != colour("tanh"));
+}
+
 TEST_CASE("report: axes reach around what they show") {
   const auto axis = cli::axis_over("x", {1, 3});
   CHECK(axis.low == doctest::Approx(0.9));

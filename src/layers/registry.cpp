@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "layers/builtin_kinds.hpp"
+#include "layers/kind_rows.hpp"
 #include "layers/user_kind.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -49,7 +49,13 @@ class Registry {
   }
 
  private:
-  Registry() : readers_(layers::builtin_layer_readers()) {}
+  Registry() {
+    for (const layers::KindRow& row : layers::kind_rows())
+      readers_[row.kind.name] = [&row](FieldReader& reader) {
+        layers::KindFields fields(reader, row.kind);
+        return row.make(fields);
+      };
+  }
 
   std::string joined_kinds() const {
     std::string text;

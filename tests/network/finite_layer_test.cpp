@@ -1,4 +1,4 @@
-#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 #include <doctest/doctest.h>
 

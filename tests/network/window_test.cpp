@@ -1,4 +1,4 @@
-#include "widelimit/layers/window.hpp"
+#include "widelimit/network/window.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "widelimit/finite/activations.hpp"
+#include "widelimit/network/finite_activations.hpp"
 
 #include <doctest/doctest.h>
 
