@@ -117,7 +117,7 @@ void add_convolution_kinds(KindRows& rows) {
             .ntk = "K' + the same sum of T",
             .limits =
                 "May follow anything; leaves Gaussian channels. The filter needs as many axes as the inputs.",
-            .cost = "d^2 an axis of the filter, as running sums",
+            .cost = "d^2 per axis of the filter, as running sums",
             .source = "Novak et al. 2019 (arXiv:1810.05148), section 2.2; Garriga-Alonso et al. 2019 "
                       "(arXiv:1808.05587), section 3",
             .example = R"({"filter": [3], "weight_variance": 1.3, "bias_variance": 0.2})"}),

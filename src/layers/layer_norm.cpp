@@ -299,7 +299,7 @@ void add_norm_kinds(KindRows& rows) {
       .nngp = "K / sqrt((p + epsilon)(q + epsilon)), p and q means over positions along the axes",
       .ntk = "the same factor on T",
       .limits = "Needs Gaussian channels, which stay Gaussian, or raw inputs, whose mean is removed exactly.",
-      .cost = "a few operations an entry",
+      .cost = "a few operations per entry",
       .source =
           "Ba et al. 2016 (arXiv:1607.06450), equations 3 and 4; docs/theory/kernel-recursion.md, section "
           "2.3",

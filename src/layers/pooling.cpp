@@ -134,7 +134,7 @@ LayerKind readout_kind(std::string name, std::string does, std::string nngp) {
           .nngp = std::move(nngp),
           .ntk = "the same of T",
           .limits = "May follow anything; leaves channels as they were.",
-          .cost = "a few operations an entry",
+          .cost = "a few operations per entry",
           .source = "docs/theory/kernel-recursion.md, section 2.3"};
 }
 
@@ -164,7 +164,7 @@ void add_pooling_kinds(KindRows& rows) {
       .ntk = "the same of T",
       .limits =
           "May follow anything; leaves channels as they were. The window needs as many axes as the inputs.",
-      .cost = "a few operations an entry; 'circular' and normalized edges as positions_map",
+      .cost = "a few operations per entry; 'circular' and normalized edges as positions_map",
       .source = "docs/theory/kernel-recursion.md, section 2.3",
       .example = R"({"window": [2], "strides": [1]})"};
   LayerKind sum = mean;
