@@ -242,12 +242,16 @@ def short(number):
     return f"{float(number):.2g}" if number < 100 else f"{float(number):.0f}" if number < 1e4 else f"{float(number):.1e}"
 
 
-def covariances(network, x, y, dtype):
-    """K before a layer and its variances, as the library has them, in 80 bits."""
-    c = widelimit.gram(network, x, y, kernels="nngp").nngp
-    p, q = (widelimit.gram_diagonal(network, batch).nngp for batch in (x, y))
-    p, q = np.broadcast_to(np.ravel(p)[:, None], c.shape), np.broadcast_to(np.ravel(q)[None, :], c.shape)
-    return tuple(np.ravel(array).astype(Wide) for array in (p, q, c))
+def covariances(network, x, y):
+    """(p, q, c, p q - c^2) before a layer, as the library has them, in 80 bits. Vectors that are multiples of each other are
+    perfectly correlated, which the library knows although its covariances are rounded."""
+    c = widelimit.gram(network, x, y, kernels="nngp").nngp.astype(Wide)
+    p, q = (np.ravel(widelimit.gram_diagonal(network, batch).nngp).astype(Wide) for batch in (x, y))
+    p, q = np.broadcast_to(p[:, None], c.shape), np.broadcast_to(q[None, :], c.shape)
+    root = np.where(p == q, p, np.sqrt(p) * np.sqrt(q))
+    multiples = np.broadcast_to(np.tile(np.asarray(CORRELATIONS) == 1, len(y) // len(CORRELATIONS)), c.shape)
+    c = np.where(multiples, root, np.clip(c, -root, root))
+    return tuple(np.ravel(array) for array in (p, q, c, np.where(multiples, 0, np.maximum(p * q - c * c, 0))))
 
 
 def row_of_activation(kind, example, fields, layer, dtype):
@@ -255,12 +259,10 @@ def row_of_activation(kind, example, fields, layer, dtype):
     kept, refusal = accepted(layer, variances, dtype)
     row = Row(f"`{kind}`" + (f" {arguments_of(example)}" if example else ""), refusal)
     x, y = vectors(kept, CORRELATIONS, dtype)
-    p, q, c = covariances(widelimit.Network([layers.dense()]), x, y, dtype)
-    root = np.sqrt(p) * np.sqrt(q)
-    c = np.clip(c, -root, root)
+    p, q, c, determinant = covariances(widelimit.Network([layers.dense()]), x, y)
     found = widelimit.gram(widelimit.Network([layers.dense(), layer]), x, y)
     with np.errstate(all="ignore"):
-        value, derivative = function(p, q, c, p * q - c * c)
+        value, derivative = function(p, q, c, determinant)
         zero = np.zeros_like(p)
         (left, left_slope), (right, right_slope) = (function(v, v, v, zero) for v in (p, q))
         at_one = (np.abs(p - 1) < 1e-3) & (np.abs(q - 1) < 1e-3)
@@ -271,7 +273,11 @@ def row_of_activation(kind, example, fields, layer, dtype):
 
 
 def arguments_of(fields):
-    return "(" + ", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in fields.items()) + ")"
+    """(a 0.7, b 0.4)"""
+    def shown(value):
+        return "[" + ", ".join(map(shown, value)) + "]" if isinstance(value, list) else f"{value:.3g}"
+
+    return "(" + ", ".join(f"{name} {shown(value)}" for name, value in fields.items()) + ")"
 
 
 def written_fields(layer):
@@ -295,7 +301,7 @@ def row_of_norm(name, layer, epsilon, dtype):
     kept, refusal = accepted(layer, VARIANCES, dtype)
     row = Row(name, refusal)
     x, y = vectors(kept, CORRELATIONS, dtype)
-    p, q, c = covariances(widelimit.Network([layers.dense()]), x, y, dtype)
+    p, q, c, _ = covariances(widelimit.Network([layers.dense()]), x, y)
     found = widelimit.gram(widelimit.Network([layers.dense(), layer]), x, y)
     expected = c / np.sqrt((p + Wide(epsilon)) * (q + Wide(epsilon)))
     scale, at_one = np.sqrt(p * q / ((p + Wide(epsilon)) * (q + Wide(epsilon)))), (np.abs(p - 1) < 1e-3) & (np.abs(q - 1) < 1e-3)
@@ -385,23 +391,33 @@ def refusals(rows):
 
 FIRST = """# Accuracy of every layer
 
-How far entries of the NNGP (K') and of the NTK (T') after a layer are from its formula, evaluated with 80 bits (64 of them mantissa) at the covariances that stand before the layer in
-the library. Errors are in units of the machine epsilon (1.2e-7 in float, 2.2e-16 in double) times the scale of an entry, the root of the product of the two variances after the layer: largest and
-mean over all pairs; absolute ones are the largest between inputs of variance 1. Where kernels lose digits, and what the library does about it: [theory/accuracy.md](theory/accuracy.md).
+This page says how far entries of the NNGP (K') and of the NTK (T') after a layer are from the layer's formula. The reference is evaluated in 80-bit
+arithmetic (64 bits of mantissa) at the covariances that the library has before the layer. Errors are in units of the machine epsilon (1.2e-7 in float,
+2.2e-16 in double) times the scale of the entry, which is the geometric mean of the two variances after the layer. The tables give the largest and the
+mean error over all pairs, and the largest absolute error between inputs of variance 1.
+[theory/accuracy.md](theory/accuracy.md) explains where kernels lose digits and what the library does about it.
 
     PYTHONPATH=build/release/python python bench/accuracy.py docs/accuracy.md
 
-{machine}; a smaller number of a later run is no promise, [testing.md](testing.md) has what the tests hold the library to.
+The figures are of {machine}. They are measurements and not guarantees; [testing.md](testing.md) says what the tests require.
 
-Pairs: variances {variances} (the last two not of nonlinearities by quadrature) with each other, at correlations {correlations}.
+The inputs have variances {variances} (up to 100 for nonlinearities by quadrature). Each is paired with
+each at the correlations {correlations}.
+
+"""
+
+REMARKS = """Nonlinearities by quadrature (tanh, sigmoid, silu, softplus) are accurate to about 1e-12 in double by design. The exponent of `exp` reaches 320
+at variances of 1000, and rounding it costs half as many epsilon. `sign` treats angles below
+1.4e-3 as 0 in float ([theory/accuracy.md](theory/accuracy.md), section 2), which 1 - 1e-6 is. The NTK after `sign` is 0 by convention.
 
 """
 
 ATTENTION = """## Attention
 
-Sequences of 8 positions with 12 normal channels, a dense layer before the attention; query_key_std 0.8, output_value_variance 1.3, bias_variance 0.1. Here the reference begins with the inputs, so that
-errors of what stands before the layer count as well. Scales are variances of positions after the layer; absolute errors are over all pairs. Softmax of scaling 1/sqrt(width) is sampled: its errors are statistical, and
-kernels come with their standard errors.
+The inputs are sequences of 8 positions with 12 normal channels, and a dense layer precedes the attention (query_key_std 0.8, output_value_variance 1.3,
+bias_variance 0.1). The reference starts from the inputs here, so that errors before the layer count as well. Absolute errors are over all pairs. ReLU-like
+weights of scaling 1/sqrt(width) are interpolated in the correlation. Softmax of scaling 1/sqrt(width) is not in the tables: it is sampled, and its kernels come
+with standard errors.
 
 """
 
@@ -418,7 +434,7 @@ def main():
         rows = [row_of_activation(*described, dtype) for described in activations()]
         text += table("in double" if dtype == np.float64 else "in float", rows)
         refused[dtype] = refusals(rows)
-    text += "## Norms\n\n"
+    text += REMARKS + "## Norms\n\n"
     for dtype in (np.float64, np.float32):
         rows = [row_of_norm(f"`{kind}`, epsilon {epsilon:g}", getattr(layers, kind)(epsilon=epsilon), epsilon, dtype)
                 for kind in ("layer_norm", "rms_norm") for epsilon in (1e-12, 1e-3)]
@@ -428,7 +444,7 @@ def main():
         rows = [row_of_attention("inverse_width", kind, dtype) for kind in ("softmax", "softmax1", "identity", "relu", "abs")]
         rows += [row_of_attention("inverse_sqrt_width", kind, dtype) for kind in ("identity", "relu", "abs", "erf")]
         text += table("in double" if dtype == np.float64 else "in float", rows)
-    text += "## What is refused\n\nOf the variances above, with the error that says so:\n\n"
+    text += "## What is refused\n\nThese nonlinearities have no kernel at some of the variances above; the first error of each:\n\n"
     for dtype, what in ((np.float64, "In double"), (np.float32, "In float")):
         text += f"{what}:\n\n{refused[dtype] or '- nothing'}\n"
     pathlib.Path(sys.argv[1]).write_text(text.rstrip() + "\n")

@@ -74,6 +74,10 @@ def wrapped_call(head, parts, tail):
     return "\n".join(lines)
 
 
+def wrapped(text, width, **indents):
+    return textwrap.wrap(text, width, break_on_hyphens=False, **indents)
+
+
 def formula(name, text):
     """An equation, or words that are none."""
     return f"{name}: {text}" if re.match(r"[a-z]{2,} |'|closed", text) else text if text.startswith(name) else f"{name} = {text}"
@@ -96,19 +100,19 @@ def meaning(field):
 
 def docstring(kind, fields):
     """Of a function of layers: what it does, its arguments, limits and source."""
-    lines = textwrap.wrap('"""' + first_of(kind), 116)
+    lines = wrapped('"""' + first_of(kind), 116)
     told = [(field["name"], meaning(field)) for field in fields if meaning(field)]
     if told:
         width = max(len(name) for name, _ in told) + 3
         lines.append("")
         for name, text in told:
-            lines += textwrap.wrap(text, 116, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+            lines += wrapped(text, 116, initial_indent=name.ljust(width), subsequent_indent=" " * width)
         lines.append("")
     rest = " ".join(part for part in (kind["limits"], f"Source: {kind['source']}." if kind["source"] else "") if part)
     if rest and not told:
-        lines = textwrap.wrap('"""' + first_of(kind) + " " + rest, 116)
+        lines = wrapped('"""' + first_of(kind) + " " + rest, 116)
     elif rest:
-        lines += textwrap.wrap(rest, 116)
+        lines += wrapped(rest, 116)
     if not lines[-1]:
         lines.pop()
     if len(lines[-1]) > 113:
@@ -150,7 +154,7 @@ def stax_function(kind):
     doc = theirs["does"] or kind["does"]
     told = ", ".join(f"{name} {meaning(field)}" for name, field in given if meaning(field))
     text = sentence(doc) + (f" {sentence(told)} NetworkError for others." if told else "")
-    lines = textwrap.wrap(f'"""{text}', 113)
+    lines = wrapped(f'"""{text}', 113)
     lines[-1] += '"""'
     call = [json.dumps(theirs["function"]), json.dumps(kind["name"])] + [f"{field['name']}=({source_of(name)}, {name})" for name, field in given]
     return (wrapped_call(f"def {theirs['function']}(", parameters, ") -> Triple:") + "\n" +

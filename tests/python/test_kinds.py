@@ -52,7 +52,7 @@ def test_docstrings_say_what_the_row_says(kind):
             assert " ".join(kind[key].split()) in text, key
         for field in kind["fields"]:
             assert field["range"] in text and field["meaning"] in text, field["name"]
-    assert all(len(line) <= 120 for line in inspect.getsource(getattr(layers, kind["name"])).splitlines())
+        assert all(len(line) <= 120 for line in inspect.getsource(getattr(layers, kind["name"])).splitlines())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind["neural_tangents"]], ids=lambda kind: kind["name"])
