@@ -393,8 +393,9 @@ FIRST = """# Accuracy of every layer
 
 This page says how far entries of the NNGP (K') and of the NTK (T') after a layer are from the layer's formula. The reference is evaluated in 80-bit
 arithmetic (64 bits of mantissa) at the covariances that the library has before the layer. Errors are in units of the machine epsilon (1.2e-7 in float,
-2.2e-16 in double) times the scale of the entry, which is the geometric mean of the two variances after the layer. The tables give the largest and the
-mean error over all pairs, and the largest absolute error between inputs of variance 1.
+2.2e-16 in double) times the scale of the entry. For K' this is the geometric mean of the two variances after the layer; for T' it is the same mean of the
+two inputs' own T', except after nonlinearities, where it is the T before the layer times the geometric mean of the two E[phi'(u)^2]. The tables give the
+largest and the mean error over all pairs, and the largest absolute error between inputs of variance 1.
 [theory/accuracy.md](theory/accuracy.md) explains where kernels lose digits and what the library does about it.
 
     PYTHONPATH=build/release/python python bench/accuracy.py docs/accuracy.md
