@@ -91,7 +91,7 @@ AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::ca
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
   model.command = &command;
-  const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
+  const auto option = [&](const char* name, auto& value, const std::string& description, const char* type) {
     return command.add_option(name, value, description)->type_name(type)->group("Network");
   };
   const CLI::Validator strength = number_from_to(0, 1), gain = number_from_to(0, 1e6);
