@@ -1,5 +1,7 @@
 """The site: the pages of this repository as they stand, and the commands' help. scripts/make-docs.sh runs it."""
 
+import json
+import pathlib
 import posixpath
 import re
 
@@ -75,7 +77,24 @@ def mathml(display):
     return visit, None
 
 
+def page_texts(app, error):
+    """The texts of all pages, for excerpts of the search where pages are read from files: these cannot fetch each other."""
+    if error is None:
+        texts = {page: re.sub(r"\s+", " ", app.env.get_doctree(page).astext()) for page in sorted(app.env.found_docs)}
+        path = pathlib.Path(app.outdir) / "_static" / "page_texts.js"
+        path.write_text(f"window.PAGE_TEXTS = {json.dumps(texts)};\n", encoding="utf-8")
+
+
+def search_scripts(app, page, template, context, doctree):
+    """The search alone reads them."""
+    if page == "search":
+        app.add_js_file("page_texts.js", priority=100)
+        app.add_js_file("excerpts.js", priority=101)
+
+
 def setup(app):
     app.add_html_math_renderer("mathml", mathml("inline"), mathml("block"))
     app.connect("source-read", page_links)
+    app.connect("html-page-context", search_scripts)
+    app.connect("build-finished", page_texts)
     return {"parallel_read_safe": True}
