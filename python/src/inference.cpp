@@ -67,8 +67,9 @@ void bind_regression(nb::module_& module) {
       "Gaussian-process posterior of a Gram matrix [n, n] and targets [n, outputs].\n\n"
       "regulariser: eps, the variance eps * mean(diagonal) is added to the diagonal, and the kernel is "
       "scaled to the amplitude that makes the targets most likely; or noise_variance: in squared units of "
-      "the targets, amplitude 1. threads=0: all of the machine's. Raises ArgumentError for shapes, NaN and "
-      "asymmetric matrices, NumericalError where the factorization breaks down.\n"
+      "the targets, amplitude 1. threads=0: all cores of the machine. Raises ArgumentError for shapes, NaN "
+      "and "
+      "asymmetric matrices, NumericalError if the factorization breaks down.\n"
       "Source: Rasmussen & Williams 2006, algorithm 2.1 and equation 5.8.")
       .def_static("fit", &fit_regression, "gram"_a, "targets"_a, "regulariser"_a = nb::none(),
                   "noise_variance"_a = nb::none(), "threads"_a = 0,
@@ -83,10 +84,10 @@ void bind_regression(nb::module_& module) {
             return self.output(output, matrix_of(targets, "targets"));
           },
           "output"_a, "targets"_a,
-          "The posterior of one output alone, with the amplitude that makes its targets most likely where "
+          "The posterior of one output alone, with the amplitude that makes its targets most likely if "
           "fit() "
-          "chose one; targets are those of fit(), [n, outputs]. ArgumentError for an output that is not "
-          "there.")
+          "chose one; targets are those of fit(), [n, outputs]. ArgumentError for an output that does not "
+          "exist.")
       .def(
           "mean",
           [](const Regression& self, const ArrayLikeObject& cross) {
@@ -118,10 +119,11 @@ void bind_regression(nb::module_& module) {
           },
           "cross_gram"_a, "test_gram"_a,
           "Joint posterior covariance of the latent function [n_test, n_test]; cross_gram is [n_test, n], "
-          "test_gram [n_test, n_test] the test inputs' own. Errors, units and source as of variance().")
+          "test_gram [n_test, n_test] the test inputs' own. Errors, units and source: see variance().")
       .def("leave_one_out", &left_out_of<Regression>,
-           "A LeaveOneOut: what each target is predicted to be from all others, with this amplitude and "
-           "noise; no refits, n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to 5.12.")
+           "A LeaveOneOut: predictions of each target from all others, with this amplitude and "
+           "noise, without refits, in n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to "
+           "5.12.")
       .def(
           "score_derivatives",
           [](const Regression& self, const std::vector<ArrayLikeObject>& gram_derivatives) {
@@ -140,9 +142,9 @@ void bind_regression(nb::module_& module) {
           },
           "gram_derivatives"_a,
           "Derivatives [numbers, 2] of the log marginal likelihood and of leave-one-out's negative log "
-          "predictive density by numbers that the Gram matrix depends on; gram_derivatives are its "
+          "predictive density by hyperparameters of the Gram matrix; gram_derivatives are its "
           "derivatives [n, n] by each (gram_gradient()). Noise of a regulariser, and an amplitude that was "
-          "chosen, follow the matrix.\n"
+          "chosen, depend on the matrix.\n"
           "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
       .def(
           "score_cotangents",
@@ -153,15 +155,15 @@ void bind_regression(nb::module_& module) {
                                   array_of(std::move(scores.leave_one_out_density)));
           },
           "The same derivatives by every entry of the Gram matrix, two symmetric matrices [n, n]: of the log "
-          "marginal likelihood, and of leave-one-out's negative log predictive density. gram_vjp() makes "
-          "derivatives by inputs of them, gram_number_vjp() those by numbers of the network. 8/3 n^3 "
+          "marginal likelihood, and of leave-one-out's negative log predictive density. gram_vjp() turns "
+          "them into derivatives by inputs, gram_number_vjp() into those by hyperparameters. 8/3 n^3 "
           "operations.\n"
           "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
       .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood,
                    "The log density of the targets, summed over the outputs.")
       .def_prop_ro("amplitude", &Regression::amplitude, "The factor on the kernel.")
       .def_prop_ro("noise_variance", &Regression::noise_variance,
-                   "What observations add to variances, in squared units of the targets.")
+                   "The noise variance of observations, in squared units of the targets.")
       .def_prop_ro(
           "weights", [](const Regression& self) { return array_of(Matrix<double>(self.weights())); },
           "[n, outputs]: mean(cross_gram) is cross_gram @ weights.");
@@ -179,7 +181,7 @@ void bind_flow(nb::module_& module) {
       .def_static("fit", &fit_flow, "nngp"_a, "ntk"_a, "targets"_a, "regulariser"_a = nb::none(),
                   "noise_variance"_a = nb::none(), "learning_rate"_a = 1.0, "threads"_a = 0,
                   "The flow of networks of these kernels [n, n] towards targets [n, outputs]. ArgumentError "
-                  "for shapes, NaN and asymmetric matrices, NumericalError where an eigenvalue of the NTK is "
+                  "for shapes, NaN and asymmetric matrices, NumericalError if an eigenvalue of the NTK is "
                   "below 0 by more than rounding.")
       .def("with_amplitude", &GradientFlow::with_amplitude, "amplitude"_a,
            "Networks with outputs sqrt(amplitude) times as large: the same means, other covariances. "
@@ -189,7 +191,7 @@ void bind_flow(nb::module_& module) {
            "end.\n"
            "Source: Rasmussen & Williams 2006, section 5.4.2, for weights that are not those of the NNGP.")
       .def("leave_one_out", &left_out_of<GradientFlow>,
-           "A LeaveOneOut: what converged networks that are trained on all other inputs make of each target. "
+           "A LeaveOneOut: predictions of each target by converged networks trained on all other inputs. "
            "NumericalError for a singular NTK without a regulariser.")
       .def("weights", &at_time<&GradientFlow::weights>, "time"_a,
            "[n, outputs]: mean(time, ntk_cross) is ntk_cross @ weights(time).")
@@ -203,7 +205,7 @@ void bind_flow(nb::module_& module) {
           "time"_a, "ntk_cross"_a,
           "Mean at the test inputs [n_test, outputs] after a time in 0 .. inf; ntk_cross [n_test, n] is the "
           "NTK of test with training inputs. ArgumentError for other times and shapes, NumericalError at "
-          "time inf where the NTK is singular.")
+          "time inf if the NTK is singular.")
       .def(
           "covariance",
           [](const GradientFlow& self, double time, const ArrayLikeObject& nngp_cross,
@@ -217,7 +219,7 @@ void bind_flow(nb::module_& module) {
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test"_a,
           "Covariance at the test inputs [n_test, n_test], over networks trained from independent "
           "initialisations, the same for every output; nngp_cross and ntk_cross are [n_test, n], nngp_test "
-          "[n_test, n_test]. Errors as of mean().\nSource: Lee et al. 2019, equation 16.")
+          "[n_test, n_test]. Errors: see mean().\nSource: Lee et al. 2019, equation 16.")
       .def(
           "variance",
           [](const GradientFlow& self, double time, const ArrayLikeObject& nngp_cross,
@@ -230,17 +232,17 @@ void bind_flow(nb::module_& module) {
           },
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test_variances"_a,
           "The diagonal of covariance(), [n_test]; nngp_cross and ntk_cross are [n_test, n], "
-          "nngp_test_variances [n_test] is the diagonal of the test inputs' NNGP. Errors as of mean(); "
-          "memory for blocks of test inputs only.")
+          "nngp_test_variances [n_test] is the diagonal of the test inputs' NNGP. Errors: see mean(). "
+          "Only needs memory for blocks of test inputs.")
       .def("train_mean", &at_time<&GradientFlow::train_mean>, "time"_a,
-           "Mean at the training inputs [n, outputs]. Errors as of mean().")
+           "Mean at the training inputs [n, outputs]. Errors: see mean().")
       .def("train_covariance", &at_time<&GradientFlow::train_covariance>, "time"_a,
-           "Covariance at the training inputs [n, n], as covariance(). Errors as of mean().")
+           "Covariance at the training inputs [n, n], like covariance(). Errors: see mean().")
       .def("train_variance", &at_time<&GradientFlow::train_variance>, "time"_a,
-           "The diagonal of train_covariance(), [n], in blocks. Errors as of mean().")
+           "The diagonal of train_covariance(), [n], in blocks. Errors: see mean().")
       .def_prop_ro("amplitude", &GradientFlow::amplitude, "The factor on both kernels.")
       .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance,
-                   "What is added to the NTK's diagonal, amplitude included; 0 without a regulariser.");
+                   "The variance added to the NTK's diagonal, amplitude included; 0 without a regulariser.");
 }
 
 }  // namespace

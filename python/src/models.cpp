@@ -330,25 +330,24 @@ Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double
 void bind_preprocessing(nb::module_& module) {
   nb::class_<Preprocessing>(
       module, "Preprocessing",
-      "What is done to inputs before a kernel sees them, fitted to training inputs [n, spatial..., "
+      "The processing of inputs before a kernel sees them, fitted to training inputs [n, spatial..., "
       "channels].\n\n"
       "kind: 'none'; 'pixel', every position's channels, 'image', every input, 'channel', every channel over "
       "the "
       "training inputs: mean 0 and standard deviation 1; 'zca': regularised whitening of whole inputs, "
-      "zca_regulariser > 0, relative to the mean eigenvalue of their covariance. Numbers of float32 stay so, "
-      "all others are computed as float64.")
-      .def(nb::init<>(), "Nothing is done: kind 'none'.")
-      .def_static(
-          "fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
-          "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false,
-          "Fitted to training inputs; mirror_images: to them and to all of them reversed along the last "
-          "spatial axis, as models with flip need it. ArgumentError for another kind, inputs without "
-          "channels, NaN, "
-          "and inputs that do not differ.")
+      "zca_regulariser > 0, relative to the mean eigenvalue of their covariance. Float32 stays float32, "
+      "all other types are computed as float64.")
+      .def(nb::init<>(), "Leaves inputs unchanged: kind 'none'.")
+      .def_static("fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
+                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false,
+                  "Fits to training inputs, with mirror_images also to all of them reversed along the last "
+                  "spatial axis, as models with flip need. ArgumentError for another kind, inputs without "
+                  "channels, NaN, "
+                  "and inputs that do not differ.")
       .def_static("fit", &fitted<double>, "kind"_a, "train"_a,
                   "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false)
       .def("apply", &applied<float>, "x"_a.noconvert(),
-           "The inputs preprocessed, of the same shape. ArgumentError for inputs of another form than in "
+           "The preprocessed inputs, of the same shape. ArgumentError for inputs of another form than in "
            "fit().")
       .def("apply", &applied<double>, "x"_a)
       .def_prop_ro(

@@ -163,7 +163,7 @@ void bind_network(nb::module_& module) {
       module, "Network", nb::dynamic_attr(),
       "A named sequence of layers: an immutable value.\n\n"
       "Network(layers, name='') takes any layers; whether they fit each other and the inputs is "
-      "found when the network is applied (NetworkError).")
+      "checked when the network is applied (NetworkError).")
       .def(
           "__init__",
           [](nb::pointer_and_handle<Network> self, const nb::object& layers, std::string name) {
@@ -174,26 +174,28 @@ void bind_network(nb::module_& module) {
           "layers"_a, "name"_a = "",
           nb::sig("def __init__(self, layers: collections.abc.Sequence[Layer], name: str = '') -> None"))
       .def_static("from_json", &parse_network, "text"_a,
-                  "From the text of a network file (docs/network-format.md). DataError for text that is not "
+                  "Reads the text of a network file (docs/network-format.md). DataError for text that is not "
                   "JSON, NetworkError that names the field that is wrong.")
       .def_static("read", &read_network, "file"_a,
-                  "From a network file. DataError where it cannot be read, and errors as of from_json().")
-      .def_static("named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
-                  "A named network of the library, e.g. Network.named('struct', {'depth': 4}); "
-                  "docs/layers.md lists them with their options. ArgumentError names the networks, or the "
-                  "options of this one, where there is none of that name.")
+                  "Reads a network file. DataError if it cannot be read, and the errors of from_json().")
+      .def_static(
+          "named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
+          "A named network of the library, e.g. Network.named('struct', {'depth': 4}); "
+          "`widelimit networks` lists them with their options. ArgumentError names the networks, or the "
+          "options of this one, if there is none with that name.")
       .def(
           "to_json", [](const Network& network) { return to_json(network); }, "The text of a network file.")
       .def(
           "write",
           [](const Network& network, const std::filesystem::path& file) { write_network(file, network); },
-          "file"_a, "Writes a network file. DataError where it cannot be written.")
-      .def_prop_ro("name", &Network::name, "What results call it; may be empty.")
+          "file"_a, "Writes a network file. DataError if it cannot be written.")
+      .def_prop_ro("name", &Network::name, "The name in results; may be empty.")
       .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"),
-                   "In the order in which inputs pass.")
+                   "The layers, from the inputs on.")
       .def("describe", &Network::describe, "shape"_a,
-           "One line a layer after the shape of its inputs, for inputs of the given spatial shape, () for "
-           "vectors. NetworkError names the layer that cannot take what comes to it.")
+           "One line for each layer with the shape of its inputs, for inputs of the given spatial shape, () "
+           "for "
+           "vectors. NetworkError names the layer that cannot take its input.")
       .def(
           "__eq__", [](const Network& left, const Network& right) { return left == right; },
           nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
