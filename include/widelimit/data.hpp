@@ -1,6 +1,6 @@
 #pragma once
 
-/// Data sets, their readers and generators, and what is done to them before a kernel sees them.
+/// Data sets, their readers and generators, and the preprocessing of inputs.
 #include "widelimit/data/cifar10.hpp"
 #include "widelimit/data/csv.hpp"
 #include "widelimit/data/graph_folder.hpp"

@@ -7,9 +7,9 @@
 /// Refuses to compile or link programs in which Eigen would handle memory in two ways.
 ///
 /// Eigen chooses the alignment of its matrices, and whether their memory comes straight from malloc, by the
-/// compiler's flags: -march=native, -mavx and GCC's address sanitizer change it. In a program that mixes two
-/// choices matrices are freed, or loaded, in another way than they were allocated. That happens even where
-/// none is handed over, because the linker keeps a single copy of every function of Eigen. See
+/// compiler's flags: -march=native, -mavx and GCC's address sanitizer change it. A program that mixes two choices
+/// frees or loads matrices in another way than they were allocated. That happens even if no matrix is passed
+/// between the parts, because the linker keeps a single copy of every function of Eigen. See
 /// docs/matrices.md.
 #if WIDELIMIT_FIXED_EIGEN_ALIGNMENT
 
@@ -25,8 +25,8 @@ static_assert(
 
 namespace widelimit::eigen {
 
-/// Defined in the library for its own choice alone: an undefined reference to this function means that a file
-/// of the program was compiled with flags by which Eigen aligns otherwise than in the library.
+/// Defined in the library only for its own choice: an undefined reference to this function means that a file
+/// of the program was compiled with flags for which Eigen aligns differently from the library.
 template <int alignment, bool straight_from_malloc>
 void compiled_with_the_alignment_of_the_library();
 

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-/// What the library throws. Every message says where, what was expected, what came and, where it helps, what
-/// to do.
+/// The exceptions that the library throws. Every message says where, what was expected, what came and, where it helps,
+/// what to do.
 namespace widelimit {
 
 /// Base of all errors of this library.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Inference: models that are fitted, saved and used; below them Gaussian-process regression and gradient flow with
+/// Inference: models that are fitted, saved and used; for these, Gaussian-process regression and gradient flow with
 /// Gram matrices, choice of regularisers and hyperparameters, targets, metrics and calibration.
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Networks and their kernels: layers, named networks, network files, Gram matrices, plans, and what layers of a
-/// user's own implement.
+/// Networks and their kernels: layers, named networks, network files, Gram matrices, plans, and the interfaces for your
+/// own layers.
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/flip_average.hpp"

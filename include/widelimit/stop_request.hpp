@@ -6,17 +6,17 @@
 
 namespace widelimit {
 
-/// Whether a computation was asked to stop: what takes long calls check() every few milliseconds. Costs about
+/// Whether a computation was asked to stop: long computations call check() every few milliseconds. It costs about
 /// a nanosecond.
 class StopRequest {
  public:
-  /// Never asks.
+  /// Never requests a stop.
   StopRequest() = default;
 
   /// `token` must outlive this object and its copies.
   explicit StopRequest(const std::stop_token& token) : token_{&token} {}
 
-  /// Throws Cancelled once a stop was asked for.
+  /// Throws Cancelled once a stop is requested.
   void check() const {
     if (token_ != nullptr && token_->stop_requested()) throw Cancelled("stopped on request");
   }

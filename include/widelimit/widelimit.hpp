@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything. The headers that it consists of compile faster, each for a part of the library.
+/// The whole library. The headers that it includes compile faster, each for one part of the library.
 #include "widelimit/check/check_report.hpp"
 #include "widelimit/covariance_sde.hpp"
 #include "widelimit/data.hpp"

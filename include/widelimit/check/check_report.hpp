@@ -6,7 +6,7 @@
 
 namespace widelimit::check {
 
-/// One recomputed reference value. Of an array, the entry that lies furthest from its tolerance.
+/// One recomputed reference value. For an array, it is the entry furthest from its tolerance.
 struct CheckRow {
   std::string name;      ///< "case/field".
   double expected = 0;   ///< As the file says.
@@ -18,7 +18,7 @@ struct CheckRow {
 
 /// The outcome of recomputing a reference file: check_reference() of covariance_sde/, specialization/ and propagation/.
 struct CheckReport {
-  std::vector<CheckRow> rows;  ///< One a field of a case, in the order of the file.
+  std::vector<CheckRow> rows;  ///< One for each field of a case, in the order of the file.
 
   /// True if every row passed and there is at least one.
   bool passed() const {

@@ -19,9 +19,9 @@ struct CheckOptions {
 /// Recomputes every case of a reference file of subject "shaped-transformer"
 /// (docs/theory/covariance-sde.md, section 9).
 ///
-/// One row an array: the entry furthest from its tolerance. Coefficients, given-noise steps and scalars must
-/// agree to 1e-10 (relative to the largest entry of the array where that is above 1), quantiles of exact distributions
-/// to 1e-9 (1e-6 with explosion), sampled quantiles, means and counts to 4 combined standard errors.
+/// There is one row for each array: the entry furthest from its tolerance. Coefficients, given-noise steps and scalars
+/// must agree to 1e-10 (relative to the largest entry of the array if that is above 1), quantiles of exact
+/// distributions to 1e-9 (1e-6 with explosion), sampled quantiles, means and counts to 4 combined standard errors.
 ///
 /// Errors  DataError if the subject is another one, or a field is missing or malformed.
 /// Cost    about a minute of processor time at the default sizes.

@@ -15,7 +15,7 @@ namespace widelimit::covariance_sde {
 /// The shortcut of the residual network with gamma = 1 / sqrt(depth).
 enum class Shortcut {
   unit,                 ///< lambda = 1: variances grow as e^t.
-  variance_preserving,  ///< lambda^2 = 1 - 1 / depth: variances stay.
+  variance_preserving,  ///< lambda^2 = 1 - 1 / depth: variances stay constant.
 };
 
 /// V at time t = layer / depth of the unshaped ReLU residual network with gamma = 1 / sqrt(depth). Its limits

@@ -22,7 +22,7 @@ struct StopBounds {
   double upper = 1e4;
 };
 
-/// What became of one path.
+/// The fate of one path.
 struct PathOutcome {
   PathEnd end = PathEnd::horizon;
   double stop_time = 0;         ///< Time of the state at which the path stopped, the horizon if it did not.
@@ -30,10 +30,10 @@ struct PathOutcome {
   std::int64_t cone_exits = 0;  ///< Steps that left the positive semidefinite cone and were clipped.
 };
 
-/// Of what the covariances of an ensemble are.
+/// The quantity whose covariances an ensemble holds.
 enum class CovarianceOf {
   tokens,         ///< X.
-  branch_inputs,  ///< What the attention of the next layer sees: LayerNorm(X) under Pre-LN, X elsewhere.
+  branch_inputs,  ///< The inputs of the next layer's attention: LayerNorm(X) under Pre-LN, otherwise X.
 };
 
 /// Covariances of many independent paths at a list of times. A stopped path keeps its last state inside
@@ -49,7 +49,7 @@ class CovarianceEnsemble {
   [[nodiscard]] const std::vector<double>& times() const { return times_; }
   [[nodiscard]] CovarianceOf kept() const { return kept_; }
 
-  /// m x m covariance of one path at times()[time]. Here and below, ArgumentError for a time or path that is not there.
+  /// m x m covariance of one path at times()[time]. Here and below, ArgumentError for a time or path that is missing.
   [[nodiscard]] Matrix<double> covariance(Index time, Index path) const;
   /// The upper triangle of `v` is kept.
   void set_covariance(Index time, Index path, const Eigen::Ref<const Eigen::MatrixXd>& v);
@@ -73,7 +73,7 @@ class CovarianceEnsemble {
 
   /// Whether a path had not stopped by times()[time].
   [[nodiscard]] bool running(Index time, Index path) const;
-  /// Numbers of the paths that had not, and of those that had.
+  /// Indices of the paths that had not, and of those that had.
   [[nodiscard]] std::vector<Index> running_paths(Index time) const;
   [[nodiscard]] std::vector<Index> stopped_paths(Index time) const;
 

@@ -10,9 +10,9 @@ namespace widelimit::covariance_sde {
 
 struct LineDistribution;
 
-/// The longest time of the laws below: 1e9 over linear_noise. Where slopes differ, but so little that relu_drift (c_+ -
-/// c_-)^2 / (2 pi) is below 0.02 linear_noise, 600 over it: correlations
-/// then linger near -1 for longer than a grid goes on.
+/// The longest time of the distributions below: 1e9 over linear_noise. If slopes differ, but so little that relu_drift
+/// (c_+ - c_-)^2 / (2 pi) is below 0.02 linear_noise, it is 600 over linear_noise: correlations
+/// then stay near -1 for longer than a grid can follow.
 [[nodiscard]] double longest_law_time(const SdeModel& model);
 
 /// Distribution at one time of a one-dimensional diffusion on a half line or the line. Made by the functions below.
@@ -23,25 +23,25 @@ class DiffusionDistribution {
   [[nodiscard]] double density(double x) const;
   /// Smallest x with cumulative(x) = p. Errors: ArgumentError unless 0 < p < total mass.
   [[nodiscard]] double quantile(double p) const;
-  /// The same in the chart in which the law is computed, artanh of a correlation or the natural logarithm of a gap:
-  /// late correlations round to 1 or -1, and late gaps to 0. Errors as quantile().
+  /// The same in the chart in which the distribution is computed, artanh of a correlation or the natural logarithm of a
+  /// gap: late correlations round to 1 or -1, and late gaps to 0. Errors as quantile().
   [[nodiscard]] double chart_quantile(double p) const;
   /// Density of the chart's coordinate there.
   [[nodiscard]] double chart_density(double y) const;
   /// P(|x_T| <= x) = p solved for x.
   [[nodiscard]] double absolute_quantile(double p) const;
-  /// Mass not exploded.
+  /// The probability of not having exploded.
   [[nodiscard]] double total_mass() const { return mass_; }
 
  private:
   friend DiffusionDistribution correlation_distribution(const SdeModel&, double, double);
   friend DiffusionDistribution gap_distribution(const SdeModel&, double, double);
 
-  /// The coordinate in which the law is computed: artanh of a correlation, the logarithm of a gap.
+  /// The coordinate in which the distribution is computed: artanh of a correlation, the logarithm of a gap.
   enum class Chart { correlation, gap };
   struct Interpolant;
 
-  /// A sum of laws in the chart.
+  /// A sum of distributions in the chart.
   DiffusionDistribution(Chart chart, const std::vector<LineDistribution>& parts);
 
   [[nodiscard]] double to_y(double x) const;
@@ -61,8 +61,8 @@ class DiffusionDistribution {
 ///
 /// Accuracy  1e-8 in every probability.
 /// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1, 0 < time <= longest_law_time();
-///           NumericalError where half a million nodes do not give the law (slopes above 100 apart, at some s T between
-///           .003 and 1).
+///           NumericalError if half a million nodes do not resolve the distribution (slopes above 100 apart, at some s
+///           T between 0.003 and 1).
 /// Cost      20 to 100 ms; from s T of ten on more, up to seconds at s T of 600, and no more beyond
 ///           (docs/theory/covariance-sde.md, section 7.2); seconds for slopes 60 apart, 25 s for 100.
 [[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
@@ -85,7 +85,7 @@ class DiffusionDistribution {
 [[nodiscard]] double feedforward_growth_variance(ResidualWeights residual, ActivationSlopes slopes,
                                                  Index width);
 
-/// The same of an attention block with one token: 2 gamma^2 (2 - gamma^2) / n.
+/// The same for an attention block with one token: 2 gamma^2 (2 - gamma^2) / n.
 [[nodiscard]] double attention_growth_variance(ResidualWeights residual, Index width);
 
 }  // namespace widelimit::covariance_sde

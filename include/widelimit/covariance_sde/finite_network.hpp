@@ -27,7 +27,7 @@ struct AttentionBlock {
   double temperature = 1;      ///< tau_0
   TemperatureScale temperature_scale = TemperatureScale::width_and_key;
   AttentionMask mask = AttentionMask::full;
-  /// H heads with queries and keys of their own, whose values are the H slices of width / H features, joined without an
+  /// H heads with their own queries and keys, whose values are the H slices of width / H features, joined without an
   /// output matrix.
   Index heads = 1;
 
@@ -41,11 +41,11 @@ struct FeedforwardBlock {
   Index hidden_width = 0;  ///< 0: the width of the network.
 };
 
-/// What is normalised over the channels of each token.
+/// The normalisation over the channels of each token.
 enum class Normalization {
   none,
   pre_layer_norm,  ///< Each residual branch sees the LayerNorm (no gain, no offset) of its input.
-  /// LayerNorm of what each block leaves: x -> LN(lambda x + gamma f(x)). By explicit weights only.
+  /// LayerNorm of the output of each block: x -> LN(lambda x + gamma f(x)). By explicit weights only.
   post_layer_norm,
 };
 
@@ -58,9 +58,9 @@ struct NetworkSpec {
   std::optional<AttentionBlock> attention = std::nullopt;
   std::optional<FeedforwardBlock> feedforward = std::nullopt;
   Normalization normalization = Normalization::none;
-  /// Of the feedforward block, where they are not `residual`, those of the attention block.
+  /// Weights of the feedforward block, if they are not `residual`, those of the attention block.
   std::optional<ResidualWeights> feedforward_residual = std::nullopt;
-  /// In place of both blocks the layer of a multilayer perceptron, sigma(X) sqrt(c / n) W (eq. 19), of these slopes:
+  /// Instead of both blocks the layer of a multilayer perceptron, sigma(X) sqrt(c / n) W (eq. 19), with these slopes:
   /// without residual weights and normalisation.
   std::optional<ActivationSlopes> plain = std::nullopt;
 };
@@ -77,7 +77,7 @@ struct NetworkSpec {
 [[nodiscard]] NetworkSpec unshaped_transformer(Index width, ResidualWeights residual,
                                                Normalization normalization);
 
-/// A network with the name under which tables list it.
+/// A network with the name used in tables.
 struct NamedNetwork {
   std::string name;
   NetworkSpec network;
@@ -88,7 +88,7 @@ struct NamedNetwork {
 [[nodiscard]] std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights residual,
                                                                 double temperature);
 
-/// The SDE that the network converges to: attention, feedforward or both, or that of mlp_model(). ArgumentError unless
+/// The SDE to which the network converges: attention, feedforward or both, or that of mlp_model(). ArgumentError unless
 /// all blocks are shaped, i.e. g_1 = g_2 = 1, temperature tau_0 sqrt(n n_k), no normalisation. The slopes are read as
 /// 1 + c / sqrt(n).
 [[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
@@ -101,7 +101,7 @@ enum class NetworkSampling {
   explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
 };
 
-/// Of sample_networks(). Memory: samples * layers * m (m + 1) / 2 doubles.
+/// Options of sample_networks(). Memory: samples * layers * m (m + 1) / 2 doubles.
 struct NetworkOptions {
   /// Layers after which covariances are kept, increasing from at least 1; the last is the depth.
   std::vector<Index> layers;
@@ -111,9 +111,9 @@ struct NetworkOptions {
   /// 0 and infinity let every network run to its end.
   StopBounds bounds{0, 1e300};
   NetworkSampling sampling = NetworkSampling::reduced;
-  /// What ensembles hold; bounds are of V whatever that is.
+  /// What ensembles hold; bounds are always those of V.
   CovarianceOf kept = CovarianceOf::tokens;
-  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop is requested.
   /// Called now and then with the samples done and all samples, from one thread at a time.
   std::function<void(std::ptrdiff_t, std::ptrdiff_t)> progress = {};
 };

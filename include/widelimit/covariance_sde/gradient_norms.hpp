@@ -10,7 +10,7 @@
 
 namespace widelimit::covariance_sde {
 
-/// Of gradient_norms(); equal seeds give equal bits on any number of threads.
+/// Options of gradient_norms(); equal seeds give equal bits on any number of threads.
 struct GradientOptions {
   Index depth = 16;     ///< Layers, >= 1.
   Index networks = 32;  ///< >= 2.
@@ -18,7 +18,7 @@ struct GradientOptions {
   RunControl run = {};  ///< Progress counts networks.
 };
 
-/// Squared norms of the gradients of one parameter over the layers, the first first: means over networks.
+/// Squared norms of the gradients of one parameter for each layer, the first layer first: means over networks.
 struct ParameterGradientNorms {
   /// "query", "key", "value" (over all heads), "hidden", "output", or "weight" of a multilayer perceptron.
   std::string parameter;
@@ -29,17 +29,17 @@ struct ParameterGradientNorms {
 struct GradientNorms {
   /// With respect to X_0, .., X_L; the last is |R|^2 / (m n).
   std::vector<numerics::Estimate> tokens;
-  /// Of the blocks that the network has, in the order above.
+  /// With respect to the parameters of the blocks that the network has, in the order above.
   std::vector<ParameterGradientNorms> parameters;
 };
 
-/// Gradients in random networks of finite width, shaped, unshaped, Pre-LN, Post-LN or multilayer perceptrons, run
-/// forwards and backwards. Of the weights only what tokens and gradients see is drawn, with the exact distribution
-/// (docs/theory/covariance-sde.md, section 6.1). Inputs have covariance v0 and their feature axes in general position.
-/// Equal bits for any number of threads.
+/// Gradients in random networks of finite width, shaped, unshaped, Pre-LN, Post-LN or multilayer perceptrons, by a
+/// forward and a backward pass. Only those parts of the weights that tokens and gradients see are drawn, with the exact
+/// distribution (docs/theory/covariance-sde.md, section 6.1). Inputs have covariance v0 and their feature axes in
+/// general position. Equal bits for any number of threads.
 ///
-/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where what the
-///         networks of all threads keep leaves the memory.
+/// Errors  those of sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and if the
+///         networks of all threads do not fit into memory.
 /// Cost    of a network: O(m^2 n depth), O(m n^2 depth) from m = n / 2 on. Memory O(m n depth).
 [[nodiscard]] GradientNorms gradient_norms(const NetworkSpec& network, const Matrix<double>& v0,
                                            const GradientOptions& options);

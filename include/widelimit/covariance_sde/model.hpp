@@ -82,7 +82,7 @@ struct SdeModel {
 
 /// Residual shaped attention (eqs. 1 and 9, Theorem 4.2), temperature = tau_0: weights 0, gamma^2 / tau_0^2,
 /// gamma^2 (2 - gamma^2), gamma^4 / (tau_0^2 heads). The key width drops out of the limit. `heads` >= 1 heads have
-/// queries and keys of their own and slices of the values, joined without an output matrix.
+/// their own queries and keys and slices of the values, joined without an output matrix.
 [[nodiscard]] SdeModel attention_model(ResidualWeights residual, double temperature,
                                        AttentionMask mask = AttentionMask::full, Index heads = 1);
 
@@ -94,7 +94,7 @@ struct SdeModel {
 /// both have a ReLU drift with different slopes, or both attend with different masks.
 [[nodiscard]] SdeModel stack(const SdeModel& first, const SdeModel& second);
 
-/// The model with the ReLU drift a network of the given width has exactly: larger by the normaliser c of its
+/// The model with the exact ReLU drift of a network of the given width: larger by the normaliser c of its
 /// slopes, 1 + O(width^{-1/2}).
 [[nodiscard]] SdeModel with_finite_width_drift(SdeModel model, Index width);
 

@@ -23,22 +23,22 @@ enum class StepScheme {
 /// Suffices for quantiles.
 inline constexpr double default_step_control = 0.02;
 
-/// Of simulate(). Memory: paths * times * m (m + 1) / 2 doubles.
+/// Options of simulate(). Memory: paths * times * m (m + 1) / 2 doubles.
 struct SimulationOptions {
   /// Times at which covariances are kept, increasing and positive; the last is the horizon T = depth / width.
   std::vector<double> times;
   /// Largest step; each interval between times is cut into ceil(length / max_step) equal steps.
   double max_step = 0.01;
-  /// Steps are cut to at most step_control / rate, rate the relative speed of the attention terms; 0: fixed
-  /// steps. None: default_step_control where the model attends, else 0. With fixed steps, paths that explode
-  /// leap over the bounds from far inside, and fewer of them explode. 0.005 for probabilities of explosion.
+  /// Steps are cut to at most step_control / rate, where rate is the relative speed of the attention terms; 0: fixed
+  /// steps. None: default_step_control if the model attends, else 0. With fixed steps, paths that explode
+  /// leap over the bounds from far inside, and fewer of them explode. Use 0.005 for probabilities of explosion.
   std::optional<double> step_control = {};
   StepScheme scheme = StepScheme::geometric;
   StopBounds bounds;
   Index paths = 1024;
   std::uint64_t seed = 0;
   int threads = 0;            ///< 0: as many as there are processors.
-  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop is requested.
   /// Called now and then with the paths done and all paths, from one thread at a time.
   std::function<void(std::ptrdiff_t, std::ptrdiff_t)> progress = {};
 };

@@ -16,11 +16,11 @@ struct CsvTable {
   std::vector<std::vector<std::string>> rows;  ///< As many fields each as there are columns.
   std::vector<std::size_t> lines;              ///< Where each row begins, from 1.
 
-  /// The number of a column. ArgumentError, listing the names, if there is none of this name.
+  /// The number of a column. ArgumentError, listing the names, if none has this name.
   [[nodiscard]] std::size_t column(std::string_view name) const;
 };
 
-/// Whether lines that begin with # are comments or rows as others.
+/// Whether lines that begin with # are comments or rows like others.
 enum class CsvComments { none, hash_lines };
 
 /// Reads a whole file: UTF-8, a byte order mark or none, lines ended by LF or CR LF. Fields in quotes may hold commas,
@@ -31,7 +31,7 @@ enum class CsvComments { none, hash_lines };
 ///         bytes.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, CsvComments comments = CsvComments::none);
 
-/// The number that a field holds, blanks around it aside; nothing where it holds something else.
+/// The number that a field holds, ignoring blanks around it; nothing if it holds something else.
 [[nodiscard]] std::optional<double> number_in_field(const std::string& field);
 
 }  // namespace widelimit::data

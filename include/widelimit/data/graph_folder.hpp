@@ -7,10 +7,10 @@
 #include "widelimit/network/input_graph.hpp"
 
 /// A folder of .npy arrays with graphs, for all of them together (docs/graphs.md):
-///     node_features.npy  [nodes, channels]  numbers; the nodes of one graph stand together
+///     node_features.npy  [nodes, channels]  numbers; the nodes of a graph are contiguous
 ///     graph_offsets.npy  [graphs + 1]       integers: graph i has the nodes offsets[i] to offsets[i + 1] - 1
 ///     edges.npy          [edges, 2]         integers: source and target, numbers of rows of node_features
-///     edge_weights.npy   [edges]            numbers; where there is no such file, all weights are 1
+///     edge_weights.npy   [edges]            numbers; without this file, all weights are 1
 /// Edges are directed: those of an undirected graph are listed in both directions.
 namespace widelimit::data {
 
@@ -21,13 +21,13 @@ struct GraphFolder {
 };
 
 /// Scalar is float or double.
-/// Errors  DataError, naming the file and the row, for what read_npy_as() rejects, arrays of another shape, numbers
-///         that are not finite, graphs without nodes, edges between nodes that are not there or belong to different
-///         graphs, and edges that stand twice.
+/// Errors  DataError, naming the file and the row, for files that read_npy_as() rejects, arrays of another shape,
+///         numbers that are not finite, graphs without nodes, edges between nodes that do not exist or belong to
+///         different graphs, and edges that occur twice.
 template <typename Scalar>
 [[nodiscard]] GraphFolder<Scalar> read_graphs(const std::filesystem::path& folder);
 
-/// Writes the same files, edge_weights.npy in any case; the folder is made if it is missing.
+/// Writes the same files, always including edge_weights.npy; the folder is created if it is missing.
 /// Errors  ArgumentError unless there is a graph for each of the features, with as many nodes, and all have equally
 ///         many channels; DataError as write_npy().
 template <typename Scalar>

@@ -10,8 +10,8 @@
 #include "widelimit/data/labelled_texts.hpp"
 
 /// The Large Movie Review Dataset (aclImdb): a folder for each split with a file for each review,
-/// SPLIT/pos/ID_RATING.txt and SPLIT/neg/ID_RATING.txt, UTF-8. Files whose name begins with a dot are passed
-/// over, as is everything beside pos and neg.
+/// SPLIT/pos/ID_RATING.txt and SPLIT/neg/ID_RATING.txt, UTF-8. Files whose name begins with a dot are ignored,
+/// and so is everything except pos and neg.
 ///
 /// Every reader throws DataError naming folder or file: one that is missing, a folder without reviews, a file
 /// of another name, bytes that are not UTF-8 (with the offset of the first). An empty file is an empty text.
@@ -20,7 +20,7 @@
 ///         Sentiment Analysis", ACL 2011.
 namespace widelimit::data {
 
-/// Where a review is, and what its name says.
+/// The place of a review, and the contents of its name.
 struct ReviewFile {
   std::filesystem::path path;
   int label;   ///< 1: pos, 0: neg.
@@ -30,7 +30,7 @@ struct ReviewFile {
 /// The reviews of a split, e.g. aclImdb/train: neg, then pos, each by ID, then rating.
 std::vector<ReviewFile> list_reviews(const std::filesystem::path& split_folder);
 
-/// Their texts, in that order; labels 0 (neg) and 1 (pos).
+/// The texts of reviews, in their order; labels 0 (neg) and 1 (pos).
 LabelledTexts read_reviews(std::span<const ReviewFile> files);
 
 /// How many reviews to draw for each set.
@@ -40,7 +40,7 @@ struct ReviewCounts {
   std::size_t test = 0;
 };
 
-/// What read_imdb() returns.
+/// The result of read_imdb().
 struct ReviewSets {
   LabelledTexts train;
   LabelledTexts validation;
@@ -48,8 +48,8 @@ struct ReviewSets {
 };
 
 /// Disjoint random choices of reviews: training reviews from `folder`/train, test reviews from `folder`/test,
-/// validation reviews from `folder`/val where there is such a folder, else from what the training reviews leave of
-/// train; see split_indices. Only what is chosen is read.
+/// validation reviews from `folder`/val if there is such a folder, else from those of train that are not used for
+/// training; see split_indices. Only chosen reviews are read.
 ///
 /// Errors  as above; ArgumentError, naming the folder, if it has too few reviews.
 ReviewSets read_imdb(const std::filesystem::path& folder, const ReviewCounts& counts, ClassBalance balance,

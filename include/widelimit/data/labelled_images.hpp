@@ -9,13 +9,13 @@
 
 namespace widelimit::data {
 
-/// Images with one class label each: what every image reader and generator of this folder returns.
+/// Images with one class label each, the result of every image reader and generator of this folder.
 struct LabelledImages {
   xt::xtensor<float, 4> images;  ///< [n, height, width, channels], row-major; readers leave pixels in [0, 1].
   std::vector<int> labels;       ///< n labels, each in [0, classes).
   std::size_t classes = 0;
   std::vector<std::string> names = {};  ///< n: the record that each image comes from; readers fill it in.
-  std::vector<std::string> class_names = {};  ///< One a class; readers fill it in.
+  std::vector<std::string> class_names = {};  ///< One for each class; readers fill it in.
 
   std::size_t size() const { return labels.size(); }
 };
@@ -23,7 +23,7 @@ struct LabelledImages {
 /// How many images of each class a random choice takes.
 enum class ClassBalance {
   as_drawn,  ///< Every image is equally likely; class counts are left to chance.
-  equal,  ///< Equal counts; where the count is no multiple of the classes, some classes get one image more.
+  equal,  ///< Equal counts; if the count is not a multiple of the classes, some classes get one image more.
 };
 
 /// Disjoint random choices from `labels.size()` items: part p has `counts[p]` different indices in random order.

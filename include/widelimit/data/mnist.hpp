@@ -8,7 +8,7 @@
 
 #include "widelimit/data/labelled_images.hpp"
 
-/// MNIST (and sets of the same form) in IDX format, plain or packed with gzip; which, the content decides.
+/// MNIST (and sets of the same form) in IDX format, plain or packed with gzip, which is detected by content.
 ///
 /// Every reader throws DataError naming file, offset, what was expected and what was found: wrong magic
 /// number or image size, a file shorter or longer than its header says, damaged gzip data, a label above 9,
@@ -27,7 +27,7 @@ struct MnistFiles {
 /// DataError if one is missing.
 MnistFiles mnist_training_files(const std::filesystem::path& folder);
 
-/// Whether `folder` has one of the training files at least; the test files alone make a small data set too.
+/// Whether `folder` has at least one of the training files; the test files alone make a small data set too.
 bool holds_mnist_training_files(const std::filesystem::path& folder);
 
 /// t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte in `folder`, each with or without ".gz".

@@ -42,7 +42,7 @@ std::size_t size_of(NpyType type);
 template <typename T>
 NpyType npy_type_of();
 
-/// What stands before the values.
+/// The header before the values.
 struct NpyHeader {
   NpyType type = NpyType::float64;
   std::vector<std::size_t> shape;  ///< Empty for a single number; an extent may be 0.
@@ -74,10 +74,10 @@ std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape);
 
 /// Writes `values` (row-major, as many as the shape says) as version 1.0. T as in read_npy.
 ///
-/// The bytes go to a temporary file beside `path`, which replaces `path` only when complete: no reader ever sees half a
-/// file, and after an error an existing file is as it was.
+/// The bytes go to a temporary file next to `path`, which replaces `path` only when complete: no reader ever sees half
+/// a file, and after an error an existing file is unchanged.
 ///
-/// Errors  DataError if the file cannot be created or written in full, or `path` exists and is no regular file.
+/// Errors  DataError if the file cannot be created or written in full, or `path` exists and is not a regular file.
 template <typename T>
 void write_npy(const std::filesystem::path& path, const T* values, std::span<const std::size_t> shape);
 

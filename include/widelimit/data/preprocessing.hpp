@@ -7,7 +7,7 @@
 
 #include "widelimit/matrix.hpp"
 
-/// What is done to images and labels before a kernel sees them. Images are [n, height, width, channels]; sums
+/// Preprocessing of images and labels before a kernel sees them. Images are [n, height, width, channels]; sums
 /// run in double.
 namespace widelimit::data {
 
@@ -34,8 +34,8 @@ xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images,
 /// Along each axis, with factor = old size / new size: a Gaussian of standard deviation max(0, (factor - 1) / 2)
 /// pixels, cut at 4 standard deviations and normalised; then linear interpolation at (i + 1/2) factor - 1/2. Beyond the
 /// border the image is mirrored about the centre of its outermost pixel. This is what scikit-image's `transform.resize`
-/// does with `anti_aliasing=True` and otherwise default arguments. An axis that keeps its size is left as it is; one
-/// that grows is interpolated only.
+/// does with `anti_aliasing=True` and otherwise default arguments. An axis that keeps its size is unchanged; one
+/// that grows is only interpolated.
 ///
 /// Errors  ArgumentError if an old or new size is 0.
 /// Cost    n (old height + new height) (old width) (new width) channels operations at most.

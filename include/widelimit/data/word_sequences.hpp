@@ -13,7 +13,7 @@
 /// Texts as sequences of word vectors, the inputs of networks with positions.
 namespace widelimit::data {
 
-/// Which words of a text that is too long stay.
+/// Which words of a text that is too long are kept.
 enum class Truncation {
   keep_last,  ///< As Keras does by default.
   keep_first,
@@ -25,7 +25,7 @@ struct SequenceOptions {
   Truncation truncation = Truncation::keep_last;
 };
 
-/// What became of the texts.
+/// Statistics about the conversion of the texts.
 struct SequenceStatistics {
   std::size_t texts = 0;                   ///< Given.
   std::size_t words = 0;                   ///< In all texts.
@@ -49,18 +49,18 @@ struct WordSequences {
 };
 
 /// The vectors of a text's words (see tokenize) in their order. Words without a vector are dropped, as if they were not
-/// there; the words left are cut to max_length; a text of which nothing is left is left out. All of this is counted.
+/// there; the remaining words are cut to max_length; a text without remaining words is left out. All this is counted.
 ///
 /// Errors  ArgumentError if max_length is 0 or the texts' names or labels are not as many as the texts; DataError if a
 ///         text is not UTF-8 or all texts are left out.
-/// Memory  4 bytes x dimension for each word that stays.
+/// Memory  4 bytes x dimension for each remaining word.
 WordSequences embed(const LabelledTexts& texts, const WordVectors& vectors,
                     const SequenceOptions& options = {});
 
 /// One line for people: "3200 texts, 745392 words, 1.20 % without a vector dropped, ...".
 std::string to_string(const SequenceStatistics& statistics);
 
-/// The same sequences in one array, for programs that take no lists.
+/// The same sequences in one array, for programs that do not accept lists.
 struct PaddedSequences {
   xt::xtensor<float, 3> values;       ///< [n, length, dimension], zeros after the end of each sequence.
   std::vector<std::int64_t> lengths;  ///< [n]

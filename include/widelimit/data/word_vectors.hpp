@@ -62,7 +62,7 @@ struct BadLine {
   std::string reason;
 };
 
-/// What read_word_vectors() returns.
+/// The result of read_word_vectors().
 struct WordVectorFile {
   WordVectors vectors;
   std::vector<BadLine> bad_lines;  ///< Empty where bad lines are rejected.
@@ -73,8 +73,8 @@ struct WordVectorFile {
 /// word2vec if most of the next 100 lines have as many numbers as one another, and more than one, or DIMENSION. The
 /// dimension is that of most of the first 100 lines.
 ///
-/// A line is bad if it has another count of numbers, a field that is no finite number, a word that came before (the
-/// first one stays), bytes that are not UTF-8, or is empty; so is a header that says other counts than there are.
+/// A line is bad if it has another count of numbers, a field that is not a finite number, a word that came before (the
+/// first one is kept), bytes that are not UTF-8, or is empty; so is a header with counts that are not the actual ones.
 ///
 /// Errors  DataError "FILE: line N: expected ..., found ..." for a bad line (see BadLines), a missing or empty file and
 ///         one without any usable line.

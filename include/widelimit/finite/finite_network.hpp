@@ -18,7 +18,7 @@ namespace widelimit::finite {
 struct Widths {
   Index hidden = 256;  ///< Channels wherever the network leaves them open.
   Index outputs = 1;   ///< Channels after the last layer.
-  /// In place of `hidden`: one number for every place where channels are open, in the order of the layers.
+  /// Instead of `hidden`: one number for every place where channels are open, in the order of the layers.
   /// A sum or product of branches is one place.
   std::vector<Index> layers = {};
 };
@@ -31,13 +31,13 @@ struct Widths {
 ///             G = qk Q K^T / sqrt(width) or / width, weights zeta(G) under the mask, times V; all heads side
 ///             by side, times the output matrix. Q, K, V as dense layers of variance 1; qk = query_key_std.
 /// Dropout     draws in every pass, as while training.
-/// Concat      channels are shared out by the branches' shares, rounded to whole channels.
-/// Seeds       equal seeds give equal bits for any number of threads.
-/// Threads     batches are cut into pieces that run at the same time; 0 uses all of the machine's.
+/// Concat      channels are divided by the branches' shares, rounded to whole channels.
+/// Seeds       equal seeds give equal bits with any number of threads.
+/// Threads     batches are cut into pieces that run at the same time; 0 uses all cores of the machine.
 /// Errors      NetworkError, naming the layer's path, for a network that cannot be applied to the form, for
-///             a user's layer without a finite counterpart and for channels that do not fit each other;
+///             your own layer without a finite counterpart and for channels that do not fit each other;
 ///             ArgumentError for widths, heads or inputs that do not fit the network.
-/// Stop        every function that takes long ends with Cancelled soon after a stop was asked for: it is asked for
+/// Stop        every function that takes long throws Cancelled soon after a stop is requested: it checks
 ///             between the layers of every piece.
 template <typename Scalar>
 class FiniteNetwork {

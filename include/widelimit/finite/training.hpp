@@ -10,8 +10,8 @@
 namespace widelimit::finite {
 
 /// Losses are sums over inputs and outputs, not means: gradient descent on the squared loss with learning
-/// rate eta follows the gradient flow (gp::GradientFlow) at time eta steps. A mini-batch's loss counts
-/// n / batch times, so that learning rates need no change.
+/// rate eta follows the gradient flow (gp::GradientFlow) at time eta steps. A mini-batch's loss is multiplied by
+/// n / batch, so that learning rates need no change.
 enum class Loss {
   squared,       ///< Half the sum of squared differences to the targets.
   cross_entropy  ///< - sum targets o log softmax(outputs); targets are probabilities of the classes.
@@ -30,20 +30,20 @@ struct Adam {
   double epsilon = 1e-8;
 };
 
-/// Of train(): full-batch gradient descent unless said otherwise.
+/// Options of train(): full-batch gradient descent unless changed.
 struct TrainingOptions {
   Loss loss = Loss::squared;
   std::variant<GradientDescent, Momentum, Adam> optimiser = {};
   double learning_rate = 0.1;  ///< > 0
   Index steps = 100;           ///< >= 0
-  /// Inputs of a step, drawn without replacement until all have been seen, then anew; 0: all of them.
+  /// Inputs in each step, drawn without replacement until all have been seen, then anew; 0: all of them.
   Index batch = 0;
   std::uint64_t seed = 0;  ///< Of the batches.
   /// Called after every step with its number, from 1 on, and the loss before it.
   std::function<void(Index step, double loss)> progress = {};
 };
 
-/// What a training run leaves besides the network's new parameters.
+/// The results of a training run besides the network's new parameters.
 struct TrainingResult {
   std::vector<double> losses;  ///< Of each step's batch before the step, scaled to all inputs.
 };

@@ -13,8 +13,8 @@ namespace widelimit::gp {
 /// standard normal,
 ///     P(c) = E_z prod_{k != c} Phi(z + (mean_c - mean_k) / sqrt(variance)),
 /// by the trapezium rule; each row sums to 1 up to rounding. A single column is the score of class 1 against class 0:
-/// P(1) = Phi(mean / sqrt(variance)), and two columns come back. This follows from the posterior alone: no temperature,
-/// no link function that the regression never saw.
+/// P(1) = Phi(mean / sqrt(variance)), and two columns are returned. This follows from the posterior alone: without a
+/// temperature, and without a link function that the regression never saw.
 ///
 /// mean       [n, outputs], finite, at least one column
 /// variances  [n], >= 0: with posterior variances the probabilities are about the latent outputs; add the noise
@@ -23,15 +23,15 @@ namespace widelimit::gp {
 /// Errors     ArgumentError for shapes, NaN or infinity, negative variances.
 [[nodiscard]] Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances);
 
-/// The factor s on scores mean / sqrt(variance) with which the class probabilities of inputs that were left out of the
-/// training are most likely: of class_probabilities(mean, variances / s^2). Gaussian regression of labels is too sure
-/// where its noise is small, or a class rare; no factor changes which class is the most probable.
+/// The factor s on scores mean / sqrt(variance) for which the class probabilities of inputs that were left out of the
+/// training are most likely: those of class_probabilities(mean, variances / s^2). Gaussian regression of labels is
+/// overconfident if its noise is small, or a class rare; no factor changes which class is the most probable.
 ///
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
-/// Method      least mean negative logarithm of the probabilities, over s from 1e-3 to 1e3, by the method of Brent. As
-///             in Platt's scaling each label counts as 1 - 1 / (n + 2) and the others share the rest, so that data that
-///             are told apart perfectly do not drive s to infinity. Of more than 1,000 inputs, 1,000 evenly spaced ones
-///             are looked at. 1 where a variance is 0. Errors as of class_probabilities() and of calibration().
+/// Method      minimises the mean negative logarithm of the probabilities over s from 1e-3 to 1e3 by Brent's method. As
+///             in Platt's scaling each label counts as 1 - 1 / (n + 2) and the others share the rest, so that perfectly
+///             separated data do not drive s to infinity. Of more than 1,000 inputs, 1,000 evenly spaced ones are used.
+///             1 if a variance is 0. Errors are those of class_probabilities() and of calibration().
 /// Source      Guo et al. 2017, section 4.2 (temperature scaling); Platt 1999, Probabilistic outputs for support vector
 ///             machines, equation 4, for the labels.
 [[nodiscard]] double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,
@@ -39,7 +39,7 @@ namespace widelimit::gp {
 
 /// Predictions whose confidence (the largest class probability) lies in one interval.
 struct CalibrationBin {
-  double lower;            ///< exclusive, but for the first bin
+  double lower;            ///< exclusive, except for the first bin
   double upper;            ///< inclusive
   std::int64_t count;      ///< predictions in it
   double mean_confidence;  ///< 0 if there are none
@@ -52,9 +52,9 @@ struct Calibration {
   double expected_error;             ///< sum over bins of count / n |accuracy - mean confidence|
 };
 
-/// Expected calibration error of class probabilities [n, classes] for the true labels 0 .. classes - 1. Predicted is
-/// the most probable class, the first of equals. ArgumentError unless there is a row, each row lies in [0, 1] and sums
-/// to 1 within 1e-6, labels fit and bins >= 1.
+/// Expected calibration error of class probabilities [n, classes] for the true labels 0 .. classes - 1. The prediction
+/// is the most probable class, the first of equals. ArgumentError unless there is a row, each row lies in [0, 1] and
+/// sums to 1 within 1e-6, labels fit and bins >= 1.
 ///
 /// Source  Guo et al. 2017, On calibration of modern neural networks, equation 3.
 [[nodiscard]] Calibration calibration(const Matrix<double>& probabilities, std::span<const int> labels,

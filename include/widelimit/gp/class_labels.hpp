@@ -12,16 +12,16 @@
 namespace widelimit::gp {
 
 /// The classes of a classification: the labels that occur in its training data, each with a name. Labels may be any
-/// integers or texts; gaps between integers make no classes.
+/// integers or texts; integers that do not occur between them are not classes.
 class ClassLabels {
  public:
-  /// The different labels, integers in ascending order, texts in that of their bytes; texts that all are integers are
-  /// ordered as integers. ArgumentError, with `where` in front, unless there are 2 to 10,000 of them.
+  /// The different labels, integers in ascending order, texts in that of their bytes; texts that are all integers are
+  /// ordered as integers. ArgumentError, preceded by `where`, unless there are 2 to 10,000 of them.
   [[nodiscard]] static ClassLabels of(std::span<const std::int64_t> labels, const char* where);
   [[nodiscard]] static ClassLabels of(std::span<const std::string> labels, const char* where);
 
   /// Integers with the names of classes. `names` are those of the labels 0, 1, ..., of which some may not occur, or of
-  /// the different labels in ascending order. ArgumentError where neither fits.
+  /// the different labels in ascending order. ArgumentError if neither fits.
   [[nodiscard]] static ClassLabels named(std::span<const std::int64_t> labels,
                                          const std::vector<std::string>& names, const char* where);
 
@@ -32,8 +32,8 @@ class ClassLabels {
   [[nodiscard]] int index_of(const std::string& label) const;
   [[nodiscard]] int index_of(std::int64_t label) const;
 
-  /// Regression targets of labels, see class_scores(). ArgumentError, with
-  /// `where` in front, for a label that is none of these.
+  /// Regression targets of labels, see class_scores(). ArgumentError, preceded by
+  /// `where`, for a label that is not one of these.
   [[nodiscard]] Matrix<double> targets(std::span<const std::int64_t> labels, const char* where) const;
   [[nodiscard]] Matrix<double> targets(std::span<const std::string> labels, const char* where) const;
 

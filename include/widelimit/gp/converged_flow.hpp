@@ -10,7 +10,7 @@
 
 namespace widelimit::gp {
 
-/// GradientFlow at infinite time alone: the same numbers from a Cholesky factorization, at a fortieth of the cost. With
+/// GradientFlow at infinite time only: the same numbers from a Cholesky factorization, at a fortieth of the cost. With
 /// K the NNGP kernel, T the NTK and G = (T + lambda I)^-1,
 ///     mean       = T_* G y
 ///     covariance = K_** + B K B^T - B K_*^T - K_* B^T,  B = T_* G.
@@ -20,13 +20,13 @@ namespace widelimit::gp {
 /// Copies  are cheap: they share the matrices.
 class ConvergedFlow {
  public:
-  /// What is made of T + lambda I in place, and kept. The numbers that follow from it are the same but for rounding.
+  /// What T + lambda I is turned into, in place. The numbers that follow from it are the same up to rounding.
   enum class Holds {
     inverse,  ///< G: n^3 operations. For leave_one_out() and amplitudes.
-    factor  ///< Cholesky's: n^3 / 3, for who gives the amplitude; leave_one_out() costs three times as much.
+    factor  ///< Cholesky's: n^3 / 3, if the amplitude is given; leave_one_out() costs three times as much.
   };
 
-  /// Keeps K and what is made of T, 2 n^2 numbers, and holds no more: hand both matrices over with std::move.
+  /// Keeps K and one matrix made from T, 2 n^2 numbers, and holds no more: hand both matrices over with std::move.
   [[nodiscard]] static ConvergedFlow fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                          const Noise& regulariser, int threads = 0,
                                          Holds holds = Holds::inverse);
@@ -39,7 +39,7 @@ class ConvergedFlow {
 
   /// See GradientFlow::leave_one_out(). Cost n^3 operations, in blocks.
   [[nodiscard]] LeaveOneOut leave_one_out() const;
-  /// Of some of them, n^2 operations each, or three times as many without the inverse.
+  /// The same for some inputs, n^2 operations each, or three times as many without the inverse.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
 
   /// Mean at the test inputs, [n_test, outputs], from the NTK between test (rows) and training inputs.

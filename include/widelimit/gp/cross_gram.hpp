@@ -7,7 +7,7 @@
 
 namespace widelimit::gp {
 
-/// The Gram matrix of test inputs with the training inputs, [rows, columns], as iterative solvers see it: rows at a
+/// The Gram matrix of test inputs with the training inputs, [rows, columns], for iterative solvers: some rows at a
 /// time, in double. It need not be held as a whole.
 class CrossGram {
  public:
@@ -16,7 +16,7 @@ class CrossGram {
 
   CrossGram(Index rows, Index columns, Rows rows_of);
 
-  /// One in memory, of float or double, which must outlive this. Implicit on purpose: functions take either.
+  /// A matrix in memory, float or double, which must outlive this. Implicit on purpose: functions take either.
   template <typename Derived>
   CrossGram(const Eigen::MatrixBase<Derived>& matrix)
       : CrossGram(matrix.rows(), matrix.cols(), [&matrix](Index first, Index count) -> Matrix<double> {

@@ -16,7 +16,7 @@ class DoubleMatrix {
  public:
   DoubleMatrix(Matrix<double> matrix) : matrix_(std::move(matrix)) {}
 
-  /// Numbers that were rounded before, to a type of machine epsilon `epsilon`: read from files of float, say.
+  /// Numbers that were rounded before, to a type of machine epsilon `epsilon`, for example read from files of float.
   DoubleMatrix(Matrix<double> matrix, double epsilon)
       : matrix_(std::move(matrix)), epsilon_(std::max(std::numeric_limits<double>::epsilon(), epsilon)) {}
 

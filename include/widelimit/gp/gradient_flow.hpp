@@ -22,7 +22,7 @@ inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 /// With K the NNGP kernel, T the NTK, eta the learning rate and B_t = T_* T^-1 (I - exp(-eta T t)):
 ///     mean       = B_t y
 ///     covariance = K_** + B_t K B_t^T - B_t K_*^T - K_* B_t^T    (the same for every output)
-/// Functions named train_... are these for the training inputs (T_* = T). A regulariser adds lambda I to T where it is
+/// Functions named train_... are these for the training inputs (T_* = T). A regulariser adds lambda I to T where T is
 /// inverted or exponentiated (the flow with weight decay towards the initial network); T_* and K stay without it.
 ///
 /// Time        0 <= t <= infinite_time, in units of 1 / (eta eigenvalue of T): the sum of squares is not divided by n.
@@ -36,9 +36,9 @@ inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 ///             eta / a they have the same means and a times the covariances. fit() takes a = 1, the network as it is;
 ///             with_amplitude(leave_one_out_amplitude()) gives variances the scale of the residuals. Matrices are
 ///             handed over without the amplitude.
-/// Precision   double throughout; matrices of float are converted (see Regression). One that is computed in float may
+/// Precision   double throughout; matrices of float are converted (see Regression). One that was computed in float may
 ///             need a regulariser of about 1e-6: its rounding makes small eigenvalues negative.
-/// Threads     0 uses all of the machine's.
+/// Threads     0 uses all cores of the machine.
 /// Copies      are cheap: they share the decomposition.
 /// Source      Lee et al. 2019, Wide neural networks of any depth evolve as linear models under gradient descent,
 ///             equations 14 to 16.
@@ -49,7 +49,7 @@ class GradientFlow {
   [[nodiscard]] static GradientFlow fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                         const std::optional<Noise>& regulariser = std::nullopt,
                                         double learning_rate = 1, int threads = 0);
-  /// The same where nngp() gives K once T is decomposed, so that 2 n^2 numbers are held at most.
+  /// The same, where nngp() gives K once T is decomposed, so that at most 2 n^2 numbers are held.
   [[nodiscard]] static GradientFlow fit_late(const std::function<DoubleMatrix()>& nngp, DoubleMatrix ntk,
                                              const Matrix<double>& targets,
                                              const std::optional<Noise>& regulariser = std::nullopt,
@@ -105,16 +105,16 @@ class GradientFlow {
   /// Diagonal of train_covariance(), [n], in blocks.
   [[nodiscard]] Vector<double> train_variance(double time) const;
 
-  /// What converged networks that are trained on all other inputs make of each target: residual r_i and variance
-  /// a (v_i + lambda) as in leave_one_out_amplitude(), with its errors but the last, and its cost.
+  /// Predictions of converged networks for each target after training on all others: residual r_i and variance
+  /// a (v_i + lambda) as in leave_one_out_amplitude(), with its errors except the last, and its cost.
   [[nodiscard]] LeaveOneOut leave_one_out() const;
-  /// Of some of them, 4 n^2 operations each.
+  /// The same for some inputs, 4 n^2 operations each.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
 
   /// W [n, outputs] with mean(time, ntk_cross) = ntk_cross W. Cost 2 n^2 outputs.
   [[nodiscard]] Matrix<double> weights(double time) const;
 
-  /// What a flow consists of, to keep it in files.
+  /// The parts of a flow, to keep it in files.
   struct Parts {
     Matrix<double> nngp;               ///< K, [n, n].
     Vector<double> eigenvalues;        ///< Of T, ascending, [n].

@@ -11,15 +11,15 @@
 
 namespace widelimit::gp {
 
-/// The kernels of two batches, or of the training inputs with themselves, wherever they lie. A kernel is named as in a
-/// store: "nngp" or "ntk". What is handed out refers to this object.
+/// The kernels of two batches, or of the training inputs with themselves, in memory or in a store. A kernel is named as
+/// in a store: "nngp" or "ntk". The results refer to this object.
 class GramSource {
  public:
   virtual ~GramSource() = default;
 
-  /// A kernel as a whole, in double, for who overwrites it.
+  /// A kernel as a whole, in double, for callers that overwrite it.
   [[nodiscard]] virtual DoubleMatrix matrix(const std::string& kernel) const = 0;
-  /// The same, for the last time: what was held of it is given up.
+  /// The same, for the last time: its memory is released.
   [[nodiscard]] virtual DoubleMatrix take(const std::string& kernel) { return matrix(kernel); }
   /// A kernel of the training inputs with themselves.
   [[nodiscard]] virtual std::shared_ptr<const KernelOperator> as_operator(
@@ -28,19 +28,19 @@ class GramSource {
   [[nodiscard]] virtual CrossGram as_cross(const std::string& kernel) const = 0;
 };
 
-/// In memory.
+/// Kernels in memory.
 template <typename Scalar>
 [[nodiscard]] std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels);
 
-/// In a store that is complete: nothing of it is held, and each call reads what it needs; operators on so
-/// many threads.
+/// Kernels in a complete store: nothing of them is held, and each call reads what it needs; operators use
+/// this many threads.
 [[nodiscard]] std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads);
 
-/// All that predictions for test inputs need of the kernels; the test inputs' own Gram matrix is not among it.
+/// The kernels that predictions for test inputs need; the test inputs' own Gram matrix is not among them.
 struct GramSources {
   std::unique_ptr<GramSource> train;  ///< [n, n]
   std::unique_ptr<GramSource>
-      validation;                    ///< [n_validation, n]; null where nothing is chosen on validation data.
+      validation;                    ///< [n_validation, n]; null if nothing is chosen on validation data.
   std::unique_ptr<GramSource> test;  ///< [n_test, n]
   Vector<double> validation_variances;  ///< NNGP, [n_validation]; empty as above.
   Vector<double> test_variances;        ///< NNGP, [n_test]

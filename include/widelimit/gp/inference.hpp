@@ -16,7 +16,7 @@
 
 namespace widelimit::gp {
 
-/// What targets are.
+/// The kind of targets.
 enum class TargetKind {
   classes,  ///< Scores of classes: the largest output (or the sign of a single one) names a class.
   numbers
@@ -26,36 +26,36 @@ struct InferenceOptions {
   Kernels kernels = Kernels::both;
   std::optional<double> regulariser = {};  ///< Relative; absent: chosen by the criterion.
   Criterion criterion = Criterion::leave_one_out;
-  std::vector<double> candidates = regulariser_grid();  ///< Relative; what is chosen from.
+  std::vector<double> candidates = regulariser_grid();  ///< Relative; the values to choose from.
   /// Factor on the kernels of standardised targets; absent: fitted, see Regression and
   /// GradientFlow::leave_one_out_amplitude().
   std::optional<double> amplitude = {};
   std::vector<double> times = {};  ///< Times of the gradient flow, besides infinity.
   bool targets_as_they_are = false;
   int threads = 0;
-  double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
+  double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
 };
 
-/// What predictions are made from, and compared with, besides kernels.
+/// The targets from which predictions are made, and with which they are compared.
 struct InferenceTargets {
   TargetKind kind;
   const Matrix<double>& train;                ///< [n, outputs]
   const Matrix<double>* validation;           ///< [n_validation, outputs]; null without validation data.
-  const std::optional<Matrix<double>>& test;  ///< [n_test, outputs], where they are known.
+  const std::optional<Matrix<double>>& test;  ///< [n_test, outputs], if they are known.
 };
 
-/// How good the predictions for test inputs with known targets are.
+/// The quality of predictions for test inputs with known targets.
 struct PredictionScores {
   std::optional<double> accuracy;  ///< Classes only.
   double mean_squared_error;
-  double negative_log_predictive_density;            ///< Of the observation: variance + noise.
+  double negative_log_predictive_density;            ///< Of an observation: variance + noise.
   std::optional<double> expected_calibration_error;  ///< Classes only.
 };
 
 /// Predictions with one kernel, in the units of the targets: GP regression with the NNGP, or gradient flow with the
 /// NTK. Numbers an output: all equal for classes, which share regulariser and amplitude.
 struct KernelPrediction {
-  std::string name;                               ///< As files are named: "nngp", "ntk", "ntk_time0", ...
+  std::string name;                               ///< As in file names: "nngp", "ntk", "ntk_time0", ...
   std::optional<double> time;                     ///< Of the gradient flow, infinite for "ntk".
   Vector<double> regulariser;                     ///< [outputs]
   Vector<double> amplitude;                       ///< [outputs], of standardised targets.
@@ -63,29 +63,29 @@ struct KernelPrediction {
   std::optional<double> log_marginal_likelihood;  ///< Of the targets; NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Matrix<double> variance;                        ///< [n_test, outputs], of the function without noise.
-  /// On scores, see gp::probability_scale(); 1 for numbers, with a given amplitude, and where nothing is left out.
+  /// Factor on scores, see gp::probability_scale(); 1 for numbers, with a given amplitude, and if nothing is left out.
   double probability_scale = 1;
   Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
   std::optional<PredictionScores> scores;
   double solve_seconds;
   Criterion criterion;  ///< Of the choice among the candidates.
-  /// How the candidates did, for all outputs or for each; empty where the regulariser was given.
+  /// The scores of the candidates, for all outputs or for each; empty if the regulariser was given.
   std::vector<Selection> selections;
-  double noise_floor = 0;  ///< Of the candidates, or of the one that was given.
-  /// Of K + lambda I with the smallest regulariser of all outputs, an estimate; 0 at finite times.
+  double noise_floor = 0;  ///< Of the candidates, or of the given one.
+  /// An estimate for K + lambda I with the smallest regulariser of all outputs; 0 at finite times.
   double condition_number = 0;
   std::optional<IterativeSolution> iterations;  ///< Of conjugate gradients.
 };
 
-/// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another one comes after it.
+/// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another kernel comes after it.
 using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
     const std::string& kernel, GramSources& grams, const SolverTargets& targets, const SolverOptions& options,
     bool kernels_follow)>;
 
-/// The offsets and factors that training targets of this kind are standardised with.
+/// The offsets and factors by which training targets of this kind are standardised.
 [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets, TargetKind kind, bool as_they_are);
 
-/// ArgumentError for a criterion that means nothing for targets of this kind.
+/// ArgumentError for a criterion that does not apply to targets of this kind.
 void require_criterion(Criterion criterion, TargetKind kind);
 
 /// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
@@ -93,8 +93,8 @@ void require_criterion(Criterion criterion, TargetKind kind);
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 
-/// One kernel's predictions after the other. The Gram matrices are used
-/// up. Throws what the solvers throw, and Cancelled.
+/// The predictions of one kernel after the other. The Gram matrices are used
+/// up. Throws the errors of the solvers, and Cancelled.
 [[nodiscard]] std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop = {},
@@ -103,7 +103,7 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);
 
-/// The factor on scores of classes, from what a posterior with the amplitude 1 makes of the training targets of
+/// The factor on scores of classes, from the predictions of a posterior with amplitude 1 for the training targets of
 /// representative_inputs() left out. `targets`: of all, [n, classes].
 [[nodiscard]] double fitted_probability_scale(const LeaveOneOut& others, double amplitude,
                                               const Matrix<double>& targets);

@@ -18,10 +18,10 @@ namespace widelimit::gp {
 struct IterativeSelection;
 struct LowRankKernel;
 
-/// Regression where the Gram matrix cannot be factorized: everything is solved by conjugate gradients
-/// (solve_shifted()), with its errors. No n x n matrix is held here. What takes a determinant is not to be had: no log
-/// marginal likelihood. Conventions, amplitude and errors are those of Regression. Cross Gram matrices are read a block
-/// of rows at a time. Copies are cheap but for the weights: they share the preconditioner.
+/// Regression if the Gram matrix cannot be factorized: everything is solved by conjugate gradients
+/// (solve_shifted()), with its errors. No n x n matrix is held here. There is no log marginal likelihood, because
+/// it takes a determinant. Conventions, amplitude and errors are those of Regression. Cross Gram matrices are read in
+/// blocks of rows. Copies are cheap except for the weights: they share the preconditioner.
 class IterativeRegression {
  public:
   [[nodiscard]] static IterativeRegression fit(std::shared_ptr<const KernelOperator> gram,
@@ -31,7 +31,7 @@ class IterativeRegression {
   /// select_regulariser() by accuracy or mean squared error on validation data (ArgumentError for another criterion),
   /// and the regression with its choice, for which nothing is solved again: the whole grid is solved at once. Without
   /// eigenvalues, the smallest one counts as 0: values of the grid below ten times the rounding errors of K
-  /// (KernelOperator::epsilon()) are left out even where K alone would stand above them.
+  /// (KernelOperator::epsilon()) are left out even if K alone is above them.
   [[nodiscard]] static IterativeSelection select(std::shared_ptr<const KernelOperator> gram,
                                                  const Matrix<double>& targets,
                                                  const CrossGram& validation_cross,
@@ -48,7 +48,7 @@ class IterativeRegression {
       const ConjugateGradientOptions& options = {});
 
   /// One regression for the outputs of several that share matrix and noise, with the amplitude 1. ArgumentError for
-  /// none, and for other noise.
+  /// none, and for different noise.
   [[nodiscard]] static IterativeRegression joined(const std::vector<IterativeRegression>& parts);
 
   /// See Regression::with_amplitude().
@@ -57,20 +57,20 @@ class IterativeRegression {
   /// [n_test, outputs].
   [[nodiscard]] Matrix<double> mean(const CrossGram& cross_gram) const;
 
-  /// [n_test]; see Regression::variance(). Solves for every test input: some tens of passes over K a block of 256.
+  /// [n_test]; see Regression::variance(). Solves for every test input: some tens of passes over K for a block of 256.
   [[nodiscard]] Vector<double> variance(const CrossGram& cross_gram,
                                         const Vector<double>& test_variances) const;
 
-  /// [n_test], of converged networks whose NTK is the matrix here: ConvergedFlow::variance(). One pass over the NNGP
-  /// besides a block of 512.
+  /// [n_test], for converged networks whose NTK is the matrix here: ConvergedFlow::variance(). One pass over the NNGP
+  /// in addition for a block of 512.
   [[nodiscard]] Vector<double> flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
                                              const CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
-  /// Of converged networks whose NTK is the matrix here: ConvergedFlow::leave_one_out() with amplitude 1. Solves for
-  /// every training input, 256 at a time, with a pass over the NNGP each: n / 256 times what the weights take, or more.
+  /// ConvergedFlow::leave_one_out() with amplitude 1, for converged networks whose NTK is the matrix here. Solves for
+  /// every training input, 256 at a time, with a pass over the NNGP each: at least n / 256 times the weights' cost.
   [[nodiscard]] LeaveOneOut flow_leave_one_out(const KernelOperator& nngp) const;
-  /// The same of some of them.
+  /// The same for some inputs.
   [[nodiscard]] LeaveOneOut flow_leave_one_out(const KernelOperator& nngp,
                                                std::span<const Index> inputs) const;
 
@@ -84,7 +84,7 @@ class IterativeRegression {
   [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
   /// (K + lambda I)^-1 y, [n, outputs].
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
-  /// What the weights took, and how good they are; see ShiftedSolutions.
+  /// The passes for the weights, and their residual; see ShiftedSolutions.
   [[nodiscard]] int passes() const noexcept { return passes_; }
   [[nodiscard]] double relative_residual() const noexcept { return relative_residual_; }
 

@@ -9,7 +9,7 @@
 
 namespace widelimit::gp {
 
-/// A Gram matrix K [n, n] as iterative solvers see it: something that multiplies. It need not be held as a whole.
+/// A Gram matrix K [n, n] for iterative solvers: something that multiplies. It need not be held as a whole.
 class KernelOperator {
  public:
   virtual ~KernelOperator() = default;
@@ -22,10 +22,10 @@ class KernelOperator {
   /// K_ii, [n].
   [[nodiscard]] virtual Vector<double> diagonal() const = 0;
 
-  /// These columns of K, [n, count]. By multiply() unless a class knows better.
+  /// These columns of K, [n, count]. By multiply() unless a class overrides it.
   [[nodiscard]] virtual Matrix<double> columns(std::span<const Index> indices) const;
 
-  /// Machine epsilon of the type that the entries are rounded to: that of double, unless a class knows better.
+  /// Machine epsilon of the type to which the entries are rounded: that of double, unless a class overrides it.
   [[nodiscard]] virtual double epsilon() const { return std::numeric_limits<double>::epsilon(); }
 };
 
@@ -51,8 +51,8 @@ class MatrixOperator final : public KernelOperator {
 /// A Gram matrix that is made or read tile by tile at every pass: tiles of a store, or kernels computed on the fly.
 class TileOperator final : public KernelOperator {
  public:
-  /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of K, [rows, columns]; asked for in the
-  /// upper triangle only, one tile at a time.
+  /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of K, [rows, columns]; only called for the
+  /// upper triangle, one tile at a time.
   using Tile = std::function<Matrix<double>(Index row, Index rows, Index column, Index columns)>;
 
   /// n inputs in tiles of `side`; the last ones may be smaller. ArgumentError unless both are positive.

@@ -13,26 +13,26 @@
 
 namespace widelimit::gp {
 
-/// Targets as the kernels see them.
+/// Targets in the form that the kernels need.
 struct SolverTargets {
   Matrix<double> train;       ///< [n, outputs]
-  Matrix<double> validation;  ///< [n_validation, outputs]; empty where nothing is chosen on validation data.
-  bool apart;                 ///< Whether each output has a regulariser and an amplitude of its own.
+  Matrix<double> validation;  ///< [n_validation, outputs]; empty if nothing is chosen on validation data.
+  bool apart;                 ///< Whether each output has its own regulariser and amplitude.
 
-  /// Those of some outputs.
+  /// The targets of some outputs.
   [[nodiscard]] Matrix<double> train_of(const std::vector<Index>& outputs) const;
 };
 
-/// What all solvers are told.
+/// The options of all solvers.
 struct SolverOptions {
   Criterion criterion = Criterion::leave_one_out;
   std::vector<double> candidates = regulariser_grid();  ///< Relative.
   std::vector<double> times;                            ///< Of gradient flow, infinite_time first.
   bool needs_amplitudes = true;
   int threads = 0;
-  double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
+  double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
   std::stop_token stop = {};
-  /// How far conjugate gradients with a kernel are: passes and the largest relative residual.
+  /// The progress of conjugate gradients with a kernel: passes and the largest relative residual.
   std::function<void(const std::string& kernel, int passes, double residual)> progress = {};
 };
 
@@ -43,19 +43,19 @@ class KernelSolver {
 
   /// The choice among the candidates, for all outputs or for each.
   [[nodiscard]] virtual std::vector<Selection> select() = 0;
-  /// What regularisers are judged by, where select() is not called.
+  /// The criterion for regularisers, if select() is not called.
   [[nodiscard]] virtual GramAccuracy accuracy() const = 0;
-  /// A posterior for each time, of one regulariser. `last`: the Gram matrices are not wanted again.
+  /// A posterior for each time, with one regulariser. `last`: the Gram matrices are not needed again.
   [[nodiscard]] virtual std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                         double regulariser, bool last) = 0;
 };
 
-/// Of factorized matrices. `kernels_follow`: the NNGP is wanted again after this kernel. All refer to their arguments.
+/// Solves with factorized matrices. `kernels_follow`: the NNGP is needed again. All refer to their arguments.
 [[nodiscard]] std::unique_ptr<KernelSolver> direct_solver(const std::string& kernel, GramSources& grams,
                                                           const SolverTargets& targets,
                                                           const SolverOptions& options, bool kernels_follow);
 
-/// Of conjugate gradients.
+/// Solves by conjugate gradients.
 [[nodiscard]] std::unique_ptr<KernelSolver> iterative_solver(const std::string& kernel, GramSources& grams,
                                                              const SolverTargets& targets,
                                                              const SolverOptions& options);

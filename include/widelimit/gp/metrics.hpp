@@ -6,12 +6,12 @@
 
 #include "widelimit/matrix.hpp"
 
-/// How good predictions are. Rows are test inputs; there must be at least one. All functions throw
+/// Quality of predictions. Rows are test inputs; there must be at least one. All functions throw
 /// ArgumentError for shapes that do not fit and for NaN or infinity.
 namespace widelimit::gp {
 
 /// Predicted class of each row, or class of each row of targets: the column of the largest entry, the first
-/// one of equals; with a single column 1 where it is positive, else 0.
+/// one of equals; with a single column 1 if it is positive, else 0.
 [[nodiscard]] std::vector<int> classes_of(const Matrix<double>& outputs);
 
 /// Share of rows whose class is that of the targets, both by classes_of().
@@ -31,7 +31,7 @@ namespace widelimit::gp {
                                                      const Vector<double>& latent_variances,
                                                      double noise_variance, const Matrix<double>& targets);
 
-/// The same where each output has variances of its own: `variances` [n, outputs] are those of observations, noise
+/// The same if each output has its own variances: `variances` [n, outputs] are those of observations, noise
 /// included, and positive.
 [[nodiscard]] double negative_log_predictive_density(const Matrix<double>& mean,
                                                      const Matrix<double>& variances,
@@ -39,8 +39,8 @@ namespace widelimit::gp {
 
 /// Numbers of inputs, [true class, predicted class].
 using ConfusionMatrix = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-/// Counts of true and predicted classes, [classes, classes]; labels and predictions are 0 .. classes - 1, as many of
-/// one as of the other.
+/// Counts of true and predicted classes, [classes, classes]; labels and predictions are 0 .. classes - 1, equally many
+/// of both.
 [[nodiscard]] ConfusionMatrix confusion_matrix(std::span<const int> labels, std::span<const int> predicted,
                                                int classes);
 

@@ -24,7 +24,7 @@ namespace widelimit::gp {
 
 struct ModelState;
 
-/// Which distribution of functions a model predicts with.
+/// The distribution of functions with which a model predicts.
 enum class ModelKind {
   bayesian,  ///< The exact posterior of the infinitely wide network: Regression with its NNGP.
   trained    ///< Infinitely wide networks after training, over their initialisations: GradientFlow.
@@ -40,8 +40,8 @@ struct LabelledInputs {
 struct ModelOptions {
   ModelKind kind = ModelKind::bayesian;
   double time = infinite_time;  ///< Of training, for `trained`; see GradientFlow.
-  /// Absent: the relative regulariser of `grid` that does best by `criterion`. That of trained networks is chosen for
-  /// infinite time.
+  /// Absent: the relative regulariser of `grid` with the best score by `criterion`. That of trained networks is chosen
+  /// for infinite time.
   std::optional<Noise> noise = {};
   std::vector<double> grid = regulariser_grid();
   /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
@@ -50,37 +50,37 @@ struct ModelOptions {
   /// in closed form (see Regression and GradientFlow::leave_one_out_amplitude()), and of classes one for all; with an
   /// AbsoluteNoise 1.
   std::optional<double> amplitude = {};
-  /// Numbers are fitted less their mean over the training inputs and divided by their standard deviation, each output
-  /// on its own, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is
+  /// Numbers are standardised by mean and standard deviation over the training inputs, each output
+  /// separately, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is
   /// in the units of the targets, they are only centred. true: neither is
-  /// done. Scores of classes are taken as they are.
+  /// done. Scores of classes are left unchanged.
   bool targets_as_they_are = false;
-  /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. The preprocessing
-  /// is to be fitted with mirror_images.
+  /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. Fit the
+  /// preprocessing with mirror_images.
   bool flip = false;
   /// With validation data: fit on training and validation data together once the regulariser is chosen.
   bool refit = false;
-  /// Of the outputs, if they are scores of classes: one an output, or two for a single output, whose positive values
-  /// mean the second. Empty: the targets are numbers.
+  /// Names for the outputs, if they are scores of classes: one for each output, or two for a single output, whose
+  /// positive values mean the second. Empty: the targets are numbers.
   std::vector<std::string> class_names = {};
-  /// What the inputs were put through before they came here, to be applied to new ones as well: kept with the model,
+  /// The preprocessing that the inputs went through before, to be applied to new ones as well: kept with the model,
   /// which does not apply it.
   Preprocessing preprocessing = {};
-  /// What was done before that, in words for those who prepare new inputs.
+  /// What was done before that, in words for people who prepare new inputs.
   nlohmann::json preparation = {};
-  /// A folder in which Gram matrices are kept and looked for (GramCache); absent: none is.
+  /// A folder in which Gram matrices are kept and looked for (GramCache); absent: none are.
   std::optional<std::filesystem::path> gram_folder = {};
-  /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is not looked at.
+  /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is ignored.
   GramOptions gram = {};
 };
 
-/// What a model says about inputs, in the units of the targets. Classes share one variance; outputs that are numbers
-/// have their own.
+/// The prediction of a model for inputs, in the units of the targets. Classes share one variance; outputs that are
+/// numbers have their own.
 struct ModelPrediction {
   Matrix<double> mean;            ///< [n_test, outputs]
   Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
-  Vector<double> noise_variance;  ///< [outputs], what observations add to it.
-  /// [n_test, classes]: that the observation of a class is the largest (see class_probabilities()); empty for numbers.
+  Vector<double> noise_variance;  ///< [outputs], the noise of observations.
+  /// [n_test, classes]: the probability that a class has the largest observation (class_probabilities()), or empty.
   Matrix<double> class_probabilities;
 
   /// Roots of the variances, [n_test, outputs].
@@ -102,7 +102,7 @@ struct JointPrediction {
   }
 };
 
-/// What every training target is predicted to be from all others, in the units of the targets; see LeaveOneOut.
+/// Predictions of every training target from all others, in the units of the targets; see LeaveOneOut.
 struct ModelLeaveOneOut {
   Matrix<double> residuals;  ///< [n, outputs]: target minus its prediction.
   Matrix<double> variances;  ///< [n, outputs], of the observation left out: noise included.
@@ -112,38 +112,38 @@ struct ModelLeaveOneOut {
   [[nodiscard]] double mean_squared_error() const;
 };
 
-/// Whether sampled function values depend on each other from input to input, as those of one function do.
+/// Whether sampled function values at different inputs depend on each other, like those of one function.
 enum class Sampling { joint, marginal };
 
-/// A network, fitted to data: all that predictions need, in one value. Kernel matrices never leave it, so none can be
-/// mistaken for another.
+/// A network fitted to data: everything that predictions need, in one value. It keeps its kernel matrices to itself, so
+/// that one cannot be mistaken for another.
 ///
 /// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
 ///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
-///          Predicting: n kernel values a new input, the states of the training inputs being kept (PreparedInputs),
-///          then n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
+///          Predicting: n kernel values for each new input, since the states of the training inputs are kept
+///          (PreparedInputs), then n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
 /// Threads  may share a model; copies are cheap.
 class Model {
  public:
   /// Errors  ArgumentError for shapes, options that do not fit each other, a criterion that needs validation data, or
-  ///         targets that are all 0 without an amplitude; what gram(), Regression and GradientFlow throw.
+  ///         targets that are all 0 without an amplitude; the errors of gram(), Regression and GradientFlow.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, const Matrix<double>& y,
                                  const ModelOptions& options = {});
-  /// The same, choosing the regulariser with validation data where the criterion asks for them.
+  /// The same, choosing the regulariser with validation data if the criterion asks for them.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const LabelledInputs<Scalar>& train,
                                  const LabelledInputs<Scalar>& validation, const ModelOptions& options = {});
 
   /// Classes are the labels that occur, any integers; their targets are class_scores(). `options.class_names` name them
-  /// as ClassLabels::named() says; without names they are named by their numbers.
+  /// according to ClassLabels::named(); without names they are named by their numbers.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, std::span<const int> labels,
                                  ModelOptions options = {});
 
-  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, for all outputs or
-  /// for each, without the rest of it. For searches over networks. ArgumentError where `options.noise` is given.
+  /// The scores of the regularisers of the grid with this network, and the best: what fit() would choose, for all
+  /// outputs or for each, without the rest of it. For searches over networks. ArgumentError with `options.noise`.
   template <typename Scalar>
   [[nodiscard]] static std::vector<Selection> select(const Network& network,
                                                      const LabelledInputs<Scalar>& train,
@@ -151,13 +151,13 @@ class Model {
                                                      const ModelOptions& options = {});
 
   /// Inputs may be of either precision; the kernel is computed in that of the training inputs. Of `run`, threads,
-  /// progress and stop are looked at, here and below. Errors: ArgumentError for inputs of another shape than those of
-  /// the training (sequences may differ in length) or other channels, and what gram() throws.
+  /// progress and stop are used, here and below. Errors: ArgumentError for inputs of another shape than those of
+  /// the training (sequences may differ in length) or other channels, and the errors of gram().
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
-  /// What to tell people of inputs whose numbers lie far outside of those of the training inputs, or are all far
-  /// smaller: both ranges. Empty where there is nothing to say. Cost: one pass over both.
+  /// A warning for people about inputs whose numbers are far outside those of the training inputs, or are all far
+  /// smaller, with both ranges. Empty if there is nothing to say. Cost: one pass over both.
   template <typename Scalar>
   [[nodiscard]] std::string range_warning(const Inputs<Scalar>& x) const;
 
@@ -177,22 +177,22 @@ class Model {
                                                     Sampling sampling = Sampling::joint,
                                                     const GramOptions& run = {}) const;
 
-  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude and in the units
-  /// of the targets, around their mean. Sample k comes from stream 2^62 + k of the seed: of one seed functions of the
+  /// The same for functions before any data: wide networks at initialisation, scaled by the amplitude and in the units
+  /// of the targets, around their mean. Sample k comes from stream 2^62 + k of the seed: for one seed, functions of the
   /// prior and of the posterior are independent.
   template <typename Scalar>
   [[nodiscard]] std::vector<Matrix<double>> prior_samples(const Inputs<Scalar>& x, Index count,
                                                           std::uint64_t seed,
                                                           const GramOptions& run = {}) const;
 
-  /// What each training target is predicted to be from all others; see Regression and GradientFlow. ArgumentError for
+  /// Predictions of each training target from all others; see Regression and GradientFlow. ArgumentError for
   /// networks trained for a finite time: they have no closed form.
   [[nodiscard]] ModelLeaveOneOut leave_one_out() const;
 
   /// `bayesian` only (ArgumentError): see Regression.
   [[nodiscard]] double log_marginal_likelihood() const;
 
-  /// The same with another factor on the kernels of standardised targets, for all outputs: the same means, other
+  /// The same model with another factor on the kernels of standardised targets, for all outputs: the same means, other
   /// variances. ArgumentError unless it is positive and finite.
   [[nodiscard]] Model with_amplitude(double amplitude) const;
 
@@ -202,7 +202,7 @@ class Model {
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;
   /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted
-  /// to what is left out, as the amplitude is; 1 for numbers and with a given amplitude.
+  /// to training data left out, like the amplitude; 1 for numbers and with a given amplitude.
   [[nodiscard]] double probability_scale() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
@@ -212,19 +212,19 @@ class Model {
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] const Preprocessing& preprocessing() const;
   [[nodiscard]] const nlohmann::json& preparation() const;
-  /// How the regularisers of the grid did, for all outputs (classes, or a single output) or for each; empty where the
-  /// noise was given, and for a model that was loaded.
+  /// The scores of the regularisers of the grid, for all outputs (classes, or a single output) or for each; empty if
+  /// the noise was given, and for a loaded model.
   [[nodiscard]] const std::vector<Selection>& selections() const;
 
   /// Writes the model as a folder of .npy arrays and model.json (docs/inference.md), which appears as a whole or not at
   /// all. An earlier model there is replaced. DataError if the folder holds anything else, or cannot be written.
   void save(const std::filesystem::path& folder) const;
 
-  /// Throws now what save() would throw for this folder, before a long fit.
+  /// Throws now the errors that save() would throw for this folder, before a long fit.
   static void check_folder(const std::filesystem::path& folder);
 
-  /// The model that was saved: its predictions are the same bits. Errors: DataError naming the file for a folder that
-  /// holds no model, one of another version, and files that are missing or changed. `options`: threads and memory.
+  /// The model that was saved, whose predictions have the same bits. Errors: DataError naming the file for a folder
+  /// without a model, one of another version, and files that are missing or changed. `options`: threads and memory.
   [[nodiscard]] static Model load(const std::filesystem::path& folder, const GramOptions& options = {});
 
  private:

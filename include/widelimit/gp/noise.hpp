@@ -29,11 +29,11 @@ class AbsoluteNoise {
   double variance_;
 };
 
-/// What is added to the diagonal of a Gram matrix, in one of its two forms.
+/// The noise added to the diagonal of a Gram matrix, in one of its two forms.
 using Noise = std::variant<RelativeRegulariser, AbsoluteNoise>;
 
 /// The variance lambda that `noise` adds to the diagonal of a Gram matrix whose mean diagonal entry is
-/// `mean_diagonal`. Throws ArgumentError where a relative regulariser meets a mean diagonal that is not
+/// `mean_diagonal`. Throws ArgumentError for a relative regulariser and a mean diagonal that is not
 /// positive.
 [[nodiscard]] double noise_variance(const Noise& noise, double mean_diagonal);
 

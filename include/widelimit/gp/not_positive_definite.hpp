@@ -10,7 +10,7 @@ namespace widelimit::gp {
 
 /// A matrix that has to be inverted is not positive definite, or not enough so for double precision.
 ///
-/// Nothing is retried: the caller decides whether to regularise more or to look for the fault in the kernel.
+/// Nothing is retried: the caller decides whether to regularise more or to look for the error in the kernel.
 class NotPositiveDefinite : public NumericalError {
  public:
   NotPositiveDefinite(const std::string& message, double smallest_eigenvalue,
@@ -24,13 +24,13 @@ class NotPositiveDefinite : public NumericalError {
   /// Smallest eigenvalue of the matrix before anything was added to its diagonal.
   [[nodiscard]] double smallest_eigenvalue() const noexcept { return smallest_eigenvalue_; }
 
-  /// A RelativeRegulariser of this value is enough. Empty where the mean diagonal is 0: no relative one is.
+  /// A RelativeRegulariser of this value suffices. Empty if the mean diagonal is 0: no relative one does.
   [[nodiscard]] std::optional<double> sufficient_regulariser() const noexcept {
     return sufficient_regulariser_;
   }
 
-  /// Order, counted from 1, of the first leading minor that is not positive; empty where an eigenvalue and
-  /// not a Cholesky factorization told.
+  /// Order, counted from 1, of the first leading minor that is not positive; empty if it was found by an eigenvalue and
+  /// not by a Cholesky factorization.
   [[nodiscard]] std::optional<Eigen::Index> leading_minor() const noexcept { return leading_minor_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace widelimit::gp {
 
-/// What is done to inputs before a kernel sees them. Positions are pixels, words or whatever has channels.
+/// The processing of inputs before a kernel sees them. Positions are pixels, words or anything with channels.
 enum class PreprocessingKind {
   none,   ///< Nothing.
   pixel,  ///< Every position: its channels get mean 0 and standard deviation 1. Needs two or more channels.
@@ -25,7 +25,7 @@ enum class PreprocessingKind {
 /// "none", "pixel", "image", "channel" or "zca".
 [[nodiscard]] std::string to_string(PreprocessingKind kind);
 
-/// The inverse. ArgumentError for other words.
+/// The kind for a word. ArgumentError for other words.
 [[nodiscard]] PreprocessingKind preprocessing_kind(std::string_view word);
 
 /// A preprocessing that is fitted to training inputs and then applied, unchanged, to all inputs. Inputs are
@@ -47,12 +47,12 @@ enum class PreprocessingKind {
 ///             Finite versus infinite neural networks, arXiv:2007.15801, on ZCA regularisation.
 class Preprocessing {
  public:
-  /// Leaves inputs as they are.
+  /// Leaves inputs unchanged.
   Preprocessing() = default;
 
   /// `mirror_images`: fitted to the training inputs and to all of them reversed along the last spatial axis, so that
-  /// preprocessed mirror images are mirror images of preprocessed inputs, as kernels that are averaged over flips need
-  /// it. Costs nothing. ArgumentError where there is no spatial axis.
+  /// preprocessed mirror images are mirror images of preprocessed inputs, as kernels averaged over flips require.
+  /// It costs nothing. ArgumentError if there is no spatial axis.
   template <typename Scalar>
   [[nodiscard]] static Preprocessing fit(PreprocessingKind kind, const xt::xarray<Scalar>& train,
                                          double zca_regulariser = default_zca_regulariser,
@@ -63,9 +63,9 @@ class Preprocessing {
   [[nodiscard]] xt::xarray<Scalar> apply(const xt::xarray<Scalar>& x) const;
 
   [[nodiscard]] PreprocessingKind kind() const noexcept { return kind_; }
-  /// Whether a preprocessed mirror image is, but for roundings, the mirror image of the preprocessed input.
+  /// Whether a preprocessed mirror image is, up to rounding, the mirror image of the preprocessed input.
   [[nodiscard]] bool keeps_mirror_images() const;
-  /// [spatial..., channels] that inputs must have; empty where any will do.
+  /// [spatial..., channels] that inputs must have; empty if any shape is accepted.
   [[nodiscard]] const std::vector<std::size_t>& input_shape() const noexcept { return input_shape_; }
   /// For channel the means, [channels]; for zca m, [d]; else empty.
   [[nodiscard]] const Vector<double>& offsets() const noexcept { return offsets_; }
@@ -73,15 +73,15 @@ class Preprocessing {
   /// matrix [d, d]; else empty.
   [[nodiscard]] const Matrix<double>& factors() const noexcept { return factors_; }
 
-  /// {"kind", "input_shape", "zca_regulariser"}: with the two arrays all that there is to save.
+  /// {"kind", "input_shape", "zca_regulariser"}: together with the two arrays everything that is saved.
   [[nodiscard]] nlohmann::json to_json() const;
 
-  /// The inverse. DataError, with `name` in front, for fields that are missing, of another kind or out of range, and
-  /// for arrays that do not fit them or are not finite.
+  /// The preprocessing from these. DataError, preceded by `name`, for fields that are missing, of another kind or out
+  /// of range, and for arrays that do not fit them or are not finite.
   [[nodiscard]] static Preprocessing from_json(const nlohmann::json& json, Vector<double> offsets,
                                                Matrix<double> factors, const std::string& name);
 
-  /// Measured: docs/data.md.
+  /// The default was measured: docs/data.md.
   static constexpr double default_zca_regulariser = 1;
 
  private:

@@ -23,15 +23,15 @@ class Cholesky;
 ///                  a = mean over outputs c of y_c^T (K + lambda I)^-1 y_c / n,  lambda = eps mean(K_ii),
 ///              makes the targets most likely under N(0, a (K + lambda I)); 0 for targets that are all 0. Means do not
 ///              depend on it; variances, covariances, noise_variance() and log_marginal_likelihood() do. An
-///              AbsoluteNoise is in the units of the targets and so says that the kernel is as well: a = 1.
+///              AbsoluteNoise is in the units of the targets, which implies that the kernel is as well: a = 1.
 ///              with_amplitude() takes any other. With a = 0, every density would be infinite and every prediction
-///              certain: variances, covariances, evidence and leave-one-out are a NumericalError then.
+///              certain: variances, covariances, evidence and leave-one-out are then a NumericalError.
 /// Conventions  lambda is the variance that Noise adds to the diagonal of K. Matrices are handed over without the
 ///              amplitude. A cross Gram matrix K_* has a row for each test input and a column for each training input:
 ///              [n_test, n].
 /// Precision    matrices of float are accepted and converted. The solve is always in double: the condition number of
 ///              K + lambda I easily passes 1e7, which is all the digits a float has.
-/// Threads      0 uses all of the machine's. OpenBLAS's thread count is held during a call and then restored.
+/// Threads      0 uses all cores of the machine. OpenBLAS's thread count is held during a call and then restored.
 /// Errors       ArgumentError for shapes that do not fit, NaN or infinity (with the index of the first) and a Gram
 ///              matrix that is not symmetric; NotPositiveDefinite if the factorization breaks down.
 /// Copies       are cheap: they share the factorization, which never changes.
@@ -48,8 +48,8 @@ class Regression {
   /// unless `amplitude` is positive and finite.
   [[nodiscard]] Regression with_amplitude(double amplitude) const;
 
-  /// The posterior of output `c` alone, with an amplitude of its own where fit() chose one. It shares the
-  /// factorization. ArgumentError for an output that is not there or for other targets than those of fit().
+  /// The posterior of output `c` alone, with its own amplitude if fit() chose one. It shares the
+  /// factorization. ArgumentError for an output that does not exist or for other targets than those of fit().
   [[nodiscard]] Regression output(Eigen::Index c, const Matrix<double>& targets) const;
 
   /// Posterior mean K_* (K + lambda I)^-1 y, [n_test, outputs]. Cost n_test n outputs.
@@ -83,39 +83,39 @@ class Regression {
   /// outputs.
   [[nodiscard]] double log_marginal_likelihood() const;
 
-  /// What each target is predicted to be from all others, with this amplitude and noise: residual (A^-1 y)_i /
+  /// Predictions of each target from all others, with this amplitude and noise: residual (A^-1 y)_i /
   /// (A^-1)_ii and variance a / (A^-1)_ii with A = K + lambda I, no refits. Cost n^3 operations, in blocks.
   ///
   /// Source  Rasmussen & Williams 2006, equations 5.10 to 5.12.
   [[nodiscard]] LeaveOneOut leave_one_out() const;
-  /// Of some of them, n^2 operations each.
+  /// The same for some inputs, n^2 operations each.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
 
-  /// Derivatives of what networks are chosen by.
+  /// Derivatives of the criteria by which networks are chosen.
   struct ScoreDerivatives {
     double log_marginal_likelihood;
     double leave_one_out_density;  ///< Of leave_one_out().negative_log_predictive_density().
   };
-  /// By numbers on which the Gram matrix depends: `gram_derivatives` are its derivatives [n, n] by each of them, as
-  /// gram_gradient() gives them. Errors and cost as below, and ArgumentError for matrices of another shape, not
+  /// By hyperparameters on which the Gram matrix depends: `gram_derivatives` are its derivatives [n, n] by each,
+  /// from gram_gradient(). Errors and cost as below, and ArgumentError for matrices of another shape, not
   /// symmetric or not finite.
   [[nodiscard]] std::vector<ScoreDerivatives> score_derivatives(
       std::span<const Matrix<double>> gram_derivatives) const;
 
-  /// The same derivatives by each entry of the Gram matrix, K_ij and K_ji taken apart: what gram_vjp() takes for
-  /// derivatives by inputs, and gram_number_vjp() for those by numbers of the network.
+  /// The same derivatives by each entry of the Gram matrix, K_ij and K_ji separately: the cotangents of gram_vjp() for
+  /// derivatives by inputs, and of gram_number_vjp() for those by hyperparameters.
   struct ScoreCotangents {
     Matrix<double> log_marginal_likelihood;  ///< [n, n], symmetric.
     Matrix<double> leave_one_out_density;    ///< [n, n], symmetric.
   };
-  /// The noise of a relative regulariser, and an amplitude that fit() chose, follow the matrix. ArgumentError for a
-  /// posterior made of parts, which do not say what the noise follows, and NumericalError for an amplitude of 0. Cost
+  /// The noise of a relative regulariser, and an amplitude that fit() chose, depend on the matrix. ArgumentError for a
+  /// posterior made from parts, for which this is not known, and NumericalError for an amplitude of 0. Cost
   /// 8/3 n^3 operations, memory 5 n^2.
   ///
   /// Source  Rasmussen & Williams 2006, equations 5.9 and 5.13.
   [[nodiscard]] ScoreCotangents score_cotangents() const;
 
-  /// What a posterior consists of, to keep it in files.
+  /// The parts of a posterior, to keep it in files.
   struct Parts {
     Matrix<double> factor;   ///< Upper triangular U [n, n], zeros below the diagonal, U^T U = K + lambda I.
     Matrix<double> weights;  ///< (K + lambda I)^-1 y, [n, outputs].
@@ -152,7 +152,7 @@ class Regression {
   double lambda_ = 0;
   double quadratic_form_ = 0;  ///< Sum over the outputs of y_c^T (K + lambda I)^-1 y_c.
   int threads_ = 1;
-  /// What fit() was given; nothing for a posterior made of parts.
+  /// The arguments of fit(); nothing for a posterior made from parts.
   std::optional<Noise> noise_;
   bool amplitude_follows_ = false;  ///< The targets, through the Gram matrix.
 };

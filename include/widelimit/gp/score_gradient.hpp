@@ -11,9 +11,9 @@
 
 namespace widelimit::gp {
 
-/// The derivatives of a Bayesian model's score by numbers of its network (their paths in the network's file), in their
-/// order: of Regression on gram(network, x).nngp with the amplitude that it takes. With the noise that is best for the
-/// network they are those of the best score too, wherever that has some.
+/// The derivatives of a Bayesian model's score by hyperparameters of its network (paths in the network's file), in
+/// their order: those of Regression on gram(network, x).nngp with the amplitude that it chooses. With the best noise
+/// for the network they are also those of the best score, wherever that has derivatives.
 ///
 /// x       n training inputs
 /// y       targets [n, outputs]

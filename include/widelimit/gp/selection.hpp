@@ -24,66 +24,67 @@ enum class Criterion {
   leave_one_out                     ///< Higher density of each training target given all others.
 };
 
-/// Whether it takes validation data.
+/// Whether the criterion needs validation data.
 [[nodiscard]] bool needs_validation(Criterion criterion);
 
-/// How one regulariser did. What was not asked for, or could not be computed, is NaN.
+/// The scores of one regulariser. Those not asked for, or that could not be computed, are NaN.
 struct RegulariserScore {
   double relative_regulariser;
   /// Whether the smallest eigenvalue of K + lambda I is at least ten times the error of K. If not, the
   /// predictions would follow the rounding errors of K: the scores are NaN and the value is never chosen.
   bool above_noise;
-  double accuracy;  ///< On validation data, as the next two.
+  double accuracy;  ///< On validation data, like the next two.
   double mean_squared_error;
-  double negative_log_predictive_density;  ///< Where prior variances are known.
-  double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
+  double negative_log_predictive_density;  ///< If prior variances are known.
+  double log_marginal_likelihood;  ///< With the amplitude that Regression chooses; not for trained networks.
   /// LeaveOneOut::negative_log_predictive_density() of
   /// representative_inputs(); for the criterion of that name only.
   double leave_one_out;
-  /// Why a solver could not be had for it; empty as a rule. The scores are NaN then and the value is never chosen.
+  /// Why it could not be solved for; usually empty. Otherwise the scores are NaN and the value is never chosen.
   std::string unsolved = {};
 };
 
-/// All NaN.
+/// Scores that are all NaN.
 [[nodiscard]] RegulariserScore no_scores();
 
-/// What is known of a Gram matrix K [n, n] and its errors, by Lanczos iterations whose first vectors are the same in
+/// The spectrum of a Gram matrix K [n, n] and its errors, by Lanczos iterations whose first vectors are the same in
 /// all solvers, so that they all judge a regulariser alike: docs/theory/accuracy.md, section 4.
 struct GramAccuracy {
   Index size = 0;
   double mean_diagonal = 0;
-  /// What K may be taken to stand on without a regulariser: the estimate if it is negative, else what is certain of it.
+  /// The smallest eigenvalue of K to rely on: the estimate if it is negative, else its certain part.
   double known_smallest_eigenvalue = 0;
   double smallest_eigenvalue = 0;        ///< Estimate, not below the smallest one.
-  double smallest_eigenvalue_error = 0;  ///< An eigenvalue is as near to it.
+  double smallest_eigenvalue_error = 0;  ///< An eigenvalue is at most this far from it.
   double largest_eigenvalue = 0;
-  double error = 0;  ///< Of K, in spectral norm.
+  double error = 0;  ///< Error of K, in spectral norm.
 
   /// Smaller relative regularisers leave K + lambda I less than ten times above the error of K; 0 if none do.
   [[nodiscard]] double noise_floor() const;
   /// Largest over smallest eigenvalue of K + lambda I, at most 1 / epsilon of double: of the 16 digits of double,
   /// predictions lose as many as it has.
   [[nodiscard]] double condition_number(double relative_regulariser) const;
-  /// With it a Cholesky factorization runs through.
+  /// A relative regulariser with which a Cholesky factorization succeeds.
   [[nodiscard]] double sufficient_regulariser() const;
 };
 
-/// Of a matrix that multiplies. Cost: some dozen passes over K. ArgumentError where the mean diagonal is not positive.
+/// The accuracy of a matrix that multiplies. Cost: some dozen passes over K. ArgumentError where the mean diagonal is not
+/// positive.
 [[nodiscard]] GramAccuracy gram_accuracy(const KernelOperator& gram);
 
-/// What select_regulariser() chose, and how the whole grid did.
+/// The choice of select_regulariser(), and the scores of the whole grid.
 struct Selection {
   RelativeRegulariser best;
   std::vector<RegulariserScore> scores;  ///< one for each value of the grid, in its order
   /// Relative regularisers below this are not above_noise; 0 if all are.
   double noise_floor;
   GramAccuracy gram = {};
-  /// With the best and the amplitude 1, of representative_inputs(); empty unless the choice was by it.
+  /// With the best regulariser and the amplitude 1, for representative_inputs(); empty unless the choice was by it.
   LeaveOneOut others = {};
 };
 
 /// `count` values from `smallest` to `largest`, both included, evenly spaced in the logarithm. The default
-/// has two a decade. ArgumentError unless 0 < smallest < largest, both finite, and count >= 2.
+/// has two in each decade. ArgumentError unless 0 < smallest < largest, both finite, and count >= 2.
 [[nodiscard]] std::vector<double> regulariser_grid(double smallest = 1e-7, double largest = 1e2,
                                                    int count = 19);
 
@@ -95,12 +96,12 @@ struct Selection {
 /// validation_targets  [n_validation, outputs]; class and accuracy as in metrics.hpp
 /// grid                candidates, each positive, at least one; of equally good ones the first wins
 ///
-/// Noise   Where K has no rank left, as that of a linear network with fewer channels than inputs, a lambda
-///         below the rounding errors of K fits them. The error of K is taken from its type (a Gram matrix of
+/// Noise   If K has no full rank, like that of a linear network with fewer channels than inputs, a lambda
+///         below the rounding errors of K fits them. The error of K is estimated from its type (a Gram matrix of
 ///         float is rounded to 24 bits, whatever computed it) and from its spectrum, as a negative eigenvalue
-///         is nothing but error. Of a Gram matrix of float with n = 3,000 that is some 3e-6 of the mean
-///         diagonal, of one of double 1e-9.
-/// Errors  ArgumentError as for Regression, and for targets that are all 0 where a density is to choose;
+///         is nothing but error. For a Gram matrix of float with n = 3,000 it is about 3e-6 of the mean
+///         diagonal, for one of double 1e-9.
+/// Errors  ArgumentError as for Regression, and for targets that are all 0 if a density is to choose;
 ///         NotPositiveDefinite if no value of the grid lifts K + lambda I above the noise.
 /// Cost    one reduction to a band (4/3 n^3 operations, in place) for the whole grid, then (n + n_validation) n outputs
 ///         for each value. Measured: docs/solvers.md.
@@ -114,44 +115,44 @@ struct Selection {
 [[nodiscard]] RegulariserScore validation_score(const Matrix<double>& mean,
                                                 const Matrix<double>& validation_targets);
 
-/// The same of all outputs together, or of each on its own.
+/// The same for all outputs together, or for each on its own.
 [[nodiscard]] std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
                                                               const Matrix<double>& validation_targets,
                                                               bool apart);
 
 /// The choice among values of the grid that a solver scores: scores(lambdas) gives, in one call, the scores of all
 /// variances lambda, for all outputs together or once for each output. Values below the noise floor are not scored;
-/// that is the one of select_regulariser(), from 12 passes over K at most.
-/// A choice for each set of scores. Errors as above.
+/// this is the floor of select_regulariser(), from at most 12 passes over K.
+/// There is a choice for each set of scores. Errors as above.
 [[nodiscard]] std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
     const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&
         scores);
 
-/// Validation inputs as a Regression sees them.
+/// Validation inputs for a Regression.
 struct ValidationKernel {
   DoubleMatrix cross;        ///< [n_validation, n], validation against training inputs; at least one row.
   Vector<double> variances;  ///< K(x, x) of each, [n_validation].
   Matrix<double> targets;    ///< [n_validation, outputs]
 };
 
-/// The same by any criterion, `validation` being looked at where it is given. ArgumentError for a criterion that needs
-/// it and does not get it. Cost besides: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
+/// The same by any criterion, using `validation` if it is given. ArgumentError for a criterion that needs
+/// it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
 /// leave-one-out, and 400 n times the inputs in question for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),
                                            int threads = 0);
 
-/// The same for each output on its own, with its own amplitude: one Selection an output. Cost: what depends on the
-/// kernel alone is computed once for all outputs.
+/// The same for each output on its own, with its own amplitude: one Selection for each output. Cost: what depends only
+/// on the kernel is computed once for all outputs.
 [[nodiscard]] std::vector<Selection> select_regularisers(DoubleMatrix gram, const Matrix<double>& targets,
                                                          std::optional<ValidationKernel> validation,
                                                          Criterion criterion,
                                                          const std::vector<double>& grid = regulariser_grid(),
                                                          int threads = 0);
 
-/// Validation inputs as a GradientFlow sees them.
+/// Validation inputs for a GradientFlow.
 struct ValidationKernels {
   DoubleMatrix nngp_cross;   ///< [n_validation, n]
   DoubleMatrix ntk_cross;    ///< [n_validation, n]

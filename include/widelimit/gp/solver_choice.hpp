@@ -8,35 +8,35 @@
 
 namespace widelimit::gp {
 
-/// How systems with the Gram matrix are solved.
+/// The method by which systems with the Gram matrix are solved.
 enum class Solver { cholesky, conjugate_gradients, distributed };
 
-/// What decides which solver is taken, and how much memory it takes.
+/// The facts that determine which solver is chosen, and how much memory it needs.
 struct SolverNeeds {
   Index inputs;             ///< For training.
-  std::size_t entry_bytes;  ///< Of the Gram matrices.
+  std::size_t entry_bytes;  ///< Bytes of an entry of the Gram matrices.
   Kernels kernels;
-  bool finite_times;      ///< Gradient flow at finite times, which takes eigenvectors.
+  bool finite_times;      ///< Gradient flow at finite times, which needs eigenvectors.
   bool in_store = false;  ///< Gram matrices are read from a store, and not held.
   int ranks = 1;          ///< Processes that share one solver.
-  /// Why the solver over all ranks cannot do what is asked for; empty where it can.
+  /// Why the solver over all ranks cannot do what is asked for; empty if it can.
   std::string against_distributed = "it takes ranks";
 };
 
 struct SolverChoice {
   Solver solver;
-  std::string text;  ///< For people: which, and why.
+  std::string text;  ///< For people: which solver, and why.
 };
 
 /// Bytes at the peak with this solver, Gram matrices included; of each rank.
 [[nodiscard]] double solver_bytes(Solver solver, const SolverNeeds& needs);
 
-/// The given one. Else all ranks together where there are several, they serve and the matrix is large; else Cholesky
-/// where it fits `memory_bytes`, else conjugate gradients.
+/// The given one. Otherwise all ranks together if there are several, they support the task and the matrix is large;
+/// otherwise Cholesky if it fits into `memory_bytes`, else conjugate gradients.
 [[nodiscard]] SolverChoice choose_solver(std::optional<Solver> given, const SolverNeeds& needs,
                                          double memory_bytes);
 
-/// As --solver says it.
+/// The word of --solver.
 [[nodiscard]] const char* solver_name(Solver solver);
 
 }  // namespace widelimit::gp

@@ -21,7 +21,7 @@ class StoredOperator final : public KernelOperator {
   /// Errors as of StoredGram::tile().
   [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const override;
   [[nodiscard]] Vector<double> diagonal() const override;
-  /// Copied, not multiplied.
+  /// Copied from the tiles, without multiplication.
   [[nodiscard]] Matrix<double> columns(std::span<const Index> indices) const override;
   [[nodiscard]] double epsilon() const override;
 
@@ -36,7 +36,7 @@ class StoredOperator final : public KernelOperator {
   int threads_;
 };
 
-/// The rows of a store that is not symmetric, read where they are asked for.
+/// The rows of a store that is not symmetric, read when they are asked for.
 [[nodiscard]] CrossGram stored_cross_gram(std::shared_ptr<const store::StoredGram> gram, std::string array);
 
 }  // namespace widelimit::gp

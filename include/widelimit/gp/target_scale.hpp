@@ -6,7 +6,7 @@
 namespace widelimit::gp {
 
 /// An offset and a positive factor for each output of a regression: y = offset + factor * standardised y. A prior of
-/// mean 0 and of the scale of a network says nothing about the units of targets; standardised ones have none.
+/// mean 0 and of the scale of a network knows nothing of the units of targets; standardised ones have none.
 class TargetScale {
  public:
   /// Targets as they are: offsets 0, factors 1.
@@ -22,9 +22,9 @@ class TargetScale {
   /// ArgumentError unless both have a number for each output, offsets are finite and factors positive and finite.
   TargetScale(Vector<double> offsets, Vector<double> factors);
 
-  /// Of targets [n, outputs].
+  /// Standardises targets [n, outputs].
   [[nodiscard]] Matrix<double> standardised(const Matrix<double>& targets) const;
-  /// Of means [n, outputs], back in the units of the targets.
+  /// Converts means [n, outputs] back to the units of the targets.
   [[nodiscard]] Matrix<double> restored(const Matrix<double>& means) const;
 
   [[nodiscard]] Index outputs() const { return offsets_.size(); }

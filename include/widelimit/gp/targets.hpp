@@ -14,8 +14,8 @@ namespace widelimit::gp {
 /// Other labels, and a magnitude that is not positive and finite, are an ArgumentError.
 [[nodiscard]] Matrix<double> binary_targets(std::span<const int> labels, double magnitude = 0.5);
 
-/// The targets that classes have wherever they come from: two classes are one output (binary_targets()), which counts
-/// their evidence once; more are an output each (class_targets()).
+/// The targets of classes: two classes are always one output (binary_targets()), which counts
+/// their evidence once; more classes have one output each (class_targets()).
 [[nodiscard]] Matrix<double> class_scores(std::span<const int> labels, int classes);
 
 }  // namespace widelimit::gp

@@ -10,13 +10,13 @@
 
 namespace widelimit::gp {
 
-/// What the weights of a prediction took: those of all candidates together.
+/// The cost of the weights of a prediction: of all candidates together.
 struct IterativeSolution {
-  int passes;                ///< Over the Gram matrix.
+  int passes;                ///< Passes over the Gram matrix.
   double relative_residual;  ///< Of the chosen one.
 };
 
-/// What a solver says of some outputs at the test inputs, with one regulariser and the amplitude 1.
+/// The prediction of a solver for some outputs at the test inputs, with one regulariser and the amplitude 1.
 class UnitPosterior {
  public:
   virtual ~UnitPosterior() = default;
@@ -25,18 +25,18 @@ class UnitPosterior {
   [[nodiscard]] virtual Vector<double> variance() const = 0;  ///< [n_test], of the function.
   [[nodiscard]] virtual double lambda() const = 0;            ///< The variance of the noise.
   /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own. Those of
-  /// networks after training come from representative_inputs().
+  /// networks after training use representative_inputs().
   [[nodiscard]] virtual Vector<double> amplitudes(bool apart) const = 0;
-  /// Of the targets with these amplitudes, summed over the outputs; nothing where a solver has no determinant.
+  /// Log evidence of the targets with these amplitudes, summed over the outputs; nothing without a determinant.
   [[nodiscard]] virtual std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const {
     static_cast<void>(amplitudes);
     return std::nullopt;
   }
-  /// What the training targets of representative_inputs() are predicted to be from all others, with the amplitude 1;
-  /// nothing where that would cost a solution for each.
+  /// Predictions for the training targets of representative_inputs() from all others, with the amplitude 1;
+  /// nothing if that would take a solve for each.
   [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
-  /// How it was solved for, where that was by conjugate gradients.
+  /// How it was solved for, if that was by conjugate gradients.
   [[nodiscard]] virtual std::optional<IterativeSolution> solution() const { return std::nullopt; }
 };
 

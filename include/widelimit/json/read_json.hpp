@@ -7,13 +7,13 @@
 #include <string_view>
 #include <utility>
 
-/// Reading of JSON, the same for network files, configurations and reference files.
+/// Reads JSON, in the same way for network files, configurations and reference files.
 namespace widelimit {
 
-/// Lists and objects within one another; deeper ones are refused, because readers descend by recursion.
+/// Nesting depth of lists and objects; deeper ones are refused, because readers descend by recursion.
 inline constexpr std::size_t deepest_json = 256;
 
-/// Parses a JSON text. `name` stands before every message: a file, or what the text is.
+/// Parses a JSON text. `name` precedes every message: a file, or a description of the text.
 /// Errors  DataError: no JSON (line and column), a key that an object holds twice, numbers beyond the range of double,
 ///         more than `deepest_json` levels; the last three name the field.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& name);
@@ -21,8 +21,8 @@ inline constexpr std::size_t deepest_json = 256;
 /// Reads a file of at most 256 MiB. DataError naming it if it cannot be read, and as parse_json.
 [[nodiscard]] nlohmann::json read_json(const std::filesystem::path& file);
 
-/// To be called while an exception is handled: throws it again. This library's errors get `name` before
-/// their message unless it stands there already; the exceptions of the JSON library become DataErrors.
+/// Call it while an exception is handled: throws it again. This library's errors are preceded by `name`
+/// unless their message begins with it; the exceptions of the JSON library become DataErrors.
 [[noreturn]] void rethrow_named(const std::string& name);
 
 /// body(), with `name`, the file that it works on, before its errors.

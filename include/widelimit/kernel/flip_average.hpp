@@ -22,9 +22,9 @@ template <typename Scalar>
 template <typename Scalar>
 [[nodiscard]] Inputs<Scalar> flipped(const Inputs<Scalar>& x);
 
-/// Kernels of the functions (f(x) + f(sx)) / 2, f being a network of random weights and sx the flipped input: what does
-/// not change if an image is exchanged for its mirror image. Training on images and mirror images together learns such
-/// functions, with twice the training data.
+/// Kernels of the functions (f(x) + f(sx)) / 2, where f is a network of random weights and sx the flipped input: these
+/// functions do not change if an image is exchanged for its mirror image. Training on images and mirror images together
+/// learns such functions, with twice the training data.
 ///
 /// The kernel is the mean of K(x, x'), K(sx, x'), K(x, sx') and K(sx, sx'). For most networks K(sx, sx') = K(x, x'),
 /// and then the mean of K(x, x') and K(x, sx') is the same: only one side is flipped. Strides and poolings that do not
@@ -44,11 +44,11 @@ class FlipAverage {
     std::optional<PreparedInputs<Scalar>> mirrored;
   };
 
-  /// `like`: inputs of the shapes and channels, and masked or not, that the kernels are wanted of, such as training
+  /// `like`: inputs with the shapes and channels, masked or not, of those whose kernels are wanted, such as training
   /// inputs. Their numbers are not read. ArgumentError for inputs without a spatial axis, or with graphs; Cancelled.
   FlipAverage(const Network& network, const Inputs<Scalar>& like, const GramOptions& options = {});
 
-  /// Whether all four kernels are computed of these inputs: no where the constructor found that two will do.
+  /// Whether all four kernels are computed for these inputs: false if the constructor found that two suffice.
   [[nodiscard]] bool flips_both(const Inputs<Scalar>& x) const;
 
   /// [n, n], exactly symmetric. Standard errors of sampled networks are upper bounds: the means of those of the parts.
@@ -62,7 +62,7 @@ class FlipAverage {
   /// Throws what PreparedInputs throws. `options`: those of the states.
   [[nodiscard]] Prepared prepare(const Inputs<Scalar>& x, const GramOptions& options = {}) const;
 
-  /// [n1, n], those of gram(x1, prepared inputs) but for roundings.
+  /// [n1, n], those of gram(x1, prepared inputs) up to rounding.
   [[nodiscard]] GramResult<Scalar> gram_with(const Inputs<Scalar>& x1, const Prepared& prepared,
                                              const GramOptions& options = {}) const;
 

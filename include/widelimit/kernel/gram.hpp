@@ -11,16 +11,16 @@
 
 namespace widelimit {
 
-/// Which kernels to compute. The NTK needs the NNGP on its way; asking for one saves the other's memory only.
+/// Which kernels to compute. The NTK needs the NNGP anyway; asking for one only saves the other's memory.
 enum class Kernels { nngp, ntk, both };
 
-/// Pairs done so far, and pairs in all.
+/// Called with the pairs done so far, and the total.
 struct GramProgress {
   Index done;
   Index total;
 };
 
-/// The NNGP of every input of the first and second batch with itself, [n] and [n']; of a single batch the first only.
+/// The NNGP of every input of the first and second batch with itself, [n] and [n']; for a single batch only the first.
 struct InputVariances {
   Vector<double> first = {};
   Vector<double> second = {};
@@ -28,12 +28,12 @@ struct InputVariances {
 
 struct GramOptions {
   Kernels kernels = Kernels::both;
-  /// Worker threads; 0: one a core. Results do not depend on it.
+  /// Worker threads; 0: one for each core. Results do not depend on it.
   int threads = 0;
-  /// Memory for what is kept of the inputs between pairs, at least one input a side; more inputs are taken in
+  /// Memory for what is kept of the inputs between pairs, at least one input on each side; more inputs are taken in
   /// blocks.
   std::size_t state_memory_bytes = std::size_t{1} << 30;
-  /// Inputs a side of a tile of pairs, at most; 0: the library chooses. Results do not depend on it.
+  /// Largest number of inputs on a side of a tile of pairs; 0: the library chooses. Results do not depend on it.
   Index tile_size = 0;
   /// Whether to compute only those covariance entries that the output needs, or all of them (to check the
   /// former).
@@ -42,11 +42,11 @@ struct GramOptions {
   InputVariances* variances = nullptr;
   /// Called now and then, from one thread at a time.
   std::function<void(const GramProgress&)> progress = {};
-  /// Ask to stop: Cancelled is thrown within milliseconds, from within tiles and built-in stages too.
+  /// Requests a stop: Cancelled is thrown within milliseconds, from within tiles and built-in stages too.
   std::stop_token stop = {};
   /// If not null, receives the seconds that each line of the plan (see explain()) took for the pairs, summed
-  /// over threads; what the inputs took by themselves is not in it. Timing costs some 50 ns a step and stack
-  /// of planes.
+  /// over threads; the time for the inputs themselves is not included. Timing costs about 50 ns for each step and
+  /// stack of planes.
   std::vector<double>* seconds_per_line = nullptr;
 };
 
@@ -56,33 +56,33 @@ struct GramResult {
   Matrix<Scalar> nngp;
   Matrix<Scalar> ntk;
   /// Standard errors of every entry, for networks with sampled layers (softmax attention with 1/sqrt(width));
-  /// else empty. Such networks are run in up to 16 replicates that share the layers' samples; the results are
+  /// otherwise empty. Such networks are run in up to 16 replicates that share the layers' samples; the results are
   /// the means. With a single sample the error is NaN.
   Matrix<Scalar> nngp_error;
   Matrix<Scalar> ntk_error;
 };
 
-/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.
+/// The kernels of all pairs of one batch, exactly symmetric: one triangle is computed. Scalar is float or double.
 ///
-/// Errors  NetworkError when the network cannot be applied to such inputs (flatten needs equal lengths); ArgumentError
-///         for inputs that are not finite (naming the first) or options out of range; NumericalError when a result is
+/// Errors  NetworkError if the network cannot be applied to such inputs (flatten needs equal lengths); ArgumentError
+///         for inputs that are not finite (naming the first) or options out of range; NumericalError if a result is
 ///         not finite (naming the pair); Cancelled.
-/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries (at most the product
-///         of the two true lengths) times layers; attention adds matrix products of d x d. Memory: the result, the
-///         state (see GramOptions), and workspaces of a few MB a thread.
+/// Cost    n (n + 1) / 2 pairs. The time of a pair is proportional to its demanded covariance entries (at most the
+///         product of the two true lengths) times layers; attention adds matrix products of d x d. Memory: the result,
+///         the state (see GramOptions), and workspaces of a few MB for each thread.
 /// Source  docs/theory/kernel-recursion.md and attention.md.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
                                       const GramOptions& options = {});
 
-/// The kernels between two batches of equal channels, [n1, n2]. Shapes may differ where the network allows it:
+/// The kernels between two batches with equal channels, [n1, n2]. Shapes may differ if the network allows it:
 /// sequences of different length. Errors as above, and ArgumentError for different channels.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1,
                                       const Inputs<Scalar>& x2, const GramOptions& options = {});
 
 /// The same for sequences of different length, padded to one length: input i is x[i, :lengths[i]], the rest
-/// is never read. Shorthand for Inputs(x, lengths).
+/// is never read. This is short for Inputs(x, lengths).
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
                                       std::span<const Index> lengths, const GramOptions& options = {}) {

@@ -17,17 +17,17 @@ struct InputRange {
   [[nodiscard]] bool operator==(const InputRange&) const = default;
 };
 
-/// A Gram matrix that is computed tile by tile, where it does not fit into memory or is wanted by several processes.
+/// A Gram matrix that is computed tile by tile, if it does not fit into memory or several processes need it.
 ///
-/// Results     those of gram(), bit for bit, whatever is asked for and in which order.
+/// Results     those of gram(), bit for bit, whichever tiles are computed and in which order.
 /// States      of the inputs are made when a tile needs them, and kept within GramOptions::state_memory_bytes: those
-///             used last are given up last. Tiles that share rows or columns with the one before are cheapest.
+///             used last are dropped last. Tiles that share rows or columns with the previous one are cheapest.
 /// Threads     one tile at a time.
 template <typename Scalar>
 class GramTiles {
  public:
-  /// gram(network, x, options). Copies the network and refers to the inputs' memory as Inputs does. Throws what gram()
-  /// throws before any work. Of the options, `variances` and `seconds_per_line` are not looked at; `progress` hears of
+  /// gram(network, x, options). Copies the network and refers to the inputs' memory as Inputs does. Throws errors of
+  /// gram() before any work. The options `variances` and `seconds_per_line` are ignored; `progress` is called with
   /// the pairs of each tile.
   GramTiles(const Network& network, const Inputs<Scalar>& x, const GramOptions& options = {});
   /// gram(network, x1, x2, options).
@@ -43,11 +43,11 @@ class GramTiles {
   /// True if the network is sampled: its kernels have standard errors.
   [[nodiscard]] bool has_errors() const;
 
-  /// Tiles begin at multiples of this number of inputs, on either side, and end at such or where the matrix ends: 1,
-  /// but for vectors, whose products are taken in blocks of a matrix, more.
+  /// Tiles begin and end at multiples of this number of inputs, on either side, or at the end of the matrix. It is 1,
+  /// and more for vectors, whose products are computed in blocks of a matrix.
   [[nodiscard]] Index grid() const;
 
-  /// One tile, [rows, columns]; of a symmetric matrix one whose rows are its columns, or come before them.
+  /// One tile, [rows, columns]; for a symmetric matrix its rows are its columns, or come before them.
   ///
   /// Errors  ArgumentError for other ranges; NumericalError for a result that is not finite, naming its pair by numbers
   ///         of the whole matrix; Cancelled.

@@ -17,7 +17,7 @@ struct KernelCotangents {
   Matrix<Scalar> ntk = {};
 };
 
-/// Derivatives of L by the inputs, each [n, spatial..., C]; of ragged batches [n, longest spatial..., C], with 0 behind
+/// Derivatives of L by the inputs, each [n, spatial..., C]; for ragged batches [n, longest spatial..., C], with 0 after
 /// shorter inputs. 0 at masked positions.
 template <typename Scalar>
 struct GramVjp {
@@ -27,12 +27,12 @@ struct GramVjp {
 
 /// The derivatives of L = sum_ij (nngp_ij K_ij + ntk_ij T_ij) by x1 and x2, K and T = gram(network, x1, x2).
 ///
-/// Where a kernel has no derivative, or an infinite one, as ReLU's NTK between two inputs that are multiples of each
+/// If a kernel has no derivative, or an infinite one, like ReLU's NTK between two inputs that are multiples of each
 /// other, that slope counts as 0 (docs/theory/derivatives.md).
 ///
 /// Errors  ArgumentError for cotangents that are both empty, of another shape than [n1, n2] or not finite, and for a
-///         network with a layer without a backward pass, naming it (sampled attention; layers of a user's own without
-///         an adjoint); what gram() throws.
+///         network that has a layer without a backward pass, naming it (sampled attention; your own layers without
+///         an adjoint); the errors of gram().
 /// Cost    3 to 5 times that of gram(), and the digits of float: docs/derivatives.md. Memory: twice what is recorded of
 ///         the inputs (see GramOptions); a thread keeps the planes of one run, and nodes that poolings and attention
 ///         need whole;
@@ -43,8 +43,8 @@ template <typename Scalar>
                                        const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
                                        const RunControl& run = {});
 
-/// Of which inputs derivatives are wanted. Those of the other ones are not computed, and empty: of vectors that spares
-/// a third of the time, of others the backward pass of that batch's variances and attention weights.
+/// The inputs whose derivatives are wanted. Those of the others are not computed, and empty: for vectors this saves
+/// a third of the time, for others the backward pass of that batch's variances and attention weights.
 enum class VjpInputs { both, x1, x2 };
 
 /// The same for some of the inputs.

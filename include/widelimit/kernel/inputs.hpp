@@ -19,9 +19,9 @@ namespace widelimit {
 /// A batch of inputs, channels last: [n, C] for vectors, [n, spatial..., C] with one to three spatial axes.
 /// Row-major. The inputs of a ragged batch differ in their spatial sizes: sequences of different length.
 ///
-/// Made from xtensor or Eigen containers by conversion. Refers to the memory of a container that has a name
-/// and must not outlive it; a temporary one, such as the result of a reader, is taken over and lives as long
-/// as the batch and its copies. What is not row-major is copied.
+/// Made from xtensor or Eigen containers by conversion. It refers to the memory of a container that has a name
+/// and must not outlive it; a temporary one, such as the result of a reader, is moved in and lives as long
+/// as the batch and its copies. Containers that are not row-major are copied.
 template <typename Scalar>
 class Inputs {
  public:
@@ -48,36 +48,36 @@ class Inputs {
   Inputs(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& matrix)
       : Inputs(std::make_shared<const Matrix<Scalar>>(matrix)) {}
 
-  /// A ragged batch, one array [spatial..., C] an input. Throws ArgumentError, naming the input, unless all
+  /// A ragged batch, one array [spatial..., C] for each input. Throws ArgumentError, naming the input, unless all
   /// have the same number of axes and channels and none is empty.
   Inputs(const std::vector<xt::xarray<Scalar>>& arrays);
   Inputs(std::vector<xt::xarray<Scalar>>&& arrays)
       : Inputs(std::make_shared<const std::vector<xt::xarray<Scalar>>>(std::move(arrays))) {}
 
-  /// A ragged batch, one matrix [length, C] an input; errors as above.
+  /// A ragged batch, one matrix [length, C] for each input; errors as above.
   Inputs(const std::vector<Matrix<Scalar>>& matrices);
   Inputs(std::vector<Matrix<Scalar>>&& matrices)
       : Inputs(std::make_shared<const std::vector<Matrix<Scalar>>>(std::move(matrices))) {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// The first lengths[i] positions of input i of a batch of sequences, [n, longest, C]; what stands behind
-  /// them is never read. Throws ArgumentError unless the batch has one spatial axis and there are n lengths
+  /// The first lengths[i] positions of input i of a batch of sequences, [n, longest, C]; positions after
+  /// them are never read. Throws ArgumentError unless the batch has one spatial axis and there are n lengths
   /// in 1..longest.
   Inputs(const Inputs& padded, std::span<const Index> lengths);
 
-  /// Sequences with holes, images with missing pixels: a position counts where mask [n, spatial...] is true; what the
-  /// inputs hold elsewhere is never read. After every layer a position is masked if the middle of its window is, its
-  /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
-  /// (docs/layers.md). Copies the inputs. The mask of a ragged batch is padded to any sizes that hold every input, as
-  /// that of a batch with lengths; what stands in its padding is never read. Throws ArgumentError unless the inputs
-  /// have positions, the mask fits them, and every input has a position that counts. What computes kernels throws
-  /// NetworkError, naming input and layer, if a layer leaves none of an input.
+  /// Sequences with holes, images with missing pixels: a position counts where mask [n, spatial...] is true; the
+  /// inputs at other positions are never read. After every layer a position is masked if the middle of its window is,
+  /// its covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
+  /// (docs/layers.md). Copies the inputs. The mask of a ragged batch is padded to any sizes that hold every input, like
+  /// that of a batch with lengths; its padding is never read. Throws ArgumentError unless the inputs have positions,
+  /// the mask fits them, and every input has a position that counts. Functions that compute kernels throw
+  /// NetworkError, naming input and layer, if a layer leaves no position of an input.
   template <std::same_as<xt::xarray<bool>> Mask>
   Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, masks_of_batch(inputs, mask)) {}
-  /// The same for a ragged batch, with a mask [spatial...] an input.
+  /// The same for a ragged batch, with a mask [spatial...] for each input.
   template <std::same_as<std::vector<xt::xarray<bool>>> Masks>
   Inputs(const Inputs& inputs, const Masks& masks) : Inputs(inputs, masks_of_list(inputs, masks)) {}
-  /// The same inputs, which carry a graph each: positions of input i, which has one spatial axis, are the nodes of
+  /// The same inputs with a graph each: positions of input i, which has one spatial axis, are the nodes of
   /// graphs[i]. Throws ArgumentError, naming the input, unless there is a graph for every input, with as many nodes as
   /// the input has positions.
   Inputs(const Inputs& inputs, std::vector<InputGraph> graphs);
@@ -88,7 +88,7 @@ class Inputs {
   [[nodiscard]] Index channels() const { return channels_; }
   /// Spatial sizes of all inputs. Throws ArgumentError for a ragged batch.
   [[nodiscard]] const Shape& shape() const;
-  /// Spatial sizes of input i, 0 <= i < size(); of a batch without inputs those that input 0 would have.
+  /// Spatial sizes of input i, 0 <= i < size(); for a batch without inputs, those that input 0 would have.
   [[nodiscard]] const Shape& shape(Index i) const {
     return shapes_.size() == 1 ? shapes_.front() : shapes_[static_cast<std::size_t>(i)];
   }
@@ -99,7 +99,7 @@ class Inputs {
   [[nodiscard]] bool is_ragged() const { return is_ragged_; }
   /// True for batches with a mask.
   [[nodiscard]] bool is_masked() const { return !masks_.empty(); }
-  /// Of input i: 1 where a position counts, else 0, in row-major order; empty without masks.
+  /// The mask of input i: 1 where a position counts, else 0, in row-major order; empty without masks.
   [[nodiscard]] std::span<const std::uint8_t> mask(Index i) const;
   /// Inputs [begin, end), with their masks and graphs, 0 <= begin <= end <= size(). Refers to the same memory.
   [[nodiscard]] Inputs slice(Index begin, Index end) const;
@@ -109,7 +109,7 @@ class Inputs {
   [[nodiscard]] std::span<const InputGraph> graphs() const {
     return graphs_ ? std::span<const InputGraph>(*graphs_) : std::span<const InputGraph>();
   }
-  /// That of input i, null if the inputs carry none.
+  /// The graph of input i, null if the inputs carry none.
   [[nodiscard]] const InputGraph* graph(Index i) const {
     return graphs_ ? &(*graphs_)[static_cast<std::size_t>(i)] : nullptr;
   }
@@ -118,7 +118,7 @@ class Inputs {
 
  private:
   Inputs() = default;
-  /// Nothing else converts to it, as lengths would to an array.
+  /// Nothing else converts to it; otherwise lengths would convert to an array.
   struct MasksOfInputs {
     std::vector<std::vector<std::uint8_t>> counts;  ///< [input]
   };
@@ -135,10 +135,10 @@ class Inputs {
   void check_not_empty() const;
 
   std::vector<const Scalar*> data_;
-  std::vector<Shape> shapes_;  ///< One for all, or one an input.
+  std::vector<Shape> shapes_;  ///< One for all, or one for each input.
   Index channels_ = 0;
   bool is_ragged_ = false;
-  std::vector<const std::uint8_t*> masks_;  ///< Of every input, or empty.
+  std::vector<const std::uint8_t*> masks_;  ///< One for each input, or empty.
   std::shared_ptr<const void> owned_;
   std::shared_ptr<const std::vector<InputGraph>> graphs_;
 };

@@ -8,30 +8,30 @@
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// Checks of the laws that every layer must obey, built-in or a user's own: one line in a test,
-/// `CHECK(check_laws(my_layer()).passed())`. The checker knows no kind of layer.
+/// Checks the properties that every layer must have, built-in or your own, in one line of a test,
+/// `CHECK(check_laws(my_layer()).passed())`. The checker knows no kind of layer by name.
 namespace widelimit {
 
-/// One law and how it went.
+/// One property and the result of its check.
 struct LawRow {
   std::string law;
   bool passed;
-  /// The largest deviation seen, or the first failure with the network and inputs it was seen on.
+  /// The largest deviation, or the first failure with the network and inputs for which it occurred.
   std::string detail;
 };
 
-/// How a layer or network fared.
+/// The results for a layer or network.
 struct LawReport {
   std::vector<LawRow> rows;
 
-  /// True if every law holds.
+  /// True if every property holds.
   [[nodiscard]] bool passed() const;
 };
 
-/// A table, one line a law.
+/// A table with one line for each property.
 [[nodiscard]] std::string to_string(const LawReport& report);
 
-/// The inputs on which laws are checked, and the rounding that they may show.
+/// The inputs on which properties are checked, and the rounding that is allowed.
 struct LawOptions {
   /// Shapes of inputs to try; those that the layer or network cannot take are left out. Keep them small.
   std::vector<Shape> shapes = {{}, {5}, {3, 2}, {2, 3, 2}};
@@ -41,12 +41,12 @@ struct LawOptions {
   std::uint64_t seed = 0;           ///< Of the inputs.
   double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
   double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
-  double adjoint_tolerance = 1e-7;  ///< Of adjoints from differences, relative to the terms that they add up.
+  double adjoint_tolerance = 1e-7;  ///< Deviation of adjoints from differences, relative to the terms that they add up.
 };
 
-/// Checks, with the layer behind raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity
-/// and a global average, and before a flatten and a global average readout (as far as the rules of what may follow
-/// what allow each):
+/// Checks the layer after raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity
+/// and a global average, and before a flatten and a global average readout (as far as the rules about which layer may
+/// follow which allow each):
 /// - exchange: gram(x, y) is the transpose of gram(y, x), within rounding;
 /// - positive semidefinite: Gram matrices are, within rounding;
 /// - demand: computing only what is needed gives what computing everything gives, within rounding;
@@ -55,15 +55,15 @@ struct LawOptions {
 /// - self: the covariance of an input with itself is its variances, position by position, and gram_diagonal
 ///   the diagonal of gram, bit for bit;
 /// - precision: float agrees with double;
-/// - finite: results are finite, with an input of zeros too;
-/// - zero variance: at a position without variance row stages are what they come to as the variance of an uncorrelated
-///   position goes to 0, in both kernels, if they come to anything;
+/// - finite: results are finite, also for an input of zeros;
+/// - zero variance: at a position without variance, row stages give the limit for an uncorrelated position whose
+///   variance goes to 0, in both kernels, if there is a limit;
 /// - adjoints: row and pair stages that have a backward pass (has_adjoint()) agree with differences of themselves, at
 /// pairs of
 ///   inputs, at an input with itself and, row stages, at positions without variance. Stages without one pass.
 ///
-/// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of
-/// range. Cost: some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow
+/// Throws NetworkError if the layer cannot be used with any of the shapes; ArgumentError for options out of
+/// range. Cost: about twenty small Gram matrices for each network: milliseconds, or seconds for layers of slow
 /// quadrature.
 [[nodiscard]] LawReport check_laws(const Layer& layer, const LawOptions& options = {});
 

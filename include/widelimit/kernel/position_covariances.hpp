@@ -4,29 +4,29 @@
 
 namespace widelimit {
 
-/// Between all positions of two inputs after a network, [d, d']; d and d' are 1 where the network leaves no positions.
+/// Kernels between all positions of two inputs after a network, [d, d']; d and d' are 1 if no positions are left.
 template <typename Scalar>
 struct PositionCovariances {
   Matrix<Scalar> nngp;
   Matrix<Scalar> ntk;
-  /// Standard errors, for networks with sampled layers, else empty; as those of GramResult.
+  /// Standard errors, for networks with sampled layers, else empty; like those of GramResult.
   Matrix<Scalar> nngp_error = {};
   Matrix<Scalar> ntk_error = {};
 };
 
-/// The covariances between positions of input i of x1 and input j of x2: of a network that need not end in a readout.
-/// With sampled layers they are means over replicates, as in gram(). Of the options, threads and the stop token count,
-/// and `kernels` does not: both are computed.
+/// The covariances between positions of input i of x1 and input j of x2, for a network that need not end in a readout.
+/// With sampled layers they are means over replicates, as in gram(). Of the options, only threads and the stop token
+/// matter; `kernels` does not: both are computed.
 ///
-/// Errors  as gram(); ArgumentError for an input that is not there.
-/// Cost    of one pair of gram() with all its positions, and a plan for it.
+/// Errors  those of gram(); ArgumentError for an input that does not exist.
+/// Cost    one pair of gram() with all its positions, and a plan for it.
 template <typename Scalar>
 [[nodiscard]] PositionCovariances<Scalar> position_covariances(const Network& network,
                                                                const Inputs<Scalar>& x1, Index i,
                                                                const Inputs<Scalar>& x2, Index j,
                                                                const GramOptions& options = {});
 
-/// Of inputs i and j of one batch; i = j is an input with itself.
+/// The same for inputs i and j of one batch; i = j is an input with itself.
 template <typename Scalar>
 [[nodiscard]] PositionCovariances<Scalar> position_covariances(const Network& network,
                                                                const Inputs<Scalar>& x, Index i, Index j,

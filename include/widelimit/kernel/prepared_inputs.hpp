@@ -9,8 +9,8 @@
 namespace widelimit {
 
 /// A batch of inputs whose states under a network (features, variances, attention weights: what pairs need of each
-/// side) are computed once and kept, for Gram matrices with one batch after the other. So the kernels of a single new
-/// input with n kept ones cost their n pairs, not n states again.
+/// side) are computed once and kept, for Gram matrices with one batch after another. The kernels of a single new
+/// input with n kept ones then cost only their n pairs, not n states again.
 ///
 /// Results     those of gram(), bit for bit.
 /// States      are made at the first Gram matrix. Inputs beyond half of GramOptions::state_memory_bytes are taken in
@@ -21,8 +21,8 @@ namespace widelimit {
 template <typename Scalar>
 class PreparedInputs {
  public:
-  /// Copies the inputs. Of the options, `state_memory_bytes` and `demand` hold for all Gram matrices. Throws what
-  /// gram() throws for such inputs, before any work.
+  /// Copies the inputs. The options `state_memory_bytes` and `demand` apply to all Gram matrices. Throws the errors of
+  /// gram() for such inputs, before any work.
   PreparedInputs(const Network& network, const Inputs<Scalar>& x, const GramOptions& options = {});
 
   [[nodiscard]] const Network& network() const;

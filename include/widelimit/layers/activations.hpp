@@ -65,9 +65,9 @@ namespace widelimit::layers {
 /// He_degree(x) / sqrt(degree!), the normalised probabilists' Hermite polynomial; degree in 0 .. 64.
 [[nodiscard]] Layer hermite(Index degree);
 
-/// A nonlinearity of a user's own. ArgumentError for a null activation, an empty kind or one of the library's. To let
-/// it stand in network files, register the kind with register_layer_kind() and pass the parameters that its reader
-/// reads, a JSON object ({} where it has none; ArgumentError for anything else). Without them the layer prints with the
+/// Your own nonlinearity. ArgumentError for a null activation, an empty kind or one of the library's. To use it
+/// in network files, register the kind with register_layer_kind() and pass the parameters that its reader
+/// reads, a JSON object ({} if it has none; ArgumentError for anything else). Without them the layer prints with the
 /// address of its activation, and layers are equal only if they share it.
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation);
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,

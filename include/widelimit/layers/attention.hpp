@@ -20,7 +20,7 @@ enum class AttentionScaling {
   inverse_sqrt_width,  ///< 1/sqrt(width): the logits stay Gaussian (independent query and key weights).
 };
 
-/// Whether query and key weights are one and the same matrix.
+/// Whether queries and keys share one weight matrix.
 enum class QueryKeyWeights { tied, untied };
 
 /// The function that turns logits into attention weights: softmax over the seen positions, softmax1, or elementwise.
@@ -63,9 +63,9 @@ struct MatrixPositions {
 
 /// R = rho times any function of the distance of two positions, the sum over the axes of |i - j|^power in units of one
 /// position. R must be positive semidefinite between the positions of every
-/// input, and of two that are paired (NetworkError).
+/// input, and between those of every pair (NetworkError).
 struct DecayPositions {
-  std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach, from one to another too.
+  std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach, also from one to another.
   Index power = 2;             ///< >= 1
   double rho = 1;              ///< >= 0
 
@@ -76,7 +76,7 @@ struct DecayPositions {
 using PositionCovariance =
     std::variant<IdentityPositions, StructuredPositions, MatrixPositions, DecayPositions>;
 
-/// What rho of a position covariance is, R_0 being the covariance at rho = 1.
+/// The meaning of rho of a position covariance, where R_0 is the covariance at rho = 1.
 enum class PositionScale {
   variance,  ///< R = rho R_0.
   /// R = rho R_0 / sqrt(s s'), s and s' the mean row sums of R_0 of either input with itself: those of R are rho on
@@ -84,7 +84,7 @@ enum class PositionScale {
   mean_row_sum,
 };
 
-/// Where positional encodings enter besides queries and keys.
+/// Where positional encodings enter, besides queries and keys.
 enum class ValueEncodings { absent, present };
 
 /// Trainable Gaussian positional encodings: K~ = input_weight K + position_weight R, T~ likewise.
@@ -97,7 +97,7 @@ struct PositionalEncodings {
 
   /// Encodings of this variance, added to the input.
   [[nodiscard]] static PositionalEncodings added(PositionCovariance covariance, double variance = 1);
-  /// `appended` >= 1 channels of encodings of this variance beside the `channels` >= 1 of the input: ArgumentError for
+  /// `appended` >= 1 channels of encodings of this variance, after the `channels` >= 1 of the input: ArgumentError for
   /// other numbers. Finite networks have encodings of the same covariance instead, added to all channels.
   [[nodiscard]] static PositionalEncodings appended(PositionCovariance covariance, Index channels,
                                                     Index appended, double variance = 1);
@@ -113,26 +113,26 @@ struct RotaryPositions {
   [[nodiscard]] static RotaryPositions with_base(double base, Index pairs);
 };
 
-/// Of attention over sequences, inputs with one axis. Distances are of positions, in units of one position.
+/// Options for attention over sequences, inputs with one axis. Distances are in units of one position.
 struct SequenceAttention {
   std::optional<RotaryPositions> rotary = {};  ///< Logits times rho(c - a), see above.
-  /// ALiBi, m >= 0: softmax weights at position a see the logit of position c less m |a - c|.
+  /// ALiBi, m >= 0: softmax weights at position a see the logit of position c minus m |a - c|.
   double alibi_slope = 0;
-  std::optional<Index> window = {};  ///< >= 1: position a sees c only where |a - c| < window.
+  std::optional<Index> window = {};  ///< >= 1: position a sees c only if |a - c| < window.
   Index prefix = 0;  ///< With AttentionMask::causal: the first `prefix` >= 0 positions are seen by all.
   /// Square: position a sees c only where (a, c) is true, as far as the other masks allow. Shorter sequences use the
   /// leading block. Under softmax every position must see at least one.
   std::optional<Matrix<bool>> mask_matrix = {};
 };
 
-/// All that attention() can be told; the defaults are softmax attention with tied weights in the 1/width scaling.
+/// All options of attention(); the defaults are softmax attention with tied weights in the 1/width scaling.
 struct AttentionOptions {
   AttentionScaling scaling = AttentionScaling::inverse_width;
   AttentionWeights weights = AttentionWeights::softmax();
   double query_key_std = 1;          ///< sigma_Q sigma_K >= 0; softmax at temperature 1 / query_key_std.
   double output_value_variance = 1;  ///< (sigma_O sigma_V)^2 >= 0
   double bias_variance = 0;          ///< >= 0
-  /// Biases of queries and keys, >= 0, beside weights of variance 1: they see K~ + query_bias_variance and K~ +
+  /// Biases of queries and keys, >= 0, for weights of variance 1: they see K~ + query_bias_variance and K~ +
   /// key_bias_variance, and query_key_std multiplies logits. Tied weights share their biases: both are equal.
   double query_bias_variance = 0;
   double key_bias_variance = 0;
@@ -142,16 +142,16 @@ struct AttentionOptions {
   AttentionMask mask = AttentionMask::full;
   std::optional<PositionalEncodings> positions = {};
   std::int64_t samples = 2048;  ///< Softmax with inverse_sqrt_width only: Monte-Carlo draws.
-  std::uint64_t seed = 0;       ///< The same.
+  std::uint64_t seed = 0;       ///< Softmax with inverse_sqrt_width only.
   SequenceAttention sequence = {};
 };
 
 /// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian.
 ///
-/// Errors  ArgumentError for options out of range or that do not fit each other; NetworkError where inputs do not fit
+/// Errors  ArgumentError for options out of range or that do not fit each other; NetworkError if inputs do not fit
 ///         them.
 ///
-/// Cost    inverse_width: two d x d x d' products a pair for the NNGP, four with the NTK; one for both before
+/// Cost    inverse_width: two d x d x d' products for each pair for the NNGP, four with the NTK; one for both before
 ///         flatten, none before global pooling. inverse_sqrt_width: see docs/layers.md.
 ///
 /// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540; rotary positions: Su

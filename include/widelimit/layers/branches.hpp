@@ -7,8 +7,8 @@
 
 namespace widelimit::layers {
 
-/// A branch of a sum or product: its output is multiplied by `scale`, any finite number, its covariances by scale^2. No
-/// layers: the skip connection.
+/// A branch of a sum or product: its output is multiplied by `scale`, any finite number, its covariances by scale^2.
+/// Without layers it is the skip connection.
 struct Branch {
   double scale = 1;
   Layers layers = {};
@@ -36,8 +36,8 @@ struct ConcatBranch {
 [[nodiscard]] Layer concat(std::vector<ConcatBranch> branches);
 
 /// Positions of the branches one after the other along a spatial axis (0 the first): the blocks of K' and T' are those
-/// of the branches, and 0 between different branches, whose weights are independent. Conditions and errors as sum(),
-/// but along the axis sizes may differ. All inputs need one shape (NetworkError).
+/// of the branches, and 0 between different branches, whose weights are independent. Conditions and errors are those of
+/// sum(), but sizes may differ along the axis. All inputs need one shape (NetworkError).
 [[nodiscard]] Layer concat_positions(Index axis, std::vector<Layers> branches);
 
 /// The layers `times` times over, with new weights each time. times >= 1 (ArgumentError).

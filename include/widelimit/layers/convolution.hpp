@@ -11,8 +11,8 @@ namespace widelimit::layers {
 
 /// The window of a convolution, and the variances of its weights and biases.
 struct ConvolutionOptions {
-  std::vector<Index> filter;        ///< One size >= 1 an axis; 1, 2 or 3 axes.
-  std::vector<Index> strides = {};  ///< One stride >= 1 an axis; empty: all 1.
+  std::vector<Index> filter;        ///< One size >= 1 for each axis; 1, 2 or 3 axes.
+  std::vector<Index> strides = {};  ///< One stride >= 1 for each axis; empty: all 1.
   Padding padding = Padding::same;
   /// sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
   double weight_variance = 1;
@@ -26,7 +26,7 @@ struct ConvolutionOptions {
 /// Source  Novak et al. 2019 (arXiv:1810.05148), Garriga-Alonso et al. 2019 (arXiv:1808.05587).
 [[nodiscard]] Layer conv(const ConvolutionOptions& options);
 
-/// Convolution with weights of its own at every position: entries of different output positions vanish. Errors as
+/// Convolution with its own weights at every position: entries of different output positions vanish. Errors as
 /// conv().
 /// Source  Novak et al. 2019, section 3.
 [[nodiscard]] Layer local_conv(const ConvolutionOptions& options);

@@ -12,18 +12,18 @@ namespace widelimit::finite {
 class FiniteCounterpart;
 }  // namespace widelimit::finite
 
-/// Layers of a user's own (docs/extending.md). Such a layer works everywhere at once: Gram matrices,
-/// inference, printing, law checks. A counterpart (widelimit/network/finite_layer.hpp) lets the layer stand in
+/// Your own layers (docs/extending.md). Such a layer works everywhere at once: Gram matrices,
+/// inference, printing, check_laws(). With a counterpart (widelimit/network/finite_layer.hpp) it can be part of
 /// finite networks and be checked against them.
 ///
-/// `kind` must not be one of the library's (ArgumentError). To let a layer stand in network files, register
-/// its kind with register_layer_kind() and pass the parameters that its reader reads, a JSON object, {} where
+/// `kind` must not be one of the library's (ArgumentError). To use a layer in network files, register
+/// its kind with register_layer_kind() and pass the parameters that its reader reads, a JSON object, {} if
 /// it has none. Layers of equal kind and parameters count as equal; without parameters, which prints and
 /// files then lack, only if they share their stage.
 namespace widelimit::layers {
 
 /// A layer that transforms the covariance of a pair as a matrix. ArgumentError for a null stage, an empty or built-in
-/// kind, and parameters that are no object or have a member "layer".
+/// kind, and parameters that are not an object or have a member "layer".
 [[nodiscard]] Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage,
                                std::shared_ptr<const finite::FiniteCounterpart> counterpart = nullptr);
 [[nodiscard]] Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage,

@@ -5,7 +5,7 @@
 namespace widelimit::layers {
 
 /// Dropout while training: every unit is kept with probability `keep` in (0, 1] and divided by it. Variances
-/// of a position with itself grow by 1 / keep, other covariances stay. Throws ArgumentError for `keep` out of
+/// of a position with itself grow by 1 / keep, other covariances stay the same. Throws ArgumentError for `keep` out of
 /// range.
 ///
 /// Source  docs/theory/kernel-recursion.md, sections 2.3 and 4.

@@ -9,7 +9,7 @@ namespace widelimit::layers {
 /// normal parametrisation; in the NTK the gradients of W count N / s times a filter's positions, those of beta once:
 /// T' = (N/s) sum_o K + 1 + (w/F) sum_o T, without the 1 if there are no biases.
 ///
-/// In a finite network with N' channels in place of N, s N' / N takes the place of s, so that the limit stays.
+/// A finite network with N' channels instead of N uses s N' / N instead of s, so that the limit stays the same.
 ///
 /// Source  Sohl-Dickstein, Novak, Schoenholz, Lee 2020 (arXiv:2001.07301).
 struct StandardParametrisation {

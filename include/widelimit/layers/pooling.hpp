@@ -7,22 +7,22 @@
 
 namespace widelimit::layers {
 
-/// The window of a pooling, and what it makes of the border.
+/// The window of a pooling, and its treatment of the border.
 struct PoolingOptions {
-  std::vector<Index> window;        ///< One size >= 1 an axis.
+  std::vector<Index> window;        ///< One size >= 1 for each axis.
   std::vector<Index> strides = {};  ///< Empty: the window.
   Padding padding = Padding::valid;
-  /// Of a mean with `same` padding: divide by the positions that a window sees, not by the whole window, in which
+  /// For a mean with `same` padding: divide by the positions that a window sees, not by the whole window, in which
   /// padded positions count as zeros.
   bool normalize_edges = false;
 };
 
 /// Mean over windows of positions: K' = mean of K over the pairs of positions of two windows, T' likewise; the divisor
 /// is the whole window, padding included, unless edges are normalised. Circular padding and normalised edges cost as
-/// positions_map() does, the others a few operations an entry. Of inputs with masks, a position after a window counts
-/// if the one in the window's middle does, floor((size - 1) / 2) of each axis; masked ones are zeros, and are divided
-/// by. ArgumentError for bad options; NetworkError where inputs have another number of axes or are smaller than a valid
-/// window.
+/// much as positions_map(), the others a few operations for each entry. With masks, a position after a window counts
+/// if the one in the window's middle does, floor((size - 1) / 2) of each axis; masked ones are zeros, but count in
+/// the divisor. ArgumentError for bad options; NetworkError if inputs have another number of axes or are smaller than a
+/// valid window.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3, for all of this header.
 [[nodiscard]] Layer average_pool(const PoolingOptions& options);

@@ -10,14 +10,14 @@
 
 /// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
 /// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad
-/// options, and NetworkError, naming the layer, for inputs that the map does not fit. What stands in front is computed
-/// for all pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map. Slices that
-/// go forward, with begins and ends counted from the first position, cost what a convolution with strides does.
+/// options, and NetworkError, naming the layer, for inputs that the map does not fit. The layers before it are computed
+/// for all pairs of positions: O(d d') numbers for each pair, and as many operations times the width of the map. Slices
+/// that go forward, with begins and ends counted from the first position, cost as much as a convolution with strides.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 namespace widelimit::layers {
 
-/// Positions begin, begin + step, ... before end along an axis, as Python slices count them: negative ones from the
+/// Positions begin, begin + step, ... before end along an axis, counted as in Python slices: negative ones from the
 /// end, absent ones from the border, steps below 0 backwards.
 struct SliceAxis {
   std::optional<Index> begin = std::nullopt;
@@ -25,11 +25,11 @@ struct SliceAxis {
   Index step = 1;  ///< Not 0.
 };
 
-/// The positions of a slice along each axis; one entry an axis.
+/// The positions of a slice along each axis, with one entry for each axis.
 [[nodiscard]] Layer slice(std::vector<SliceAxis> axes);
 
-/// One position along an axis (0 the first axis), which is gone after the layer; negative positions count from the end.
-/// Of a sequence, what is left is a vector: a readout of one token.
+/// One position along an axis (0 the first axis), which the layer removes; negative positions count from the end.
+/// For a sequence, the result is a vector: a readout of one token.
 [[nodiscard]] Layer index_position(Index axis, Index position);
 
 /// How values between positions are found: the nearest position; the triangle kernel; Keys' cubic kernel with a = -1/2.
@@ -38,7 +38,7 @@ enum class ResizeMethod { nearest, linear, cubic };
 struct ImageResizeOptions {
   std::vector<Index> size;  ///< Positions >= 1 along each axis after the layer; -1: as before.
   ResizeMethod method = ResizeMethod::linear;
-  /// Kernels are widened by the factor by which an axis shrinks. Means nothing for `nearest`.
+  /// Kernels are widened by the factor by which an axis shrinks. No effect for `nearest`.
   bool antialias = true;
 };
 
@@ -50,7 +50,7 @@ struct ImageResizeOptions {
 /// positions, or the axes of `shape`, which has `out` positions.
 [[nodiscard]] Layer positions_map(const Matrix<double>& matrix, Shape shape = {});
 
-/// One matrix [out_i, in_i] an axis.
+/// One matrix [out_i, in_i] for each axis.
 [[nodiscard]] Layer positions_map(std::vector<Matrix<double>> matrices);
 
 }  // namespace widelimit::layers

@@ -4,7 +4,7 @@
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/layer.hpp"
 
-/// Pieces of networks that have a name of their own, made of library layers: splice the layers into a
+/// Parts of networks that have their own names, made of library layers: splice the layers into a
 /// network.
 namespace widelimit::models {
 
@@ -12,14 +12,14 @@ namespace widelimit::models {
 struct ResidualAttentionOptions {
   double skip_share = 0.75;  ///< alpha in [0, 1].
   layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
-  /// What rho of the positions is; PositionScale::variance leaves the rows of R as the paper's formula has them.
+  /// The meaning of the positions' rho; PositionScale::variance leaves the rows of R as in the paper's formula.
   layers::PositionScale scale = layers::PositionScale::mean_row_sum;
   /// With the identity A = R.
   layers::AttentionWeights weights = layers::AttentionWeights::elementwise(layers::identity());
 };
 
-/// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) beside attention of scale
-/// sqrt(1 - alpha) whose queries and keys see the positional encodings only. With R the position covariance:
+/// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) added to attention of scale
+/// sqrt(1 - alpha) whose queries and keys see only the positional encodings. With R the position covariance:
 ///     K' = alpha K + (1 - alpha) R K R^T,   T' = alpha T + (1 - alpha) (R T R^T + 2 R K R^T)
 /// alpha = 1 is the identity. After a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
 /// or conv(), not by layer_norm().
@@ -31,7 +31,7 @@ struct ResidualAttentionOptions {
 /// Errors  ArgumentError for alpha out of range and for positions that attention() rejects.
 ///
 /// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5; the scale of R: appendix
-///         A.1.1, where rho is relative to what alpha weighs it against.
+///         A.1.1, where rho is relative to the other part that alpha weighs.
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
 /// Options of transformer_block().
@@ -46,10 +46,10 @@ struct TransformerBlockOptions {
   double dense_scale = 1;             ///< Of the branch of dense layers.
 };
 
-/// A transformer block with norms in front, two sum layers:
+/// A transformer block with norms before its branches, two sum layers:
 ///     y = skip_scale x + attention_scale attention(layer_norm(x))
 ///     z = skip_scale y + dense_scale dense(activation(dense(layer_norm(y))))
-/// Needs Gaussian channels (or raw inputs): put dense() or conv() in front. With skip_scale^2 +
+/// Needs Gaussian channels (or raw inputs): put dense() or conv() before it. With skip_scale^2 +
 /// branch_scale^2 = 1 variances stay of order one at any depth.
 ///
 /// Errors  ArgumentError for options that the layers reject.
@@ -61,7 +61,7 @@ struct GatedMlpOptions {
       layers::silu();  ///< Of the gate: SwiGLU; layers::gelu() makes it GEGLU, layers::relu() ReGLU.
   double gate_weight_variance = 2;    ///< Of the dense layer before the activation.
   double gate_bias_variance = 0;      ///< The same.
-  double value_weight_variance = 1;   ///< Of the dense layer beside it.
+  double value_weight_variance = 1;   ///< Of the dense layer in parallel to it.
   double output_weight_variance = 1;  ///< Of the dense layer after the product.
 };
 
@@ -84,10 +84,10 @@ struct DecoderBlockOptions {
   double mlp_scale = 1;        ///< Of the gated branch.
 };
 
-/// A block of a decoder as language models have it, two sum layers:
+/// A decoder block as in language models, two sum layers:
 ///     y = skip_scale x + attention_scale attention(rms_norm(x))
 ///     z = skip_scale y + mlp_scale gated_mlp(rms_norm(y))
-/// For sequences. Stands after anything, raw inputs too.
+/// For sequences. It may follow anything, including raw inputs.
 ///
 /// Errors  ArgumentError for options that the layers reject.
 ///

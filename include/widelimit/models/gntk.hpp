@@ -14,14 +14,14 @@ struct GntkOptions {
   Index blocks = 2;      ///< At least 0.
   Index mlp_layers = 1;  ///< Dense layers and ReLUs in each block; at least 1.
   layers::AggregateOptions aggregation{.normalise = layers::GraphNormalisation::none, .self_loops = true};
-  /// The readout sees the inputs and the outputs of all blocks side by side (jumping knowledge), else the last block's.
+  /// Whether the readout sees the inputs and the outputs of all blocks (jumping knowledge), or only the last block's.
   bool jumping_knowledge = true;
   NodeReadout readout = NodeReadout::sum;
 };
 
-/// The graph neural network of the graph neural tangent kernel, for inputs that carry a graph each:
+/// The graph neural network of the graph neural tangent kernel, for inputs that each carry a graph:
 ///     blocks times [aggregate, mlp_layers times [dense of weight variance 2, relu]], sum over nodes, dense
-/// Without biases. A dense layer after blocks side by side is a sum of dense layers, one after each: jumping
+/// Without biases. A dense layer after concatenated blocks is a sum of dense layers, one after each: jumping
 /// knowledge is written as such branches, each with a readout over its nodes.
 ///
 /// Its NTK is the paper's Theta summed over nodes (and over blocks, with jumping knowledge), divided by the number of

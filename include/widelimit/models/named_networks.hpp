@@ -28,14 +28,14 @@ struct NetworkOption {
   Values values;
 };
 
-/// A name with what there is to say about it.
+/// The name of a network and its description.
 struct NamedNetwork {
   std::string name;
   std::string description;  ///< One line.
   std::vector<NetworkOption> options;
   Shape example_shape{32, 32};  ///< Spatial sizes of inputs that the defaults take.
 
-  /// Whether there is an option of that name.
+  /// Whether there is an option with this name.
   [[nodiscard]] bool has_option(std::string_view option) const;
 };
 
@@ -45,10 +45,10 @@ using NetworkSettings = std::map<std::string, double, std::less<>>;
 /// All named networks, in the order in which they are best read.
 [[nodiscard]] const std::vector<NamedNetwork>& named_networks();
 
-/// The entry of that name. ArgumentError, listing the known names, if there is none.
+/// The entry with this name. ArgumentError, listing the known names, if there is none.
 [[nodiscard]] const NamedNetwork& find_named_network(std::string_view name);
 
-/// The network itself. ArgumentError for an unknown name or option (listing those there are) and for a value
+/// The network itself. ArgumentError for an unknown name or option (listing the known ones) and for a value
 /// out of range.
 [[nodiscard]] Network named_network(std::string_view name, const NetworkSettings& settings = {});
 

@@ -13,20 +13,20 @@
 
 namespace widelimit {
 
-/// Reads the fields of one JSON object and keeps account of them, so that missing, unknown and wrong fields
+/// Reads the fields of one JSON object and remembers which ones, so that missing, unknown and wrong fields
 /// are errors that name their path (`layers[3].filter`). All functions throw NetworkError.
 class FieldReader {
  public:
-  /// `object` must outlive the reader. `path` stands before field names in messages.
+  /// `object` must outlive the reader. `path` precedes field names in messages.
   FieldReader(const nlohmann::json& object, std::string path);
 
-  /// Where the object stands in its file, e.g. `layers[3]`.
+  /// The place of the object in its file, e.g. `layers[3]`.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Whether the object has the field; does not mark it as read.
   [[nodiscard]] bool has(std::string_view field) const;
 
   /// The value of a field: a number that double holds, an integer that Index holds, true or false, a string, or a list
-  /// of them. A field that is not there has the value of `fallback`; without one it is required.
+  /// of them. A missing field has the value of `fallback`; without one it is required.
   double number(std::string_view field, std::optional<double> fallback = std::nullopt);
   Index integer(std::string_view field, std::optional<Index> fallback = std::nullopt);
   bool boolean(std::string_view field, std::optional<bool> fallback = std::nullopt);

@@ -11,7 +11,7 @@
 
 namespace widelimit::finite {
 
-/// What a place in a finite network looks like: spatial sizes (none for vectors) and channels.
+/// The form of a place in a finite network: spatial sizes (none for vectors) and channels.
 struct Form {
   Shape shape;     ///< Sizes of the spatial axes.
   Index channels;  ///< At each position, >= 1.
@@ -28,11 +28,11 @@ struct Activations {
   /// Number of the first input. Layers that draw (dropout) draw by the number of the input, so that equal
   /// numbers see equal draws and different ones independent draws.
   Index first_input = 0;
-  /// Layers that draw, draw anew for every pass.
+  /// The number of the pass: layers that draw, draw anew for every pass.
   std::uint64_t pass = 0;
   /// The graphs that the inputs carry, one each, or none.
   std::span<const InputGraph> graphs = {};
-  /// Asked for between layers; a layer that takes long by itself asks as well.
+  /// Checked between layers; a layer that takes long should check it as well.
   StopRequest stop = {};
 
   [[nodiscard]] Index positions() const { return position_count(shape); }
@@ -47,8 +47,8 @@ struct Activations {
   }
 };
 
-/// What a layer remembers of a forward pass for the backward pass and tangents; its contents are the layer's
-/// own affair.
+/// What a layer remembers of a forward pass for the backward pass and tangents; its contents are only used by the
+/// layer.
 template <typename Scalar>
 struct Tape {
   std::vector<Matrix<Scalar>> saved = {};  ///< In the order that the layer likes.

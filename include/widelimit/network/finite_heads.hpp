@@ -5,7 +5,7 @@
 namespace widelimit::finite {
 
 /// Whether the output of each head is normalised over its channels before the heads are joined. The limits
-/// of the library's attention are those without.
+/// of the library's attention are those without this norm.
 enum class HeadNorm { none, layer_norm };
 
 /// Attention heads of a finite network.

@@ -8,11 +8,11 @@
 #include "widelimit/network/finite_activations.hpp"
 #include "widelimit/network/finite_heads.hpp"
 
-/// How a layer looks at finite width. Built-in layers make their counterparts themselves; a layer of a user's own gets
-/// one by passing it to layers::pair_layer() or layers::row_layer() (docs/finite-networks.md).
+/// Layers at finite width. Built-in layers make their counterparts themselves; your own layer gets
+/// one if you pass it to layers::pair_layer() or layers::row_layer() (docs/finite-networks.md).
 namespace widelimit::finite {
 
-/// Whether all positions use the same weights or each its own.
+/// Whether all positions share the same weights or each has its own.
 enum class Sharing { shared, by_position };
 
 /// The gradient with respect to the weights of an affine map z = weight_scale x W + bias_scale b, applied at
@@ -25,13 +25,13 @@ struct AffineGradient {
   const Matrix<Scalar>& gradients;  ///< g, [n * positions, out]
   Index n;                          ///< Inputs of the batch.
   Scalar weight_scale;
-  /// 0: there is no b. Parameters are W [in, out], row-major, then b [out] if there is one; weights by
-  /// position are such blocks one after another.
+  /// 0: there is no b. Parameters are W [in, out], row-major, then b [out] if there is one; weights of separate
+  /// positions are such blocks one after another.
   Scalar bias_scale = 0;
   Sharing sharing = Sharing::shared;
 };
 
-/// Where a backward pass leaves the gradients with respect to parameters.
+/// Receives the gradients with respect to parameters from a backward pass.
 template <typename Scalar>
 class GradientSink {
  public:
@@ -47,7 +47,7 @@ class GradientSink {
   /// from `offset` on.
   void plain(Index offset, const Matrix<Scalar>& gradients) { add_plain(base_ + offset, gradients); }
 
-  /// For layers made of layers: offsets count from `offset` further on while the scope lives.
+  /// For layers made of layers: while the scope lives, offsets are increased by `offset`.
   class Scope {
    public:
     Scope(GradientSink& sink, Index offset) : sink_{sink}, offset_{offset} { sink_.base_ += offset_; }
@@ -67,11 +67,11 @@ class GradientSink {
   Index base_ = 0;
 };
 
-/// A layer of a finite network, made for inputs of one form. It knows no parameters: they come as a pointer
+/// A layer of a finite network, made for inputs of one form. It does not hold its parameters: they come as a pointer
 /// to parameter_count() numbers, standard normal at initialisation (NTK parametrisation: scales like sigma /
 /// sqrt(fan_in) belong to the layer) unless initialise() says otherwise.
 ///
-/// Laws; tests of the built-in layers compare them with finite differences:
+/// Properties that every layer must have; tests of the built-in layers compare them with finite differences:
 ///   1. Inputs of a batch do not see each other.
 ///   2. backward() is the adjoint of the derivative of forward(), tangent() the derivative itself.
 /// Implementations are immutable; all functions may be called from any number of threads.
@@ -83,14 +83,14 @@ class FiniteLayer {
   /// Shape and channels after the layer.
   [[nodiscard]] virtual Form output() const = 0;
 
-  /// Numbers that the layer takes as parameters, 0 or more.
+  /// The number of the layer's parameters, 0 or more.
   [[nodiscard]] virtual Index parameter_count() const { return 0; }
 
-  /// Turns parameter_count() standard normal numbers, in place, into the parameters that a network begins with.
-  /// Default: they are that already.
+  /// Turns parameter_count() standard normal numbers, in place, into the initial parameters of a network.
+  /// Default: leaves them unchanged.
   virtual void initialise(Scalar* /*parameters*/) const {}
 
-  /// The batch after the layer; `tape` is empty before.
+  /// The batch after the layer; `tape` is empty before the call.
   [[nodiscard]] virtual Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                                                     Tape<Scalar>& tape) const = 0;
 
@@ -110,18 +110,18 @@ class FiniteLayer {
 extern template class FiniteLayer<float>;
 extern template class FiniteLayer<double>;
 
-/// What a layer is made for.
+/// The place for which a layer is made.
 struct Site {
   Form input;
-  Index channels;      ///< Wanted at the output; for layers that choose their channels.
+  Index channels;      ///< Requested output channels, for layers that choose their channels.
   std::uint64_t seed;  ///< For layers that draw in every pass; no two layers of a network share it.
   Heads heads = {};    ///< For attention; in a network no width is 0.
 };
 
-/// Where a layer's output channels come from.
+/// Where a layer's number of output channels comes from.
 enum class OutputChannels {
   kept,    ///< They are those of its input.
-  chosen,  ///< They come out of a weight matrix, as many as the layer is asked for.
+  chosen,  ///< They come from a weight matrix, as many as requested.
   joined,  ///< Those of all positions side by side, so that no count can be asked for before the layer.
 };
 

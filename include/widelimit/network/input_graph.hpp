@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// An edge of an input's graph: it carries what stands at node `source` to node `target`.
+/// An edge of an input's graph: it carries the value at node `source` to node `target`.
 struct GraphEdge {
   Index source;
   Index target;
@@ -26,8 +26,8 @@ class InputGraph {
     double weight;
   };
 
-  /// Throws ArgumentError, naming the edge, for fewer nodes than one, nodes that are not there, weights other
-  /// than 0 and 1e-100 to 1e100 in size, and edges that stand twice. Cost: O(nodes + edges log edges).
+  /// Throws ArgumentError, naming the edge, for fewer than one node, nodes that do not exist, weights other
+  /// than 0 and 1e-100 to 1e100 in size, and edges that occur twice. Cost: O(nodes + edges log edges).
   InputGraph(Index nodes, std::span<const GraphEdge> edges);
 
   /// The edges are the entries [source, target] that are not 0. Throws ArgumentError unless the matrix is square and
@@ -52,7 +52,7 @@ class InputGraph {
   [[nodiscard]] std::optional<GraphEdge> one_way_edge() const;
 
  private:
-  std::vector<Index> begin_;  ///< Where the edges to a node begin, and an end.
+  std::vector<Index> begin_;  ///< The beginning of each node's edges, and the end.
   std::vector<Incoming> incoming_;
 };
 

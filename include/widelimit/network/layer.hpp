@@ -11,10 +11,10 @@ class LayerModel;
 /// One layer of a network: an immutable value, cheap to copy. Made by the functions in widelimit/layers/.
 class Layer {
  public:
-  /// For the library's own layers; a user's are made by widelimit/layers/custom.hpp.
+  /// For the library's own layers; make your own by widelimit/layers/custom.hpp.
   explicit Layer(std::shared_ptr<const LayerModel> model);
 
-  /// The kind as network files write it, e.g. "dense".
+  /// The kind as in network files, e.g. "dense".
   [[nodiscard]] std::string kind() const;
 
   /// Equal kind and equal parameters.

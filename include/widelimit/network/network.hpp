@@ -8,10 +8,10 @@
 
 namespace widelimit {
 
-/// A named sequence of layers. An immutable value that knows nothing of threads, memory or precision.
+/// A named sequence of layers: an immutable value without threads, memory or precision.
 class Network {
  public:
-  /// Any layers; whether they fit each other and an input is found when the network is applied.
+  /// Any layers; whether they fit each other and an input is checked when the network is applied.
   explicit Network(Layers layers) : Network("", std::move(layers)) {}
   Network(std::string name, Layers layers) : name_{std::move(name)}, layers_{std::move(layers)} {}
 
@@ -19,7 +19,7 @@ class Network {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Layers& layers() const { return layers_; }
 
-  /// One line a layer after the shape after it, for inputs of the given shape. Throws NetworkError, naming
+  /// One line for each layer, with the shape after it, for inputs of the given shape. Throws NetworkError, naming
   /// the layer, if the network cannot be applied to such inputs.
   [[nodiscard]] std::string describe(const Shape& input) const;
 
@@ -30,7 +30,7 @@ class Network {
   Layers layers_;
 };
 
-/// One line a layer, without shapes.
+/// One line for each layer, without shapes.
 std::ostream& operator<<(std::ostream& stream, const Network& network);
 
 }  // namespace widelimit

@@ -19,12 +19,12 @@ class FieldReader;  // widelimit/network/field_reader.hpp
 [[nodiscard]] std::string to_json(const Network& network);
 void write_network(const std::filesystem::path& file, const Network& network);
 
-/// Makes a layer from the fields of its JSON object ("layer" itself is already read). Must read every field
-/// it knows; the caller reports the rest as unknown. ArgumentErrors are passed on with the path in front.
+/// Makes a layer from the fields of its JSON object ("layer" itself is already read). It must read every field
+/// it knows; the caller reports the rest as unknown. ArgumentErrors are passed on, preceded by the path.
 using LayerReader = std::function<Layer(FieldReader&)>;
 
-/// Adds a kind of layer to network files, for layers of a user's own. Kinds are never overridden: a name that
-/// exists already throws ArgumentError. Call it before files are read; safe to call from any thread.
+/// Adds a kind of layer to network files, for your own layers. Kinds are never overridden: a name that
+/// already exists throws ArgumentError. Call it before files are read; safe to call from any thread.
 void register_layer_kind(const std::string& kind, LayerReader reader);
 
 /// All registered kinds, sorted.

@@ -9,11 +9,11 @@
 
 namespace widelimit {
 
-/// What becomes of numbers that are integers in a network's file.
+/// What to do with numbers that are integers in a network's file.
 enum class IntegerNumbers { refused, rounded };
 
-/// Numbers of a network by their paths in its file, as "layers[0].weight_variance" (docs/network-format.md): to read
-/// them, and to make the network with others.
+/// Numbers of a network by their paths in its file, such as "layers[0].weight_variance" (docs/network-format.md): reads
+/// them, and makes the network with other values.
 class NetworkNumbers {
  public:
   /// Throws ArgumentError, with the path, unless each leads to a number that can change continuously (or, where
@@ -25,11 +25,11 @@ class NetworkNumbers {
   /// In the order of the paths.
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
 
-  /// Whether the network has an integer there. ArgumentError unless there are as many paths.
+  /// Whether the network has an integer there. ArgumentError unless `number` is one of the paths.
   [[nodiscard]] bool is_integer(std::size_t number) const;
 
-  /// The network with these values in their places. Throws ArgumentError unless there is one for each path, and
-  /// NetworkError for a value that its layer does not take.
+  /// The network with these values in place of its own. Throws ArgumentError unless there is one for each path, and
+  /// NetworkError for a value that its layer does not accept.
   [[nodiscard]] Network with(const std::vector<double>& values) const;
 
  private:

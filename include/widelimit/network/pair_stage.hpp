@@ -8,10 +8,10 @@
 
 namespace widelimit {
 
-/// A layer that sees the covariance of a pair as a matrix: attention, and a user's own layers that mix
+/// A layer that sees the covariance of a pair as a matrix: attention, and your own layers that mix
 /// positions.
 ///
-/// Laws, checked by check_laws() for any stage:
+/// Properties that check_laws() checks for any stage:
 ///   1. Exchanging left and right transposes the result.
 ///   2. The result of a pair depends on that pair and the states of its two inputs only.
 ///   3. With wanted == diagonal the diagonal is the same as with wanted == all.
@@ -22,7 +22,7 @@ class PairStage {
  public:
   virtual ~PairStage() = default;
 
-  /// What may stand before the stage, and what it leaves.
+  /// What may come before the stage, and what it leaves.
   [[nodiscard]] virtual StageRules rules() const = 0;
 
   /// Shape after the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot
@@ -44,7 +44,7 @@ class PairStage {
   }
 
   /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take;
-  /// `input` is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
+  /// `input` is its shape at the stage. Called once for each input before the computation. Default: takes them all.
   virtual void check_graph(const InputGraph* /*graph*/, const Shape& /*input*/) const {}
 
   /// Floating-point operations of apply(), roughly, for explain() only. Default: 0, not known.
@@ -61,7 +61,7 @@ class PairStage {
   /// True if the stage has a backward pass, for derivatives of kernels (gram_vjp()).
   [[nodiscard]] virtual bool has_adjoint() const { return false; }
 
-  /// The backward pass through apply(). Called if has_adjoint() only.
+  /// The backward pass through apply(). Only called if has_adjoint().
   virtual void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const;
   virtual void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const;
 
@@ -75,12 +75,12 @@ class PairStage {
 ///     template <typename Scalar> void prepare_input(const SelfView<Scalar>&, Scalar* state) const;
 ///     template <typename Scalar> void apply_pair(const PairView<Scalar>&, PairResult<Scalar>&) const;
 ///
-/// of `Derived`, and, where it has them,
+/// of `Derived`, and, if it has them,
 ///
 ///     template <typename Scalar> void adjoint_pair(const PairView<Scalar>&, const PairAdjoint<Scalar>&) const;
 ///     template <typename Scalar> void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>&) const;
 ///
-/// the second of which a stage needs whose state depends on covariances.
+/// A stage whose state depends on covariances needs the second of these.
 template <typename Derived>
 class PairStageOf : public PairStage {
  public:

@@ -8,7 +8,7 @@
 #include "widelimit/network/shape.hpp"
 #include "widelimit/stop_request.hpp"
 
-/// What pair stages see and write (pair_stage.hpp).
+/// The data that pair stages see and write (pair_stage.hpp).
 namespace widelimit {
 
 class InputGraph;
@@ -24,10 +24,10 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
-  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere.
+  /// The mask of the input, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere.
   /// Empty without masks.
   std::span<const std::uint8_t> counts{};
-  const InputGraph* graph = nullptr;  ///< Of the input, if it carries one.
+  const InputGraph* graph = nullptr;  ///< The graph of the input, if it carries one.
 };
 
 /// A pair of inputs (left, right) at the input of a stage.
@@ -37,18 +37,18 @@ struct PairView {
   Eigen::Map<const Matrix<Scalar>> ntk;    ///< [d, d'], or 0 x 0 when only the NNGP is computed.
   const Scalar* left_variance;             ///< [d]: nngp of the left input with itself, position by position.
   const Scalar* right_variance;            ///< [d'].
-  const Scalar* left_state;                ///< What prepare() wrote for the left input.
+  const Scalar* left_state;                ///< The state that prepare() wrote for the left input.
   const Scalar* right_state;               ///< The same for the right input.
   const Shape& left_shape;                 ///< d positions.
   const Shape& right_shape;                ///< d' positions.
   bool same_input;                         ///< The two are one and the same input, not merely equal.
   Entries wanted;                          ///< Entries of the output that will be read.
   StopRequest stop{};                      ///< Stages that take long check it now and then.
-  const InputGraph* left_graph = nullptr;  ///< Of the left input, if it carries one.
-  const InputGraph* right_graph = nullptr;  ///< Of the right input.
+  const InputGraph* left_graph = nullptr;  ///< The graph of the left input, if it carries one.
+  const InputGraph* right_graph = nullptr;  ///< The graph of the right input.
 };
 
-/// Where apply() writes: [e, e'] entries, e and e' the positions of output_shape(); preset to NaN.
+/// The result of apply(): [e, e'] entries, e and e' the positions of output_shape(); preset to NaN.
 template <typename Scalar>
 struct PairResult {
   Eigen::Map<Matrix<Scalar>> nngp;
@@ -58,13 +58,13 @@ struct PairResult {
 };
 
 /// A pair of inputs in the backward pass through a stage. L is a number that depends on its results; an adjoint is the
-/// derivative of L in what it stands for. Those of what the stage reads are to be added to, whatever stands there;
-/// those of an input with itself may be one array, left and right. There only the sum over all that is one number
-/// counts: the variance of a position, its covariance with itself and what
+/// derivative of L by a quantity. Add to the adjoints of what the stage reads, whatever values they have;
+/// those of an input with itself may share one array, left and right. In that case only their sum over all entries that
+/// are one number matters: the variance of a position, its covariance with itself and what
 /// the state keeps of it may share a slope in any way.
 template <typename Scalar>
 struct PairAdjoint {
-  /// [e, e'], of the results; 0 at entries that were not wanted.
+  /// [e, e'], adjoints of the results; 0 at entries that were not wanted.
   Eigen::Map<const Matrix<Scalar>> nngp_behind;
   Eigen::Map<const Matrix<Scalar>> ntk_behind;  ///< [e, e'], or 0 x 0.
   Eigen::Map<Matrix<Scalar>> nngp;              ///< [d, d']
@@ -80,14 +80,14 @@ template <typename Scalar>
 struct SelfAdjoint {
   const Scalar* state;          ///< What prepare() wrote.
   const Scalar* state_adjoint;  ///< [state_size()]
-  /// [d, d], to be added to: entries that prepare() reads. K_ab and K_ba count as two.
+  /// [d, d]: add to the entries that prepare() reads. K_ab and K_ba count as two.
   Eigen::Map<Matrix<Scalar>> nngp;
 };
 
 /// Floating-point operations of a dual activation and its derivative in closed form, roughly.
 inline constexpr double flops_per_dual = 25;
 
-/// The size of a pair at the input of a stage, and what is to be computed.
+/// The size of a pair at the input of a stage, and which entries are to be computed.
 struct PairSize {
   Index left;   ///< Positions d.
   Index right;  ///< Positions d'.

@@ -6,31 +6,31 @@
 
 namespace widelimit {
 
-/// What a layer accepts at its input and leaves at its output (docs/layers.md, "What may follow what").
+/// What a layer accepts at its input and leaves at its output (docs/layers.md, "Which layer may follow which").
 struct StageRules {
   enum class Accepts { anything, gaussian };
   enum class Leaves { gaussian, as_it_was, not_gaussian };
   Accepts accepts = Accepts::anything;
   Leaves leaves = Leaves::not_gaussian;
-  /// True for a layer with weights of its own, whose output is therefore zero-mean and independent of its
+  /// True for a layer with its own weights, whose output is therefore zero-mean and independent of its
   /// input.
   bool fresh_weights = false;
 };
 
-/// What a stage makes of two inputs that are positive multiples of each other, c^2 = pq (see
+/// The effect of a stage on two inputs that are positive multiples of each other, c^2 = pq (see
 /// RowStage::apply_to_multiples()).
 enum class Multiples {
-  unknown,   ///< Nothing is known, as of dropout, which treats equal inputs differently from one input.
+  unknown,   ///< Nothing is known, as for dropout, which treats equal inputs differently from one input.
   equal,     ///< Equal inputs stay equal, other multiples do not stay multiples.
   kept,      ///< Multiples by some factor stay multiples by that factor.
   equalised  ///< Multiples become equal.
 };
 
 /// A layer that acts on every covariance entry by itself, given the variances of the two positions:
-/// nonlinearities, norms, dropout, and a user's own. Such a layer joins plane runs (it is "offset-local").
+/// nonlinearities, norms, dropout, and your own. Such a layer joins plane runs (it is "offset-local").
 ///
-/// A row stage may keep a few numbers a position of an input, its auxiliary arrays, prepared once an input
-/// from the variances at the stage's input. Laws:
+/// A row stage may keep a few numbers for each position of an input, its auxiliary arrays, prepared once for each
+/// input from the variances at the stage's input. Properties that every stage must have:
 ///   1. apply() treats entries independently of each other and of how they are cut into rows.
 ///   2. Exchanging left and right leaves the result unchanged.
 ///   3. apply_self() on the variances gives the variances after the stage.
@@ -40,10 +40,10 @@ class RowStage {
  public:
   virtual ~RowStage() = default;
 
-  /// What may stand before the stage, and what it leaves.
+  /// What may come before the stage, and what it leaves.
   [[nodiscard]] virtual StageRules rules() const = 0;
 
-  /// Auxiliary numbers a position.
+  /// Auxiliary numbers for each position.
   [[nodiscard]] virtual std::size_t auxiliary_count() const = 0;
 
   /// Fills auxiliary[k][i], k < auxiliary_count(), i < positions, from variance[i] >= 0, the variances of one
@@ -55,7 +55,7 @@ class RowStage {
   /// The engine then need not clear the gaps between rows of positions before a convolution; false is always right.
   [[nodiscard]] virtual bool clears_gaps() const { return false; }
 
-  /// What the stage makes of inputs that are multiples of each other (docs/theory/accuracy.md, section 2).
+  /// The effect of the stage on inputs that are multiples of each other (docs/theory/accuracy.md, section 2).
   [[nodiscard]] virtual Multiples multiples() const { return Multiples::unknown; }
 
   /// Transforms a row of entries in place.
@@ -64,7 +64,7 @@ class RowStage {
 
   /// The same for vectors of which one is a multiple of the other: |c| = sqrt(pq) at the stage's input unless
   /// layers before it turned -1 into another correlation. Rounding hides it, which costs half the digits
-  /// where the stage has an infinite slope at correlation 1. Default: apply().
+  /// if the stage has an infinite slope at correlation 1. Default: apply().
   virtual void apply_to_multiples(const numerics::DualRow<float>& row) const { apply(row); }
   virtual void apply_to_multiples(const numerics::DualRow<double>& row) const { apply(row); }
 
@@ -76,23 +76,23 @@ class RowStage {
   /// True if the stage has a backward pass, for derivatives of kernels (gram_vjp()).
   [[nodiscard]] virtual bool has_adjoint() const { return false; }
 
-  /// The backward pass through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary
-  /// numbers. Called if has_adjoint() only.
+  /// The backward pass through apply(): see AdjointRow. Its adjoints of p and q are those of the direct dependence, not
+  /// through the auxiliary numbers. Only called if has_adjoint().
   virtual void apply_adjoint(const numerics::AdjointRow<float>& row) const;
   virtual void apply_adjoint(const numerics::AdjointRow<double>& row) const;
 
-  /// The same through apply_self(), where p, q and c are one number: nngp_adjoint gets the total derivative in it, the
-  /// adjoints of p and q are not written.
+  /// The same through apply_self(), where p, q and c are one number: nngp_adjoint gets the total derivative by it, and
+  /// the adjoints of p and q are not written.
   virtual void apply_self_adjoint(const numerics::AdjointRow<float>& row) const;
   virtual void apply_self_adjoint(const numerics::AdjointRow<double>& row) const;
 
-  /// True if prepare() mixes variances: the auxiliary numbers of a position depend on other positions of its input too.
-  /// apply_adjoint() then takes them for the position's own, and so does apply_self_adjoint(), which gives nngp_adjoint
-  /// what goes through the covariance and left_adjoint what goes through both variances; prepare_adjoint() follows.
+  /// True if prepare() mixes variances: auxiliary numbers of a position also depend on other positions of its input.
+  /// apply_adjoint() then treats them as the position's own, and so does apply_self_adjoint(), which gives nngp_adjoint
+  /// the part through the covariance and left_adjoint the part through both variances; prepare_adjoint() follows.
   [[nodiscard]] virtual bool mixes_variances() const { return false; }
 
-  /// The backward pass through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
-  /// adjoints of a position's variance add up to in all entries, and gets
+  /// The backward pass through prepare(), once for each input, if mixes_variances(): `variance` [positions] holds the
+  /// sums of the adjoints of a position's variance over all entries, and receives
   /// the adjoints of the variances. Default: leaves them.
   virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}
   virtual void prepare_adjoint(double* /*variance*/, std::size_t /*positions*/) const {}
@@ -103,7 +103,7 @@ class RowStage {
 ///     template <typename Scalar> void prepare_row(const Scalar*, std::size_t, Scalar* const*) const;
 ///     template <typename Scalar> void apply_row(const numerics::DualRow<Scalar>&) const;
 ///
-/// of `Derived`, and, where it has them,
+/// of `Derived`, and, if it has them,
 ///
 ///     template <typename Scalar> void adjoint_row(const numerics::AdjointRow<Scalar>&) const;
 ///     template <typename Scalar> void self_adjoint_row(const numerics::AdjointRow<Scalar>&) const;

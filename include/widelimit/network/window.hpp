@@ -10,13 +10,13 @@ namespace widelimit {
 /// do not fit are dropped); or the opposite border, with the output size of `same`.
 enum class Padding { same, valid, circular };
 
-/// A window moved over the spatial axes; one entry an axis. Empty sizes mean a single position (dense).
+/// A window moved over the spatial axes, with one entry for each axis. Empty sizes mean a single position (dense).
 struct Window {
   std::vector<Index> sizes;    ///< >= 1
   std::vector<Index> strides;  ///< >= 1
   Padding padding = Padding::same;
-  /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where
-  /// `end` is not -1, those before it.
+  /// With `valid` padding, one entry for each axis or none: only positions from `begin` on count as the input, and, if
+  /// `end` is not -1, only those before it.
   std::vector<Index> begin = {};
   std::vector<Index> end = {};
 

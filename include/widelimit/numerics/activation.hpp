@@ -17,7 +17,7 @@ struct HomogeneousSlopes {
 
 /// An elementwise nonlinearity phi together with its dual activation, the map it induces on covariances.
 ///
-/// Let (u, v) be centred Gaussian with variances p, q >= 0 and covariance c, c^2 <= pq up to rounding. Laws:
+/// Let (u, v) be centred Gaussian with variances p, q >= 0 and covariance c, c^2 <= pq up to rounding. Properties:
 ///   1. dual(p, q, c).value = E[phi(u) phi(v)], .derivative = E[phi'(u) phi'(v)].
 ///   2. Symmetry: dual(p, q, c) = dual(q, p, c).
 ///   3. Price's theorem: the slope of .value in c is .derivative (except where phi jumps, as in sign, whose
@@ -36,27 +36,27 @@ class Activation {
   /// phi(x).
   [[nodiscard]] virtual double value(double x) const = 0;
 
-  /// phi'(x) almost everywhere; at a kink in 0 the mean of both sides, at others either. Finite networks use it.
+  /// phi'(x) almost everywhere; at a kink in 0 the mean of both sides, at other kinks either. Used by finite networks.
   [[nodiscard]] virtual double derivative(double x) const = 0;
 
   /// The dual activation of one entry.
   [[nodiscard]] virtual Dual<double> dual(double p, double q, double c) const = 0;
 
-  /// dual(p, q, c) and its partial derivatives, each in its argument with the others held. Never NaN where dual() is
-  /// not. A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within
-  /// 32 rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form knows better
-  /// (docs/theory/derivatives.md, section 3). The default takes extrapolated differences of dual(), one-sided at the
+  /// dual(p, q, c) and its partial derivatives, each by its argument with the others fixed. Never NaN unless dual() is.
+  /// A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within
+  /// 32 rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form gives more
+  /// (docs/theory/derivatives.md, section 3). The default extrapolates differences of dual(), one-sided at the
   /// ends of the range, to about 1e-9 relative to the scale of the Dual
   /// over p, q or sqrt(pq). Cost: 70 calls of dual().
   [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const;
 
-  /// dual(p, p, p) and its total derivative in p, by differences unless overridden; 0 at p = 0 then.
+  /// dual(p, p, p) and its total derivative in p; the default takes differences, and 0 at p = 0.
   [[nodiscard]] virtual SelfSlopes self_slopes(double p) const;
 
   /// The slopes, if phi is positively homogeneous of degree one (ReLU, leaky ReLU, abs, identity).
   [[nodiscard]] virtual std::optional<HomogeneousSlopes> homogeneous() const { return std::nullopt; }
 
-  /// Numbers a position that the row functions need; they are prepared once a position from its variance. The
+  /// How many numbers the row functions need for each position, prepared once from its variance. The
   /// default is one: the variance itself.
   [[nodiscard]] virtual std::size_t auxiliary_count() const { return 1; }
 
@@ -73,14 +73,14 @@ class Activation {
   virtual void apply(const DualRow<double>& row) const;
 
   /// The same for positions of which one is known to be a multiple of the other: entries with |c| = sqrt(pq)
-  /// but for 32 rounding errors are taken for perfectly correlated. Default: apply(), which is as good where
+  /// up to 32 rounding errors count as perfectly correlated. Default: apply(), which is as good if
   /// the dual has a finite slope at correlation 1.
   virtual void apply_to_multiples(const DualRow<float>& row) const { apply(row); }
   virtual void apply_to_multiples(const DualRow<double>& row) const { apply(row); }
 
   /// The backward pass through apply(): with f the value and g the derivative of the dual, K' and T' after the stage,
   ///     c-bar = K'-bar df/dc + T'-bar T dg/dc,  T-bar = T'-bar g,  p-bar = K'-bar df/dp + T'-bar T dg/dp,
-  /// and q-bar likewise. The default calls slopes() entry by entry. Where apply() clears a gap, so does this.
+  /// and q-bar likewise. The default calls slopes() entry by entry. If apply() clears gaps, so does this.
   virtual void apply_adjoint(const AdjointRow<float>& row) const;
   virtual void apply_adjoint(const AdjointRow<double>& row) const;
 };

@@ -44,7 +44,7 @@ namespace widelimit::numerics {
 [[nodiscard]] ActivationPtr erf();
 
 /// phi(x) = amplitude erf(rate x + phase) + offset, all finite. With a phase the value is an integral over
-/// an angle, 0.4 us an entry.
+/// an angle, 0.4 us for an entry.
 [[nodiscard]] ActivationPtr erf(double amplitude, double rate = 1, double phase = 0, double offset = 0);
 
 /// phi(x) = (erf(x / 2.4020563531719796) + 1) / 2, close to the logistic function.
@@ -55,7 +55,7 @@ namespace widelimit::numerics {
 
 /// phi(x) = x Phi(x) with Phi the standard normal distribution function (the exact GELU, not its tanh approximation).
 ///
-/// Source  Tsuchida et al., "Avoiding kernel fixed points", AAAI 2021, section 3; derived again beside the code.
+/// Source  Tsuchida et al., "Avoiding kernel fixed points", AAAI 2021, section 3; derived again next to the code.
 [[nodiscard]] ActivationPtr gelu();
 
 /// phi(x) = amplitude sin(frequency x + phase). All arguments must be finite.
@@ -79,7 +79,7 @@ namespace widelimit::numerics {
 [[nodiscard]] ActivationPtr monomial(int degree);
 
 /// phi(x) = sum_k coefficients[k] x^k, lowest order first; 1 to 65 finite coefficients. Any variance.
-/// Cost  coefficients.size() multiply-adds an entry and as many prepared numbers a position.
+/// Cost  coefficients.size() multiply-adds for each entry and as many prepared numbers for each position.
 [[nodiscard]] ActivationPtr polynomial(std::vector<double> coefficients);
 
 /// phi(x) = He_degree(x) / sqrt(degree!), the normalised probabilists' Hermite polynomial; degree in 0 .. 64.

@@ -4,7 +4,7 @@
 
 namespace widelimit::numerics {
 
-/// What an elementwise nonlinearity phi does to one covariance entry of a pair of inputs.
+/// The effect of an elementwise nonlinearity phi on one covariance entry of a pair of inputs.
 template <typename Scalar>
 struct Dual {
   Scalar value;       ///< E[phi(u) phi(v)]: the next NNGP entry.
@@ -23,13 +23,13 @@ struct DualRow {
   std::size_t size;
 };
 
-/// A Dual and how it changes with p, q and c, the two variances and the covariance.
+/// A Dual and its slopes in p, q and c, the two variances and the covariance.
 struct DualSlopes {
   Dual<double> dual;
   Dual<double> left;       ///< Partial derivatives in p of value and derivative.
-  Dual<double> right;      ///< In q.
-  double derivative_in_c;  ///< Of the derivative: E[phi'' phi''] where phi is smooth.
-  double value_in_c;       ///< Of the value: dual.derivative (Price's theorem), and more where phi jumps.
+  Dual<double> right;      ///< Partial derivatives in q.
+  double derivative_in_c;  ///< Slope of the derivative: E[phi'' phi''] where phi is smooth.
+  double value_in_c;       ///< Slope of the value: dual.derivative (Price's theorem), and more where phi jumps.
 };
 
 /// A Dual of one variable with itself, p = q = c, and its total derivatives in p.
@@ -39,7 +39,7 @@ struct SelfSlopes {
 };
 
 /// A run of covariance entries in the backward pass through a stage. L is a number that depends on them; an adjoint is
-/// the derivative of L in what it stands for.
+/// the derivative of L by a quantity.
 template <typename Scalar>
 struct AdjointRow {
   const Scalar* nngp;            ///< [size] covariances before the stage.
@@ -48,10 +48,10 @@ struct AdjointRow {
   const Scalar* right_variance;  ///< [size], q.
   const Scalar* const* left;     ///< [auxiliary_count][size], as in DualRow.
   const Scalar* const* right;    ///< [auxiliary_count][size]
-  Scalar* nngp_adjoint;          ///< [size] after the stage in, before it out.
+  Scalar* nngp_adjoint;          ///< [size] input: after the stage; output: before it.
   Scalar* ntk_adjoint;           ///< [size] the same; nullptr when only the NNGP is wanted.
-  Scalar* left_adjoint;          ///< [size] out: the adjoints of p.
-  Scalar* right_adjoint;         ///< [size] out: of q.
+  Scalar* left_adjoint;          ///< [size] output: the adjoints of p.
+  Scalar* right_adjoint;         ///< [size] output: the adjoints of q.
   std::size_t size;
 };
 

@@ -11,31 +11,31 @@
 
 namespace widelimit::numerics {
 
-/// How to integrate a function of one's own.
+/// How to integrate your own function.
 struct QuadratureOptions {
-  /// Where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling points),
-  /// and places that are not smooth which find_kinks() does not see. Finite, any order.
+  /// Places where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling
+  /// points), and places where it is not smooth that find_kinks() does not see. Finite, any order.
   std::vector<double> breakpoints = {};
   bool finds_kinks = true;  ///< Whether to add what find_kinks() finds of phi and phi_derivative.
-  /// phi is taken for smaller |x| only, as for variances that need no others.
+  /// phi is only evaluated for smaller |x|; for variances that need no others.
   double reach = std::numeric_limits<double>::infinity();
-  std::string name = "quadrature_activation";  ///< What errors begin with.
+  std::string name = "quadrature_activation";  ///< The beginning of error messages.
 };
 
 /// Values of a function at all places x, written to `values`.
 using FunctionValues = std::function<void(std::span<const double> x, double* values)>;
 
-/// Where a function jumps, or one of its first three derivatives does, and it is smooth on both sides; cusps, too.
+/// Where a function or one of its first three derivatives jumps while it is smooth on both sides; also cusps.
 struct Kinks {
-  std::vector<double> places;  ///< In their order, right to rounding as far as the function can tell.
-  double reach;  ///< There may be others where |x| is larger: finite where there are more than 256 of them.
+  std::vector<double> places;  ///< In their order, exact to rounding as far as the function can tell.
+  double reach;  ///< There may be others where |x| is larger: finite if there are more than 256 of them.
 };
 
 /// The kinks of a function with |x| <= 2000, as far as it is finite and not too rough to be tabulated. Those at `known`
 /// are left out. Cost: some thousand values of most functions.
 [[nodiscard]] Kinks find_kinks(const FunctionValues& function, const std::vector<double>& known = {});
 
-/// Options that have the kinks of a function among their breakpoints, and no farther reach than where they are known.
+/// Options that have the kinks of a function among their breakpoints, and whose reach ends where kinks are not known.
 /// ArgumentError for a function that computes in float32 or less.
 [[nodiscard]] QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options);
 
@@ -61,8 +61,8 @@ struct DualEstimate {
 ///           breakpoints and fitted to phi. Orders that vanish by parity are not counted.
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, 1e-12 where the series
 ///           converges; float rows 1e-6. estimate() tells more.
-/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
-///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there
+/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is
+///           not a breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there
 ///           (within 0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and
 ///           apply throw NumericalError for a variance so large that phi could not be resolved over 13 standard
 ///           deviations (it overflows or oscillates too often there).
@@ -85,12 +85,12 @@ class QuadratureActivation final : public Activation {
   [[nodiscard]] Dual<double> dual(double p, double q, double c) const override;
 
   /// dual(p, q, c) with an error estimate: the largest difference between it, the nested rules and the nested
-  /// rules of lower order. Usually far too pessimistic. Cost 0.1 .. 2 ms.
+  /// rules of lower order. The estimate is usually far too large. Cost 0.1 .. 2 ms.
   [[nodiscard]] DualEstimate estimate(double p, double q, double c) const;
 
-  /// By the Hermite series where it converges, else by nested rules with differences of phi', or where phi has
-  /// breakpoints by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the
-  /// last of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a
+  /// By the Hermite series where it converges, else by nested rules with differences of phi', or, if phi has
+  /// breakpoints, by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the
+  /// last of them next to perfect correlation. Cost: 0.1 .. 0.3 us for an entry of a
   /// row by 64 orders, 10 us by 384, milliseconds elsewhere.
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
   [[nodiscard]] SelfSlopes self_slopes(double p) const override;
@@ -111,7 +111,7 @@ class QuadratureActivation final : public Activation {
   std::unique_ptr<const Implementation> implementation_;
 };
 
-/// A QuadratureActivation after the pointer that layers take.
+/// A QuadratureActivation as the pointer that layers take.
 [[nodiscard]] std::shared_ptr<const QuadratureActivation> quadrature_activation(
     QuadratureActivation::Function phi, QuadratureActivation::Function phi_derivative,
     const QuadratureOptions& options = {});

@@ -35,8 +35,8 @@ struct ProbabilityInterval {
   double upper = 1;
 };
 
-/// The 95 % interval of a probability after `successes` of `trials` independent ones, by Wilson's score: it covers as
-/// it says for few successes too, none of them included. ArgumentError unless 0 <= successes <= trials, trials >= 1.
+/// The 95 % interval of a probability after `successes` of `trials` independent ones, by Wilson's score: its coverage
+/// is right for few successes too, including none. ArgumentError unless 0 <= successes <= trials, trials >= 1.
 [[nodiscard]] ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t trials);
 
 /// The two-sample Kolmogorov-Smirnov distance, ties allowed, O(N log N).

@@ -4,7 +4,7 @@
 #include "widelimit/propagation/parameters.hpp"
 
 /// The attention branch in the annealed approximation: numerator and denominator of the softmax are averaged
-/// apart. Good while sigma_A^2 (1 - cosine) is below about half the logarithm of the number of tokens.
+/// separately. Good while sigma_A^2 (1 - cosine) is below about half the logarithm of the number of tokens.
 namespace widelimit::propagation {
 
 /// Norm and gap of tokens that share one norm and one pairwise dot product: q = |X_i|^2 / d, gap = q - p.
@@ -19,8 +19,8 @@ struct TokenState {
 };
 
 /// The largest gap 1 - cosine at which no single key dominates the softmax, so that the annealed average is
-/// good: ln(tokens) / (2 sigma_A^2), infinite for sigma_A = 0. Beyond it norms after the branch come out too
-/// large: by a factor 2.5 at tokens = 256, sigma_A = 2 and a gap of 1. Errors: as attention_core.
+/// good: ln(tokens) / (2 sigma_A^2), infinite for sigma_A = 0. Beyond it, norms after the branch are too
+/// large: by a factor 2.5 at tokens = 256, sigma_A = 2 and a gap of 1. Errors: those of attention_core.
 [[nodiscard]] double largest_annealed_gap(double tokens, double sigma_A);
 
 /// Norm and gap of the attention output for normalised tokens of cosine 1 - `cosine_gap` (eqs. 10, 11).

@@ -55,7 +55,7 @@ class BlockMap {
 
 /// Mean squared norm of the tokens and mean dot product of pairs at the start, where all are alike, and
 /// after each block. Under a causal mask tokens differ from then on, and whole Gram matrices are carried
-/// along: O(n^2) a block. Errors as BlockMap::trajectory.
+/// along: O(n^2) for each block. Errors are those of BlockMap::trajectory.
 [[nodiscard]] std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start,
                                                       Index blocks, AttentionMask mask);
 

@@ -5,7 +5,7 @@
 
 #include "widelimit/propagation/phase_diagram.hpp"
 
-/// Critical parameters by bracketing roots (TOMS 748, to the last digits).
+/// Critical parameters by bracketed roots (TOMS 748, to the last digits).
 namespace widelimit::propagation {
 
 /// Every value of sigma_w in [0.05, 60], or of alpha_A or alpha_M in (0, 1), at which an exponent vanishes,
@@ -15,7 +15,7 @@ namespace widelimit::propagation {
                                                   const Parameters& parameters,
                                                   const ExponentOptions& options = {});
 
-/// The least of them; nothing if there is none. Errors: the same.
+/// The smallest of them; nothing if there is none. Errors: the same.
 [[nodiscard]] std::optional<double> critical_value(Exponent which, Coordinate free,
                                                    const Parameters& parameters,
                                                    const ExponentOptions& options = {});
@@ -32,7 +32,7 @@ namespace widelimit::propagation {
 [[nodiscard]] Parameters gradient_kink(Coordinate strength, const Parameters& parameters,
                                        const ExponentOptions& options = {});
 
-/// What the recipe may choose.
+/// The parameters that the recipe may choose.
 enum class FreeParameters {
   strengths_and_gain,  ///< alpha_A, alpha_M at their given ratio, and sigma_w.
   gain,                ///< sigma_w.
@@ -40,7 +40,7 @@ enum class FreeParameters {
   attention_strength   ///< alpha_A.
 };
 
-/// Parameters with what they make of angles and gradients at the depth and mask that were asked for.
+/// Parameters with their effect on angles and gradients at the given depth and mask.
 struct CriticalInitialisation {
   Parameters parameters;
   double lambda_a = 0;
@@ -50,8 +50,8 @@ struct CriticalInitialisation {
 
 /// Parameters on lambda_a = 0 for a network of the given depth and mask. With strengths_and_gain the largest
 /// strengths up to which the squared gradient grows by no more than e^tolerance over the whole network:
-/// smaller ones on the line are as good. Where it grows by no more anywhere on the line (GELU and SiLU in
-/// shallow networks) the given strengths are kept. With one free parameter the tolerance is not used, see
+/// smaller ones on the line are as good. If it grows by no more anywhere on the line (GELU and SiLU in
+/// shallow networks), the given strengths are kept. With one free parameter the tolerance is not used, see
 /// log_gradient_growth.
 /// Errors  ArgumentError unless depth >= 1, tolerance > 0; NumericalError, naming the free parameter, if no
 ///         value is critical.

@@ -14,8 +14,8 @@
 ///
 /// Errors  ArgumentError for fewer than two networks, width < 1, depth < 1, threads < 0, cosines and dot products
 ///         outside their ranges, and as FiniteTransformer; Cancelled once a stop was asked for.
-/// Cost    of a network and block 3 n d^2 + 2 n^2 d multiply-adds and (mlp_depth + 1) n d^2, twice as many again for
-///         gradients; n tokens, d = width.
+/// Cost    of a network and block 3 n d^2 + 2 n^2 d multiply-adds and (mlp_depth + 1) n d^2; gradients triple it;
+///         n tokens, d = width.
 namespace widelimit::propagation {
 
 /// Which networks are drawn, and on how many threads.
@@ -25,9 +25,9 @@ struct SampleOptions {
   AttentionMask mask = AttentionMask::full;
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: as many as there are processors.
-  /// Called now and then with the networks done and all, from one thread at a time.
+  /// Called now and then with the networks done and the total, from one thread at a time.
   std::function<void(Index, Index)> progress;
-  std::stop_token stop;  ///< Cancelled is thrown once a stop was asked for.
+  std::stop_token stop;  ///< Cancelled is thrown once a stop is requested.
 };
 
 /// Random tokens [n, d].
@@ -53,13 +53,13 @@ class TokenDistribution {
 /// Mean squared norm and mean pairwise dot product of the rows over d. Expects at least two rows.
 [[nodiscard]] TokenState measured_state(const Matrix<double>& tokens);
 
-/// At one depth.
+/// Means at one depth.
 struct MeasuredState {
   numerics::Estimate q;       ///< Over networks, of the mean over tokens.
   numerics::Estimate cosine;  ///< Over networks, of p / q.
 };
 
-/// After 0, 1, .. depth blocks.
+/// Means after 0, 1, .. depth blocks.
 [[nodiscard]] std::vector<MeasuredState> measured_trajectory(const Parameters& parameters,
                                                              const TokenDistribution& start, Index depth,
                                                              const SampleOptions& options);
@@ -83,8 +83,8 @@ struct TokenSamples {
 struct MeasuredGradient {
   numerics::Estimate log_of_mean;
   numerics::Estimate mean_of_log;  ///< Lower: the squared gradient is nearly log-normal.
-  /// Of the logarithm of the squared gradient over the whole depth, over networks: it grows with depth / width. Above 1
-  /// a few networks make the mean, and log_of_mean is too low, with a standard error that does not tell.
+  /// The variance of the logarithm of the squared gradient over networks, for the whole depth: it grows with depth /
+  /// width. Above 1 a few networks dominate the mean; log_of_mean is too low, and its standard error does not show it.
   double variance_of_log = 0;
 };
 [[nodiscard]] MeasuredGradient measured_gradient_exponent(const Parameters& parameters,

@@ -4,8 +4,8 @@
 
 namespace widelimit::propagation {
 
-/// The collapsed fixed point, where all tokens are equal, and what decides its stability. Gaps between tokens
-/// grow by mu_delta a block, deviations of the norm by mu_q <= mu_delta.
+/// The collapsed fixed point, where all tokens are equal, and the numbers that determine its stability. Gaps between
+/// tokens grow by mu_delta in each block, deviations of the norm by mu_q <= mu_delta.
 struct CollapsedPoint {
   double q_star = 0;    ///< Squared norm before the attention branch.
   double q_M = 0;       ///< Squared norm before the MLP branch.
@@ -20,7 +20,7 @@ struct CollapsedPoint {
 
   /// The angle exponent (eq. 18, corrected): gaps fall as (1 + lambda_a)^L if negative.
   [[nodiscard]] double lambda_a() const { return mu_delta - 1; }
-  /// ln(1 + lambda_a), what a log ratio of measured gaps estimates.
+  /// ln(1 + lambda_a), which a log ratio of measured gaps estimates.
   [[nodiscard]] double lambda_a_log() const;
 };
 
@@ -59,7 +59,7 @@ struct JacobianMoments {
 [[nodiscard]] double one_block_exponent_limit(const Parameters& parameters, double q0,
                                               AttentionMask mask = AttentionMask::full);
 
-/// (H_n / n) - 2 (n - H_n) / (n (n - 1)), H_n the harmonic number: what causal attention leaves of a gap.
+/// (H_n / n) - 2 (n - H_n) / (n (n - 1)), H_n the harmonic number: the share of a gap that causal attention leaves.
 [[nodiscard]] double causal_gap_share(Index tokens);
 
 /// The causal angle exponent of infinite depth, m (ta_A^2 + alpha_A^2 / (4 q_star)) - 1: the second
@@ -67,19 +67,19 @@ struct JacobianMoments {
 /// of usual depth are far from it.
 [[nodiscard]] double causal_angle_exponent(const Parameters& parameters);
 
-/// Growth a block, as ln, of the mean squared distance of tokens over `depth` blocks from nearly equal tokens
-/// at the fixed point: covariances of their deviations go as G -> m (ta_A^2 G + alpha_A^2 / q_star M G M^T),
-/// M the averages over earlier tokens, from G = I. Cost O(n^2 depth).
+/// Log growth in each block of the mean squared distance of tokens over `depth` blocks from nearly equal tokens
+/// at the fixed point: covariances of their deviations change as G -> m (ta_A^2 G + alpha_A^2 / q_star M G M^T),
+/// where M are the averages over earlier tokens, from G = I. Cost O(n^2 depth).
 [[nodiscard]] double causal_angle_exponent(const Parameters& parameters, Index depth);
 
 /// The causal gradient exponent after `depth` blocks from equal tokens. Cost O(n^2 depth).
 [[nodiscard]] double causal_gradient_exponent(const Parameters& parameters, Index depth);
 
-/// Growth a block, as logarithms, over `depth` blocks from nearly equal tokens of squared norm q0: what exponents are
-/// where norms have no fixed point. At the fixed point q_star they are those above.
+/// Log growth in each block over `depth` blocks from nearly equal tokens of squared norm q0: the exponents if norms
+/// have no fixed point. At the fixed point q_star they are those above.
 struct EqualTokenGrowth {
-  double norm = 0;      ///< Of squared norms.
-  double angle = 0;     ///< Of 1 - cosine, relative to the norm.
+  double norm = 0;      ///< Growth of squared norms.
+  double angle = 0;     ///< Growth of 1 - cosine, relative to the norm.
   double gradient = 0;  ///< ln of the mean of |dX^L/dX^0|_F^2 / (d n), over depth.
 };
 /// Cost: O(depth), under a causal mask O(n^2 depth + depth^2). Errors: as require_parameters; ArgumentError unless q0 >
@@ -97,10 +97,10 @@ struct EqualTokenGrowth {
 
 enum class Stability { stable, marginal, unstable };
 
-/// A state that a block leaves as it was.
+/// A state that a block leaves unchanged.
 struct FixedPoint {
   TokenState state;
-  double largest_eigenvalue = 0;  ///< Of the block's Jacobian, in magnitude.
+  double largest_eigenvalue = 0;  ///< Largest magnitude of an eigenvalue of the block's Jacobian.
   Stability stability = Stability::stable;
 };
 
@@ -112,7 +112,7 @@ struct FixedPoint {
 /// Errors  NumericalError if lambda_a <= 0 (there is none) or the iteration does not settle in 10^6 blocks.
 [[nodiscard]] FixedPoint simplex_fixed_point(const BlockMap& map);
 
-/// All of them: the collapsed one first. None where norms have no fixed point.
+/// All of them: the collapsed one first. None if norms have no fixed point.
 [[nodiscard]] std::vector<FixedPoint> fixed_points(const BlockMap& map);
 
 }  // namespace widelimit::propagation

@@ -14,7 +14,7 @@ struct BlockWeights {
   std::vector<Matrix<double>> mlp;  ///< mlp_depth + 1 of them.
 };
 
-/// What a block keeps of a forward pass for the backward pass; n tokens.
+/// What a block keeps from a forward pass for the backward pass; n tokens.
 struct BlockTrace {
   struct Branch {
     Matrix<double> normalised;     ///< [n, d]
@@ -27,7 +27,7 @@ struct BlockTrace {
   std::vector<Matrix<double>> preactivations, activations;
 };
 
-/// A forward pass: what gradients need of it. Memory: (5 + 2 mlp_depth) n d + n^2 numbers a block.
+/// A forward pass, with everything that gradients need. Memory: (5 + 2 mlp_depth) n d + n^2 numbers for each block.
 struct ForwardTrace {
   Matrix<double> output;  ///< [n, d]
   std::vector<BlockTrace> blocks;

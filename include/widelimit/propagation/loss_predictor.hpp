@@ -23,7 +23,7 @@ struct TrainingOutcome {
   double lambda_a = 0, lambda_g = 0, loss = 0;
 };
 
-/// A fit, and how well it describes the losses that it was fitted to.
+/// A fit, and how well it describes the losses to which it was fitted.
 struct PredictorFit {
   LossPredictor predictor;
   double root_mean_square_error = 0;

@@ -12,7 +12,7 @@
 /// Signal propagation in randomly initialised transformers: how norms, angles and gradients of tokens grow
 /// with depth, in the limit of infinite width.
 ///
-/// n tokens X_i of width d go through L independent blocks, attention first, then a multilayer perceptron:
+/// n tokens X_i of width d pass through L independent blocks, attention first, then a multilayer perceptron:
 ///
 ///     X <- ta_A X + alpha_A ATT(Norm X),  X <- ta_M X + alpha_M MLP(Norm X),  ta^2 = 1 - alpha^2 unless given,
 ///     Norm(X_i) = sqrt(d) X_i / |X_i|,  ATT(Y)_i = V sum_j A_ij Y_j,  A = softmax((QY)(KY)^T / sqrt(d)),
@@ -59,9 +59,9 @@ struct Parameters {
   OutputGain sigma_out = OutputGain::unit();
   int mlp_depth = 2;  ///< Number of nonlinearities, >= 1; the MLP has one more matrix.
   numerics::ActivationPtr activation = numerics::tanh();
-  /// Factors ta_A and ta_M of the skip connections, >= 0; none: sqrt(1 - alpha^2). With 1 for both, as usual
-  /// transformers have them, norms grow with depth and have no fixed point,
-  /// and neither have exponents: they are means over depth.
+  /// Factors ta_A and ta_M of the skip connections, >= 0; none: sqrt(1 - alpha^2). With 1 for both, as in most
+  /// transformers, norms grow with depth and have no fixed point;
+  /// exponents are then means over depth.
   std::optional<double> skip_A = {}, skip_M = {};
 };
 
@@ -73,7 +73,7 @@ struct Parameters {
 /// another one.
 [[nodiscard]] numerics::ActivationPtr activation_named(const std::string& name);
 
-/// Whether there is a squared norm that a block leaves as it is, ta_A ta_M < 1; elsewhere norms grow for ever.
+/// Whether there is a squared norm that a block leaves unchanged, ta_A ta_M < 1; otherwise norms grow forever.
 [[nodiscard]] bool has_fixed_norm(const Parameters& parameters);
 
 /// Throws ArgumentError naming the parameter that is out of range. An activation that jumps is refused: its

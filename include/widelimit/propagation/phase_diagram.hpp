@@ -7,7 +7,7 @@
 #include "widelimit/propagation/exponents.hpp"
 #include "widelimit/run_control.hpp"
 
-/// Exponents over two parameters: grids, and the lines where an exponent vanishes.
+/// Exponents as functions of two parameters: grids, and the lines where an exponent vanishes.
 namespace widelimit::propagation {
 
 /// A parameter that a diagram can have as an axis.
@@ -17,16 +17,16 @@ enum class Coordinate { alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, to
 [[nodiscard]] std::string_view coordinate_name(Coordinate coordinate);
 [[nodiscard]] Coordinate coordinate_of(std::string_view name);
 
-/// The two exponents of a network: what becomes of angles in the forward pass, of gradients in the backward pass.
+/// The two exponents of a network: of angles in the forward pass, of gradients in the backward pass.
 enum class Exponent {
   angle,    ///< lambda_a
   gradient  ///< lambda_g at finite depth
 };
 
-/// Which number stands for the angle exponent.
+/// Which number is used as the angle exponent.
 enum class AngleMeasure {
-  collapsed,  ///< lambda_a, the linearisation at the collapsed point; rules deep networks.
-  one_block   ///< Log growth of a vanishing gap in one block from norm 1; what the paper measures.
+  collapsed,  ///< lambda_a, the linearisation at the collapsed point; it determines deep networks.
+  one_block   ///< Log growth of a vanishing gap in one block from norm 1, which the paper measures.
 };
 
 /// Which form of the paper's eqs. 18 and 19 (docs/theory/signal-propagation.md says what is wrong with them).
@@ -45,7 +45,7 @@ struct ExponentOptions {
 
 /// One exponent at one point. With AngleMeasure::collapsed the angle exponent is lambda_a, not its logarithm:
 /// the relative growth of a gap in a block, under a causal mask the geometric mean over `depth` blocks.
-/// Where the skip connections leave norms without a fixed point (skip_A skip_M >= 1) both are means over `depth`
+/// If the skip connections leave norms without a fixed point (skip_A skip_M >= 1), both are means over `depth`
 /// blocks, rounded to an integer, from norm 1 (equal_token_growth()).
 /// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask or without a fixed point.
 [[nodiscard]] double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options);
@@ -69,8 +69,8 @@ struct PhaseDiagram {
   Matrix<double> lambda_g;
 };
 
-/// Cost: two dual activations an MLP nonlinearity and different (sigma_w, sigma_out), 0.1 us an entry
-/// otherwise (full mask). Errors: as exponent(), naming parameter and value; ArgumentError if both axes set
+/// Cost: two dual activations for each MLP nonlinearity and different (sigma_w, sigma_out), 0.1 us for each entry
+/// otherwise (full mask). Errors: those of exponent(), naming parameter and value; ArgumentError if both axes set
 /// the same parameter.
 [[nodiscard]] PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
                                          const ExponentOptions& options = {}, const PhaseOptions& run = {});
@@ -94,10 +94,10 @@ struct BoundaryCurve {
   bool closed = false;
 };
 
-/// Of trace_boundary(). ArgumentError unless the step is positive and there is a line.
+/// Options of trace_boundary(). ArgumentError unless the step is positive and there is a line.
 struct TraceOptions {
-  double largest_step = 0.02;  ///< Of the rectangle's sides.
-  Index scan_lines = 16;       ///< Each way, where curves are looked for.
+  double largest_step = 0.02;  ///< Relative to the rectangle's sides.
+  Index scan_lines = 16;       ///< Lines in each direction on which curves are looked for.
 };
 
 /// The curves on which an exponent vanishes within a rectangle: roots on scan lines (bracketing, TOMS 748)

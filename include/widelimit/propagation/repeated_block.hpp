@@ -10,18 +10,18 @@
 #include "widelimit/run_control.hpp"
 
 /// Signal propagation through any block of layers, repeated: the kernel recursion of Gram matrices, from the Gram
-/// matrix of tokens to that of the tokens after each block, and the same recursion of tangent kernels, from which come
-/// the gradients. Attention is what the network says (exact for 1/width and for elementwise weights; sampled, with
-/// standard errors, for softmax with 1/sqrt(width)), where block_map.hpp averages softmax's numerator and denominator
-/// apart.
+/// matrix of tokens to that of the tokens after each block, and the same recursion of tangent kernels, which gives
+/// the gradients. Attention is computed as the network says (exact for 1/width and for elementwise weights; sampled,
+/// with standard errors, for softmax with 1/sqrt(width)), whereas block_map.hpp averages softmax's numerator
+/// and denominator separately.
 ///
 /// A block takes n tokens, inputs of one spatial axis, and leaves as many, of the same width.
 ///
 /// Errors  ArgumentError for a start that is not square, symmetric (1e-12) and of positive diagonal, or depth < 1;
-///         NetworkError for a block that cannot take n tokens or leaves another shape; NumericalError where covariances
+///         NetworkError for a block that cannot take n tokens or leaves another shape; NumericalError if covariances
 ///         leave the range of double, naming the layer; Cancelled.
 /// Progress  counts blocks, times replicates of sampled layers; layer_gradients(): layers times blocks;
-///         collapsed_norm(), whose search ends when it ends: none.
+///         collapsed_norm(), whose search has no known length: none.
 /// Source  docs/theory/signal-propagation.md, section 11.
 namespace widelimit::propagation {
 
@@ -40,23 +40,23 @@ struct PropagatedTokens {
 [[nodiscard]] std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start,
                                                       Index depth, const RunControl& run = {});
 
-/// The squared norm that the block leaves as it is where all n tokens are equal; nothing if norms grow or shrink for
-/// ever. Found by a bracket from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
+/// The squared norm that the block leaves unchanged if all n tokens are equal; nothing if norms grow or shrink
+/// forever. Found by a bracket from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
 [[nodiscard]] std::optional<double> collapsed_norm(const Network& block, Index tokens,
                                                    const RunControl& run = {});
 
-/// Growth a block, as logarithms, over `depth` blocks from equal tokens.
+/// Log growth in each block over `depth` blocks from equal tokens.
 struct BlockExponents {
   double start_norm = 0;        ///< Squared norm at the start.
-  bool at_fixed_point = false;  ///< Whether the block leaves that norm as it is.
-  numerics::Estimate norm;      ///< Of squared norms; 0 at a fixed point.
-  numerics::Estimate angle;     ///< ln(1 + lambda_a): of the squared sine of small angles between tokens.
+  bool at_fixed_point = false;  ///< Whether the block leaves that norm unchanged.
+  numerics::Estimate norm;      ///< Growth of squared norms; 0 at a fixed point.
+  numerics::Estimate angle;     ///< ln(1 + lambda_a): growth of the squared sine of small angles between tokens.
   numerics::Estimate
-      last_angle;               ///< The same in the last block alone, where the map is not normal the slower.
-  numerics::Estimate gradient;  ///< lambda_g: of the squared norm of the Jacobian.
+      last_angle;               ///< The same in the last block alone, slower if the map is not normal.
+  numerics::Estimate gradient;  ///< lambda_g: growth of the squared norm of the Jacobian.
 };
 
-/// From the collapsed fixed point, or from squared norm `start_norm` if given or 1 where there is no fixed point.
+/// From the collapsed fixed point, or from squared norm `start_norm` if given, or from 1 if there is no fixed point.
 /// n >= 2. The linearised map of small differences is that of tangent kernels: it holds for blocks whose attention rows
 /// sum to 1 (softmax), as at equal tokens a change of such weights changes nothing.
 /// Cost: twice propagate().
@@ -64,13 +64,13 @@ struct BlockExponents {
                                              std::optional<double> start_norm = {},
                                              const RunControl& run = {});
 
-/// What the parameters of one layer of the block see: E|gradient of <X^L, R>|^2 / (n width), R standard normal, in
-/// the standard normal parametrisation (or that of the layer).
+/// The gradients of the parameters of one layer of the block: E|gradient of <X^L, R>|^2 / (n width), R standard normal,
+/// in the standard normal parametrisation (or that of the layer).
 struct LayerGradients {
   std::string path;                        ///< "layers[0].branches[1].layers[2]"
   std::string kind;                        ///< "dense", "attention", ...
-  std::vector<numerics::Estimate> blocks;  ///< By the block that the layer stands in, the first first.
-  /// Of attention also its matrices, each with its biases: "query", "key" ("query and key" if they are tied), "value"
+  std::vector<numerics::Estimate> blocks;  ///< For each repetition of the block, the first one first.
+  /// For attention also its matrices, each with its biases: "query", "key" ("query and key" if they are tied), "value"
   /// and "output"; empty: the whole layer.
   std::string parameter = {};
 };

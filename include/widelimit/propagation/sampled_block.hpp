@@ -16,8 +16,8 @@ struct SampledBlockOptions {
   std::uint64_t seed = 0;
 };
 
-/// Means over networks with standard errors; squared_norm, cosine, log_gradient and layer gradients mean what they mean
-/// in repeated_block.hpp, and differ from it by some 1/width of themselves.
+/// Means over networks with standard errors; squared_norm, cosine, log_gradient and layer gradients are defined as
+/// in repeated_block.hpp, and differ from it by about 1/width of themselves.
 struct SampledBlock {
   std::vector<PropagatedTokens> tokens;   ///< At the start and after each block. Without log_gradient: NaN.
   std::vector<LayerGradients> gradients;  ///< Of every layer that has parameters.

@@ -14,7 +14,7 @@ namespace widelimit::specialization {
 /// Why a run from one start ended: everything had specialised, its gradient had become small, or time was up.
 enum class RunEnd { specialised, rest, tau };
 
-/// First times at which quantities exceeded their bound, as far as they did.
+/// First times at which quantities exceeded their bound, for those that did.
 struct FirstTimes {
   std::vector<std::optional<double>> times;
   RunEnd end = RunEnd::tau;
@@ -25,7 +25,7 @@ struct FirstTimes {
   void see(double tau, const Vector<double>& values, double bound);
 };
 
-/// Flows whose times are looked for: what they have in common.
+/// Flows whose times are looked for: their common options.
 struct TimedFlows {
   HeadActivation activation = HeadActivation::softmax;
   Prior prior = Prior::spikes(1, 1);
@@ -33,10 +33,10 @@ struct TimedFlows {
   Index tokens = 0;
   Index dimension = 0;       ///< D of the random start, at least H + F.
   Index samples = 20'000;    ///< Drawn once for each flow.
-  Index steps = 0;           ///< The last.
-  double step = 0.1;         ///< Time of one, in tau.
-  double delta = 0.2;        ///< What counts as specialised, see below.
-  double stop_gradient = 0;  ///< The flow ends at rest once every entry of its gradient is below; 0: never.
+  Index steps = 0;           ///< The last step.
+  double step = 0.1;         ///< Time of one step, in tau.
+  double delta = 0.2;        ///< The bound that counts as specialised, see below.
+  double stop_gradient = 0;  ///< The flow ends at rest once every entry of its gradient is below this; 0: never.
   SampleSymmetry symmetry = SampleSymmetry::closed;
   RunControl run = {};  ///< Progress counts steps.
 };
@@ -45,8 +45,8 @@ struct TimedFlows {
 /// Errors  as random_gram_start(), SampleSet::draw and gradient_flow().
 [[nodiscard]] FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed);
 
-/// The same along SGD in Gram form itself, whose step is flows.step = gamma, with `batch` fresh sequences a step (0:
-/// D). `samples`, `symmetry` and `stop_gradient` have no meaning here.
+/// The same for SGD in Gram form itself, whose step is flows.step = gamma, with `batch` fresh sequences in each step
+/// (0: D). `samples`, `symmetry` and `stop_gradient` have no effect here.
 /// Errors  as random_gram_start() and gram_sgd().
 /// Cost    that of gram_sgd() up to the time, and at most 50 steps more.
 [[nodiscard]] FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta,

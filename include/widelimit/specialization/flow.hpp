@@ -6,7 +6,7 @@
 
 namespace widelimit::specialization {
 
-/// Which flow of r is followed.
+/// Which flow of r is used.
 ///   frame      r is a free matrix of coordinates in a fixed frame; S = r r^T then follows SGD exactly.
 ///   symmetric  the gradient of r is symmetrised, as the paper prints it; differs from SGD unless S commutes
 ///              with it.
@@ -16,7 +16,7 @@ enum class FlowVariant { frame, symmetric };
 /// the same step, or its Dormand-Prince scheme with controlled error and dense output.
 enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 
-/// Of gradient_flow(). Times are tau = gamma t, t steps of SGD.
+/// Options of gradient_flow(). Times are tau = gamma t, t steps of SGD.
 struct FlowOptions {
   double step = 0.02;  ///< Time of one step; for dormand_prince of one record unit. > 0.
   Index steps = 1000;  ///< Last step, >= 0; always recorded.
@@ -37,7 +37,7 @@ struct FlowOptions {
 struct FlowPoint {
   double tau = 0;
   double loss = 0;  ///< On the samples of the flow; estimate final losses on fresh ones.
-  /// Largest entry of the gradient, in absolute value, of what moves: whether a flow has come to rest.
+  /// Largest absolute value of the gradient's entries for what moves: whether a flow has come to rest.
   double gradient = 0;
   HeadParameters parameters;
   Matrix<double> S;  ///< r r^T.
@@ -45,7 +45,7 @@ struct FlowPoint {
 
 /// 0, stride, 2 stride, ..., steps.
 [[nodiscard]] std::vector<Index> record_every(Index stride, Index steps);
-/// 0, steps, and up to `count` steps between them at equal ratios: plateaus come at all scales of time.
+/// 0, steps, and up to `count` steps between them at equal ratios: plateaus occur at all scales of time.
 [[nodiscard]] std::vector<Index> record_growing(Index count, Index steps);
 
 /// Gradient flow of the population loss over a fixed sample set: the limit of online SGD, with tau = gamma t.

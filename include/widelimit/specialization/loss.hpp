@@ -25,10 +25,10 @@ struct HeadParameters {
 [[nodiscard]] HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
                                          std::uint64_t seed);
 
-/// What sampled_loss computes besides the loss.
+/// Options of sampled_loss for results besides the loss.
 enum class LossDetail { loss_only, gradients, gradients_and_noise };
 
-/// A population loss and what was asked for beside it.
+/// A population loss and the other results that were asked for.
 struct SampledLoss {
   double loss = 0;
   double standard_error = 0;  ///< sqrt((mean l^2 - (mean l)^2) / n), n = (sum w)^2 / sum w^2 with weights.
@@ -40,7 +40,7 @@ struct SampledLoss {
 ///
 /// Accuracy  float: about 1e-7 relative; double: rounding.
 /// Threads   sums are made per block of 1024 samples and then in order, so the result has the
-///           same bits for any number of threads. Progress is not told.
+///           same bits for any number of threads. Progress is not reported.
 /// Errors    ArgumentError where m, r, b or v does not fit the samples (m: H x F, r: H x noises) or is not finite.
 /// Cost      2 n L H (F + H) multiply-adds twice and n L H exponentials.
 /// Source    arXiv:2603.03993, (9).

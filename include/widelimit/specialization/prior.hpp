@@ -46,8 +46,8 @@ class Prior {
   /// One draw; theta is resized to F.
   void sample(numerics::RandomStream& random, Vector<double>& theta) const;
 
-  /// phi = ln E exp(theta . chi_star - |theta|^2 / 2): the log odds of a token with projections chi_star (F) on the
-  /// spikes to be the one that carries the signal. `spike_gram` is p = k* k*^T (F x F) at finite D, where |theta|^2
+  /// phi = ln E exp(theta . chi_star - |theta|^2 / 2): the log odds that a token with projections chi_star (F) on the
+  /// spikes is the one that carries the signal. `spike_gram` is p = k* k*^T (F x F) at finite D, where |theta|^2
   /// becomes theta^T p theta ("exact norm"); without it the limit p = I is used ("limit norm").
   [[nodiscard]] double token_score(const Vector<double>& chi_star) const;
   [[nodiscard]] double token_score(const Vector<double>& chi_star, const Matrix<double>& spike_gram) const;

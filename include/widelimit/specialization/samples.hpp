@@ -39,7 +39,7 @@ struct SampleOptions {
   SampleSymmetry symmetry = SampleSymmetry::plain;
   /// F x F; theta is replaced by theta_map theta. p^(1/2) accounts for spikes of finite D. Empty: identity.
   Matrix<double> theta_map = {};
-  RunControl run = {};  ///< Progress is not told.
+  RunControl run = {};  ///< Progress is not reported.
 };
 
 template <typename Scalar>
@@ -47,8 +47,8 @@ class SampleTiles;
 
 /// A fixed set of Monte-Carlo samples (chi*, xi), in the order in which the loss reads them fastest.
 ///
-/// The relevant token is moved to index 0, which no loss notices. Immutable; copies share memory.
-/// Cost     n L (F + H) numbers of type Scalar; drawing takes about 5 ns a number and thread.
+/// The relevant token is moved to index 0, which does not change any loss. Immutable; copies share memory.
+/// Cost     n L (F + H) numbers of type Scalar; drawing takes about 5 ns for each number and thread.
 template <typename Scalar>
 class SampleSet {
  public:

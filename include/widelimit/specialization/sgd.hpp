@@ -53,7 +53,7 @@ struct SgdPoint {
   Vector<double> v;
 };
 
-/// Where a run in D dimensions starts.
+/// The start of a run in D dimensions.
 struct SgdStart {
   HeadVectors heads;
   Matrix<double> k_star;  ///< F x D.

@@ -6,7 +6,7 @@
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/sgd.hpp"
 
-/// SGD from a random start, and the flow beside it.
+/// SGD from a random start, and the flow from the same start.
 namespace widelimit::specialization {
 
 /// How SGD is run: with vectors of length D, or as the Gram matrix of heads and spikes, the same in distribution.
@@ -21,24 +21,24 @@ struct SgdSetup {
   double eta = 1;       ///< Length of a head at the start.
   SgdForm form = SgdForm::gram;
   Matrix<double> planted_m = {};  ///< H x F: overlaps at the start; empty: random ones.
-  SgdOptions options;             ///< The start has a seed of its own, made of theirs.
+  SgdOptions options;             ///< The start has its own seed, made from theirs.
 };
 
-/// Errors as sgd(), gram_sgd(), and as the start that they begin from.
+/// Errors are those of sgd() and gram_sgd(), and of their starts.
 [[nodiscard]] std::vector<SgdPoint> sgd_from_random_start(const SgdSetup& setup);
 
-/// The steps of a flow of this step at which SGD was recorded. ArgumentError where a time is no multiple of the step.
+/// The steps of a flow with this step at which SGD was recorded. ArgumentError if a time is not a multiple of the step.
 [[nodiscard]] std::vector<Index> flow_steps_at(const std::vector<SgdPoint>& points, double step);
 
-/// Of flow_beside().
+/// Options of flow_beside().
 struct BesideOptions {
-  double step = 0.1;        ///< Of the flow, in tau.
+  double step = 0.1;        ///< Step of the flow, in tau.
   Index samples = 100'000;  ///< Drawn once, with the seed of SGD.
   SampleSymmetry symmetry = SampleSymmetry::plain;
 };
 
 /// The flow from the start of an SGD, at its recorded times: with spikes whitened (matched_flow()), and with SGD's
-/// batch noise gamma D / N_b. Its m times matched.spike_root is to be compared with that of SGD.
+/// batch noise gamma D / N_b. Compare its m times matched.spike_root with that of SGD.
 /// Errors  as flow_steps_at(), SampleSet::draw and gradient_flow().
 [[nodiscard]] std::vector<FlowPoint> flow_beside(const SgdSetup& setup, const std::vector<SgdPoint>& points,
                                                  const MatchedFlow& matched, const BesideOptions& options);

@@ -43,7 +43,7 @@ template <typename Scalar>
 /// full model (then averaged over the kept heads). Makes no difference for the other activations.
 enum class PruneNormaliser { kept_heads, full_model };
 
-/// What greedy_prune() removed, and what was left of the loss.
+/// The removals of greedy_prune(), and the losses after them.
 struct PruneResult {
   std::vector<double> losses;  ///< After 0, 1, ..., H - 1 removals.
   std::vector<Index> removed;  ///< Heads in the order of removal, in original numbers; H - 1 of them.

@@ -19,12 +19,12 @@ struct TrainingSetup {
   Prior prior = Prior::spikes(1, 1);
   Index tokens = 0;
   Index heads = 0;
-  FlowOptions flow{.stop_gradient = 1e-4};  ///< Its `run` is that of everything here.
+  FlowOptions flow{.stop_gradient = 1e-4};  ///< Its `run` is used for everything here.
   Index samples = 100'000;                  ///< Training set of each start, drawn anew for each.
-  Index fresh_samples = 200'000;            ///< On which all starts are judged.
+  Index fresh_samples = 200'000;            ///< Samples on which all starts are judged.
   SampleSymmetry symmetry = SampleSymmetry::plain;
   double eta = 1;  ///< Size of the random start; see noise_start.
-  /// A flow that comes to rest at a saddle is moved a little along its descending direction and goes on; the time
+  /// A flow that comes to rest at a saddle is moved a little along its descending direction and continues; the time
   /// that its noise would have needed to find that direction is not counted. False: it ends there.
   bool leave_saddles = true;
   Index starts = 5;        ///< >= 1
@@ -32,11 +32,11 @@ struct TrainingSetup {
 };
 
 /// A rest at which the Hessian has an eigenvalue below -saddle_rate, and below -saddle_gradients times the largest
-/// entry of the gradient that is left, is a saddle. Smaller ones are not told from the rounding of gradients, and from
+/// entry of the remaining gradient, is a saddle. Smaller ones cannot be told from the rounding of gradients, or from
 /// the bending of valleys in which the flow still descends; they would hold a flow for thousands of units of tau.
 inline constexpr double saddle_rate = 5e-5, saddle_gradients = 3;
 
-/// A saddle at which a flow rested before it went on.
+/// A saddle at which a flow rested before it continued.
 struct LeftSaddle {
   double tau = 0;
   double loss = 0;  ///< On the samples of the flow.
@@ -62,10 +62,10 @@ struct TrainedStart {
   }
 };
 
-/// The set on which all starts of a setup are judged.
+/// The set of samples on which all starts of a setup are judged.
 [[nodiscard]] SampleSet<float> fresh_samples(const TrainingSetup& setup);
 
-/// One start after the other, each on all threads. Results depend on the setup alone.
+/// Runs one start after the other, each on all threads. Results depend only on the setup.
 /// Errors  ArgumentError for starts < 1, and as SampleSet::draw, noise_start and gradient_flow.
 [[nodiscard]] std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup);
 /// The same from given parameters: only the training samples differ between the starts.

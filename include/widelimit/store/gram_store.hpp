@@ -21,50 +21,50 @@ struct StorePart {
   Index parts = 1;
 };
 
-/// How far a store is, whoever computes it; of a run of a part, how far that part is.
+/// The progress of a store, whoever computes it; for a run of a part, the progress of that part.
 struct StoreProgress {
-  Index pairs_done;      ///< In the store, on the disk.
-  Index pairs_computed;  ///< Beyond these: of the tiles in work, those of other processes by their pace.
+  Index pairs_done;      ///< Pairs in the store, on disk.
+  Index pairs_computed;  ///< Pairs beyond these in unfinished tiles; for other processes, estimated from their rate.
   Index pairs;
-  /// Of all processes that compute now, by what each wrote down of its last tiles; before anything is computed, that of
-  /// the last one that did.
+  /// The rate of all processes that compute now, from their records of their last tiles; before anything is computed,
+  /// that of the last process that computed.
   double pairs_per_second;
-  double seconds_left;  ///< At this rate; infinite while it is not known.
+  double seconds_left;  ///< At this rate; infinite if it is not known.
   Index tiles_done;
   Index tiles;
-  Index processes;  ///< That compute it, as far as can be seen.
+  Index processes;  ///< The number of processes that compute it, as far as can be seen.
 };
 
 struct StoreOptions {
-  /// Kernels, threads, memory for states, stop. `progress`, `variances` and `seconds_per_line` are not looked at.
+  /// Kernels, threads, memory for states, stop. `progress`, `variances` and `seconds_per_line` are ignored.
   GramOptions gram = {};
-  /// Inputs a side of a tile; 0: of an existing store its own, of a new one chosen so that a tile takes seconds.
+  /// Inputs on a side of a tile; 0: for an existing store its own, for a new one chosen so that a tile takes seconds.
   /// Networks of vectors take multiples of 512.
   Index tile_side = 0;
   StorePart part = {};
-  /// Whether x may begin with the rows of the store and have more: these join it. Old ones are not computed again.
+  /// Whether x may begin with the rows of the store and have more: these are added. Old pairs are not computed again.
   bool grow = false;
-  /// Go on with a store whose numbers come from another kind of processor: last bits may then differ from tile to tile.
+  /// Continue with a store whose numbers come from another kind of processor: last bits may then differ between tiles.
   bool other_arithmetic = false;
-  /// What makes the store, as a shell reads it: a new one remembers it, so
-  /// that `widelimit store verify` can say what mends it.
+  /// The command that makes the store, as a shell reads it: a new store records it, so
+  /// that `widelimit store verify` can print the command that repairs it.
   std::string command = {};
   std::function<void(const StoreProgress&)> progress = {};
-  /// Hears at once of what a run goes on with all the same: a damaged file, a file system without locks.
+  /// Called at once about problems despite which a run continues: a damaged file, a file system without locks.
   std::function<void(const std::string&)> report = {};
-  /// So long a tile that another process has is waited for before `report` hears whose it is.
+  /// How long a run waits for a tile of another process before `report` is told whose it is.
   double silent_waiting_seconds = 30;
 };
 
-/// What a run did.
+/// The work of a run.
 struct StoreRunReport {
   Index computed = 0;                ///< Tiles.
-  Index found = 0;                   ///< Tiles that were there, and are whole.
-  std::vector<std::string> damaged;  ///< Files that were not, and are now.
+  Index found = 0;                   ///< Tiles that existed, and are whole.
+  std::vector<std::string> damaged;  ///< Files that were damaged, and have been written again.
   double seconds = 0;
 };
 
-/// A pair whose number in the store is not what is computed for it.
+/// A pair whose number in the store differs from the one that is computed for it.
 struct StoreMismatch {
   std::string array;
   Index row;
@@ -73,18 +73,18 @@ struct StoreMismatch {
   double computed;
 };
 
-/// A Gram matrix that is computed into a store, tile by tile (docs/scale.md). Whatever ends a run, what it reported
-/// done is there; the next run goes on with the rest, and several may run at once, in parts or not: a tile that one has
-/// claimed is left to it.
+/// A Gram matrix that is computed into a store, tile by tile (docs/scale.md). Whatever ends a run, the tiles that it
+/// reported done are kept; the next run continues with the rest. Several runs may work at once, in parts or not: a tile
+/// that one of them has claimed is left to it.
 ///
-/// Results  those of gram(), bit for bit. Of rows that joined later: a pair has the bits that gram() gives of all rows
-///          there were when the later of its inputs joined.
+/// Results  those of gram(), bit for bit. With rows that joined later, a pair has the bits that gram() gives for all
+///          rows that existed when the later of its inputs joined.
 /// Memory   the states, see GramOptions, and a few tiles.
 template <typename Scalar>
 class GramStore {
  public:
-  /// Opens the store of gram(network, x), or makes it. The inputs' memory must outlive it. A store that cannot be
-  /// written to is read: compute() finds its tiles, or says how many are missing.
+  /// Opens the store of gram(network, x), or creates it. The inputs' memory must outlive it. A read-only store can be
+  /// read: compute() finds its tiles, or says how many are missing.
   ///
   /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of
   ///         other inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named);
@@ -92,7 +92,7 @@ class GramStore {
   ///         as gram().
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x,
             const StoreOptions& options = {});
-  /// Of gram(network, x1, x2): not symmetric; only rows may join.
+  /// The store of gram(network, x1, x2): not symmetric; only rows may join.
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x1,
             const Inputs<Scalar>& x2, const StoreOptions& options = {});
   ~GramStore();
@@ -103,19 +103,19 @@ class GramStore {
   /// The tiles of this part, by their numbers in the grid.
   [[nodiscard]] const std::vector<Index>& tiles() const;
 
-  /// Computes what is missing of this part, and waits for tiles that other processes are computing.
+  /// Computes the missing tiles of this part, and waits for tiles that other processes are computing.
   ///
-  /// Errors  DataError for what cannot be read or written, NumericalError for a result that is not finite, naming the
-  ///         pair; Cancelled. What was done before is in the store.
+  /// Errors  DataError for files that cannot be read or written, NumericalError for a result that is not finite, naming
+  ///         the pair; Cancelled. Tiles finished before are in the store.
   StoreRunReport compute();
 
-  /// The same where somebody else deals out the tiles: next() gives places in tiles(), each once among all who compute,
+  /// The same if tiles are assigned from outside: next() gives places in tiles(), each once among all processes,
   /// and numbers beyond its end when there are no more.
   StoreRunReport compute(const std::function<Index()>& next);
 
   /// Computes `count` different random pairs of the whole store again, all of them if it has no more, and compares
-  /// bits. ArgumentError for count < 1; DataError for tiles that are damaged. Pairs that are missing do not count;
-  /// `compared`, where given, gets the number of those that do.
+  /// bits. ArgumentError for count < 1; DataError for damaged tiles. Missing pairs do not count;
+  /// `compared`, if given, gets the number of those that do.
   [[nodiscard]] std::vector<StoreMismatch> recompute(Index count, std::uint64_t seed,
                                                      Index* compared = nullptr);
 

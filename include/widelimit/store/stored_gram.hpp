@@ -17,52 +17,52 @@ namespace widelimit::store {
 /// The most common of StoreCheck::reasons.
 inline constexpr const char* wrong_checksum = "its checksum or length is wrong";
 
-/// What is wrong with a store's files.
+/// Problems with a store's files.
 struct StoreCheck {
-  Index tiles = 0;                 ///< That the matrix has.
-  Index whole = 0;                 ///< Those with all their numbers.
-  std::vector<TileIndex> missing;  ///< Not computed yet, or not wholly: rows have joined since.
-  /// Files that are not what was written: a checksum or a length is wrong, a number is infinite, or they are those of
+  Index tiles = 0;                 ///< Number of tiles of the matrix.
+  Index whole = 0;                 ///< Tiles with all their numbers.
+  std::vector<TileIndex> missing;  ///< Tiles not computed yet, or not wholly: rows have joined since.
+  /// Files that are not what was written: a checksum or a length is wrong, a number is infinite, or they belong to
   /// another tile. A run computes them again.
   std::vector<std::string> damaged;
-  std::vector<std::string> reasons;  ///< What is wrong with each of these.
-  /// What stands where a file or folder of the store belongs, and is none: a run waits until it is removed.
+  std::vector<std::string> reasons;  ///< The problem of each of these.
+  /// Other things in the place of a file or folder of the store: a run waits until they are removed.
   std::vector<std::string> obstacles;
-  std::vector<std::string> unreadable;  ///< What the system says of files that it does not let be read.
-  /// Whole tiles of which no record says that they belong where they are: those of version 0.1, or of a store whose
+  std::vector<std::string> unreadable;  ///< The system's errors for files that cannot be read.
+  /// Whole tiles that no record assigns to their place: those of version 0.1, or of a store whose
   /// records were lost.
   Index without_place = 0;
-  Index tile_side = 0;  ///< Of the tiles that are there if zarr.json says another; 0 if it is right.
+  Index tile_side = 0;  ///< The side of the existing tiles if zarr.json says another; 0 if it is right.
 
   [[nodiscard]] bool is_complete() const {
     return whole == tiles && damaged.empty() && obstacles.empty() && unreadable.empty();
   }
 };
 
-/// A Gram matrix in a store, as it lies on the disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader
+/// A Gram matrix in a store on disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader
 /// opens. Reading needs neither network nor inputs.
 class StoredGram {
  public:
-  /// Errors  DataError, naming the file, if there is no store or its facts are not those of one.
+  /// Errors  DataError, naming the file, if there is no store or its attributes are not those of one.
   explicit StoredGram(const std::filesystem::path& folder);
   ~StoredGram();
   StoredGram(StoredGram&&) noexcept;
   StoredGram& operator=(StoredGram&&) noexcept;
 
-  /// The attribute "widelimit": network, arrays, precision, inputs and what else the store is of.
+  /// The attribute "widelimit": network, arrays, precision, inputs and everything else that identifies the store.
   [[nodiscard]] const nlohmann::json& facts() const;
   [[nodiscard]] TileGrid grid() const;
   [[nodiscard]] Kernels kernels() const;
-  /// Whether the numbers are floats; else they are doubles.
+  /// Whether the numbers are floats; otherwise they are doubles.
   [[nodiscard]] bool is_float() const;
-  /// Tiles whose files are all there, those of one array, and the bytes of all files, without a look into them.
+  /// Tiles whose files all exist, those of one array, and the bytes of all files, without reading them.
   [[nodiscard]] Index tiles_there() const;
   [[nodiscard]] Index tiles_there(const std::string& array) const;
   [[nodiscard]] double bytes_there() const;
-  /// How far it is, and at which rate processes compute it now, by what they have written down.
+  /// Its progress, and the rate at which processes compute it now, from their records.
   [[nodiscard]] StoreProgress progress() const;
 
-  /// One tile, [rows, columns] without what is beyond the matrix; the kernels that there are, converted to Scalar.
+  /// One tile, [rows, columns] without the part beyond the matrix; the kernels that exist, converted to Scalar.
   ///
   /// Errors  DataError naming the file if it is damaged, and the tile if it is not (wholly) computed.
   template <typename Scalar>
@@ -73,11 +73,11 @@ class StoredGram {
   [[nodiscard]] GramResult<Scalar> matrix() const;
 
   /// One array of a tile: no other file is read. Several threads may
-  /// read. ArgumentError for an array that is not there.
+  /// read. ArgumentError for an array that does not exist.
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> tile(const std::string& array, TileIndex tile) const;
 
-  /// The whole matrix of one array, read straight into Scalar. Errors as of the others.
+  /// The whole matrix of one array, read directly into Scalar. Errors are those of the other functions.
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> matrix(const std::string& array) const;
 
@@ -85,20 +85,20 @@ class StoredGram {
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> rows(const std::string& array, InputRange rows) const;
 
-  /// Reads every file and says what is missing or damaged, or stands in the way. Cancelled on request.
+  /// Reads every file and reports what is missing, damaged or in the way. Cancelled on request.
   [[nodiscard]] StoreCheck check(const std::function<void(Index done, Index tiles)>& progress = {},
                                  std::stop_token stop = {}) const;
 
   /// Writes the whole matrix of an array ("nngp", "ntk", ...) as .npy, a row of tiles at a time. An existing file is
-  /// replaced in the end.
+  /// replaced at the end.
   ///
-  /// Errors  ArgumentError for an array that is not there; DataError as tile(), and for what cannot be written.
+  /// Errors  ArgumentError for an array that does not exist; DataError as tile(), and for files that cannot be written.
   void write_npy(const std::string& array, const std::filesystem::path& file,
                  std::stop_token stop = {}) const;
   /// The bytes of that file, in pieces: write(bytes, count).
   void write_npy(const std::string& array, const std::function<void(const void*, std::size_t)>& write,
                  std::stop_token stop = {}) const;
-  /// The arrays that there are: of "nngp", "ntk", "nngp_error", "ntk_error".
+  /// The arrays that exist: of "nngp", "ntk", "nngp_error", "ntk_error".
   [[nodiscard]] const std::vector<std::string>& arrays() const;
   /// ArgumentError unless it is one of them.
   void require_array(const std::string& array) const;

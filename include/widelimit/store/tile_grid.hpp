@@ -13,8 +13,8 @@ struct TileIndex {
   [[nodiscard]] bool operator==(const TileIndex&) const = default;
 };
 
-/// Which tiles a Gram matrix has: squares of `side` inputs, smaller ones at its end; of a symmetric matrix those on and
-/// above the diagonal, for the others are their mirror images.
+/// The tiles of a Gram matrix: squares of `side` inputs, smaller ones at its end; for a symmetric matrix those on and
+/// above the diagonal, because the others are their mirror images.
 class TileGrid {
  public:
   /// Throws ArgumentError for sizes below 1, and a symmetric grid that is not square.
@@ -35,9 +35,9 @@ class TileGrid {
   /// The inputs of a tile's rows and columns.
   [[nodiscard]] InputRange rows_of(TileIndex tile) const { return range(tile.row, rows_); }
   [[nodiscard]] InputRange columns_of(TileIndex tile) const { return range(tile.column, columns_); }
-  /// Pairs that are computed for it: of one on the diagonal, those of one triangle.
+  /// Pairs that are computed for it: for one on the diagonal, those of one triangle.
   [[nodiscard]] Index pairs(TileIndex tile) const;
-  /// Of all tiles.
+  /// Pairs of all tiles.
   [[nodiscard]] Index pairs() const;
 
  private:
