@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb wheel docs release-check format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -15,7 +15,9 @@ help:
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
 	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
+	@echo "make house      folders, includes, sizes: what CONTRIBUTING.md says of them (in make test too)"
 	@echo "make bench      the benchmarks"
+	@echo "make bench-check  the engine's ratios to its limits, beside those of bench/ratios.json"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
 	@echo "make wheel      a wheel of the Python package with all libraries inside, in build/wheels, checked in an empty environment"
 	@echo "make docs       the site of all pages, the Python reference, the commands' help and the C++ reference, in build/docs"
@@ -59,6 +61,9 @@ test-tsan: packages
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan
 
+house:
+	@scripts/check-house.py .
+
 fuzz: packages
 	@scripts/install-packages.sh scripts/debian-packages-fuzz.txt
 	cmake --preset fuzz -G Ninja
@@ -69,6 +74,11 @@ bench: packages
 	cmake --preset bench -G Ninja
 	cmake --build --preset bench -j $(JOBS)
 	scripts/run-benchmarks.sh
+
+bench-check: packages
+	cmake --preset bench -G Ninja
+	cmake --build --preset bench -j $(JOBS) --target side_by_side
+	bench/check_ratios.py
 
 deb: build
 	@scripts/install-packages.sh scripts/debian-packages-package.txt

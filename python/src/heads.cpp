@@ -152,8 +152,8 @@ void make_flows(HeadFlows* self, const std::string& activation, const Prior& pri
   new (self) HeadFlows(std::move(made));
 }
 
-/// Of each start: (seed, converged, loss, standard error, curvature or None, whether it is a saddle, [(tau, loss, rate)] of
-/// those left, flow).
+/// A tuple for each start: (seed, converged, loss, standard error, curvature or None, whether it is a saddle,
+/// [(tau, loss, rate)] of those left, flow).
 nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start) {
   std::optional<HeadParameters> given;
   if (start) given = heads_of(*start);

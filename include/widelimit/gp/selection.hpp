@@ -68,8 +68,8 @@ struct GramAccuracy {
   [[nodiscard]] double sufficient_regulariser() const;
 };
 
-/// The accuracy of a matrix that multiplies. Cost: some dozen passes over K. ArgumentError where the mean diagonal is not
-/// positive.
+/// The accuracy of a matrix that multiplies. Cost: some dozen passes over K. ArgumentError where the mean diagonal is
+/// not positive.
 [[nodiscard]] GramAccuracy gram_accuracy(const KernelOperator& gram);
 
 /// The choice of select_regulariser(), and the scores of the whole grid.

@@ -8,8 +8,8 @@
 
 #include "widelimit/network/layer.hpp"
 
-/// The table of the library's own layers: one row a kind. Network files are read by it, and the functions of Python, the
-/// pages of the documentation, the colours of diagrams and the lists of the tests are made from it.
+/// The table of the library's own layers: one row a kind. Network files are read by it, and the functions of Python,
+/// the pages of the documentation, the colours of diagrams and the lists of the tests are made from it.
 namespace widelimit::layers {
 
 /// What a kind does in a network; diagrams have a colour for each.
@@ -100,8 +100,8 @@ struct LayerKind {
 /// The row of a kind; null for a name that is none of the library's.
 [[nodiscard]] const LayerKind* builtin_kind(std::string_view name);
 
-/// A layer of a kind with the values that its fields have where they are left out. NetworkError for an unknown kind, and
-/// for one with fields that must be there.
+/// A layer of a kind whose fields have their defaults. NetworkError for an unknown kind, and for one with fields that
+/// must be given.
 [[nodiscard]] Layer layer_of_kind(const std::string& name);
 
 /// The JSON text of the row's example as a layer of a network file: {"layer": NAME, fields...}.

@@ -16,6 +16,13 @@ namespace widelimit {
 ///   2. The result of a pair depends on that pair and the states of its two inputs only.
 ///   3. With wanted == diagonal the diagonal is the same as with wanted == all.
 ///   4. Positive semidefinite in, positive semidefinite out.
+///
+/// A worked case: a weighted mean over positions, with the weight of a position proportional to its variance. Inputs of
+/// 2 and 3 positions have variances (1, 3) and (1, 1, 2). prepare() writes their weights as state, (1/4, 3/4) and
+/// (1/4, 1/4, 1/2), and state_size() is the number of positions. A pair arrives as K = [[1, 2, 3], [4, 5, 6]];
+/// apply() writes the only entry that is left, the sum of w_a K[a, b] w'_b = 4.5, and treats the NTK alike.
+/// output_shape() has no positions, and input_entries() stays `all`, since every entry of K is read.
+///
 /// Implementations are immutable; all functions may be called from any number of threads. PairStageOf
 /// implements both precisions from one template.
 class PairStage {

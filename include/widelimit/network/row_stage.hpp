@@ -34,6 +34,12 @@ enum class Multiples {
 ///   1. apply() treats entries independently of each other and of how they are cut into rows.
 ///   2. Exchanging left and right leaves the result unchanged.
 ///   3. apply_self() on the variances gives the variances after the stage.
+///
+/// A worked case: ReLU, of two positions with variances p = 1 and q = 4, covariance c = 1 and NTK t = 3. prepare()
+/// writes what apply() needs of each variance, such as its root: 1 and 2. The correlation is 1 / (1 * 2) = 0.5 and its
+/// angle a = pi / 3. apply() replaces nngp = 1 by 2 (sin a + (pi - a) cos a) / (2 pi) = 0.6090 and ntk = 3 by
+/// 3 (pi - a) / (2 pi) = 1. apply_self() takes p = 1 to 1 / 2 and q = 4 to 2, which are the variances from there on.
+///
 /// Implementations are immutable; all functions may be called from any number of threads. Implement the float
 /// and double functions from one template; RowStageOf does it for you.
 class RowStage {

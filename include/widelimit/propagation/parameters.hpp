@@ -69,8 +69,8 @@ struct Parameters {
 /// (widelimit/layers/kinds.hpp) and do not jump, and "linear".
 [[nodiscard]] std::vector<std::string> activation_names();
 
-/// The nonlinearity of a name, its fields the defaults: "tanh", "relu", "linear", ... ArgumentError, with all names, for
-/// another one.
+/// The nonlinearity of a name, its fields the defaults: "tanh", "relu", "linear", ... ArgumentError, with all names,
+/// for another one.
 [[nodiscard]] numerics::ActivationPtr activation_named(const std::string& name);
 
 /// Whether there is a squared norm that a block leaves unchanged, ta_A ta_M < 1; otherwise norms grow forever.

@@ -8,8 +8,8 @@ class App;
 
 namespace widelimit::cli {
 
-/// Adds `sde simulate|network|compare|stopping-time|output|entropy|explosion|law|flow|gradients|coefficients`. The configuration
-/// fields are listed in each command's --help.
+/// Adds `sde simulate|network|compare|stopping-time|output|entropy|explosion|law|flow|gradients|coefficients`. Each
+/// command's --help lists the fields of its configuration.
 void add_sde_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -16,8 +16,8 @@ struct Observable {
   std::vector<double> values;
 };
 
-/// V of every pair, rho and |rho| of every pair of two tokens and the largest eigenvalue, of up to four tokens each, and of
-/// three tokens and more the means of rho, |rho| and |V| over all pairs; for the given paths.
+/// V of every pair, rho and |rho| of every pair of two tokens and the largest eigenvalue, of up to four tokens each,
+/// and of three tokens and more the means of rho, |rho| and |V| over all pairs; for the given paths.
 [[nodiscard]] std::vector<Observable> observables(const covariance_sde::CovarianceEnsemble& ensemble,
                                                   Index time, const std::vector<Index>& paths);
 

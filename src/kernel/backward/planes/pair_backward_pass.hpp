@@ -19,8 +19,8 @@ struct KernelValues {
 /// What happens to the positions of a block of pairs of inputs of two shapes, from the inputs to the readouts, and
 /// backward from there: the steps that planes/plane_executor.hpp executes.
 ///
-/// Kept nodes lie as whole matrices, not as the planes that are demanded of them (planes/store_layout.hpp): adjoints are
-/// added to them from any offset. Readouts are summed plane by plane; that they round differently from those of
+/// Kept nodes lie as whole matrices, not as the planes that are demanded of them (planes/store_layout.hpp): adjoints
+/// are added to them from any offset. Readouts are summed plane by plane; that they round differently from those of
 /// planes/readout_sums.hpp does not matter to derivatives.
 template <typename Scalar>
 class PairBackwardPass {

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Checks how the house is built; `make house` and the test headers/house run it.
+
+    check-house.py PROJECT
+
+- Folders include each other only as the table of CONTRIBUTING.md says, every entry of which is used, and in no circle.
+- The program includes public headers of the library only.
+- No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
+  columns (the formatter sees to code).
+
+Prints every breach, as FILE:LINE: what is wrong, and exits with 1 if there is one.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+MOST_LINES = 460
+MOST_MEMBERS = 13
+MOST_COLUMNS = 120
+INCLUDE = re.compile(r'#include "([^"]+)"')
+CLASS = re.compile(r"^\s*(?:class|struct) (?:\[\[\w+\]\] )?(\w+)[^;]*\{")
+MEMBER = re.compile(r"^[\w:<>,&*\s()\[\]]*?\b\w+_(?:\s*=[^;]*|\{[^;]*\})?(?:, \*?\w+_(?:\s*=[^;,]*|\{[^;]*\})?)*;")
+
+
+def sources(project):
+    folders = ("include", "src", "python/src", "examples", "bench", "tests")
+    return sorted(path.relative_to(project) for folder in folders for path in (project / folder).rglob("*.[ch]pp"))
+
+
+def library_folder(path):
+    """The folder of the library that a file belongs to; None for the rest, and for headers that stand above all folders."""
+    parts = path.parts
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    return parts[2] if parts[0] == "include" and len(parts) > 3 else None
+
+
+def allowed_includes(project):
+    """The table of CONTRIBUTING.md: folder -> the folders that it may include."""
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (project / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    return {folder: set(re.findall(r"`(\w+)`", others)) for folder, others in rows}
+
+
+def circle(graph):
+    """A list of folders that include each other in a circle, or None."""
+    done = set()
+
+    def visit(folder, above):
+        if folder in above:
+            return above[above.index(folder):] + [folder]
+        if folder not in done:
+            for other in sorted(graph.get(folder, ())):
+                found = visit(other, above + [folder])
+                if found:
+                    return found
+            done.add(folder)
+        return None
+
+    return next(filter(None, (visit(folder, []) for folder in sorted(graph))), None)
+
+
+def include_breaches(project, lines_of):
+    allowed = allowed_includes(project)
+    used = collections.defaultdict(set)
+    for path, lines in lines_of.items():
+        folder = library_folder(path)
+        for number, line in enumerate(lines, 1):
+            found = INCLUDE.match(line) if folder else None
+            header = found[1] if found else ""
+            target = header.removeprefix("widelimit/").split("/")
+            if len(target) < 2 or target[0] == folder:
+                continue
+            used[folder].add(target[0])
+            if target[0] not in allowed.get(folder, ()):
+                yield f"{path}:{number}: `{folder}` may not include `{target[0]}` (CONTRIBUTING.md)"
+            # `distributed` has no public headers: it is not part of the library, but of the program for MPI.
+            if folder == "cli" and not header.startswith("widelimit/") and target[0] != "distributed":
+                yield f'{path}:{number}: the program includes the private header "{header}"'
+    for folder, others in allowed.items():
+        for other in sorted(others - used[folder]):
+            yield f"CONTRIBUTING.md: `{folder}` is allowed to include `{other}`, which it does not"
+    found = circle(used)
+    if found:
+        yield "folders include each other in a circle: " + " -> ".join(found)
+
+
+def member_breaches(path, lines):
+    """Counts the data members of classes: their names end in an underscore, at the depth of the class's own braces."""
+    depth, open_classes = 0, []
+    for number, line in enumerate(lines, 1):
+        code = re.sub(r'"(?:\\.|[^"\\])*"|//.*', "", line)
+        found = CLASS.match(code)
+        if found and not code.rstrip().endswith(";"):
+            open_classes.append([found[1], number, depth + 1, 0])
+        elif open_classes and depth == open_classes[-1][2] and MEMBER.match(code.strip()):
+            open_classes[-1][3] += len(re.findall(r"\b\w+_(?=\s*[;,={])", code))
+        depth += code.count("{") - code.count("}")
+        while open_classes and depth < open_classes[-1][2]:
+            name, begin, _, members = open_classes.pop()
+            if members > MOST_MEMBERS:
+                yield f"{path}:{begin}: {name} has {members} data members, more than {MOST_MEMBERS}"
+
+
+def size_breaches(path, lines):
+    if len(lines) > MOST_LINES and path.parts[0] != "tests":
+        yield f"{path}: {len(lines)} lines, more than {MOST_LINES}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MOST_COLUMNS and line.lstrip().startswith("//") and "://" not in line:
+            yield f"{path}:{number}: a comment of {len(line)} columns, more than {MOST_COLUMNS}"
+
+
+def main():
+    project = pathlib.Path(sys.argv[1])
+    lines_of = {path: (project / path).read_text().splitlines() for path in sources(project)}
+    breaches = list(include_breaches(project, lines_of))
+    for path, lines in lines_of.items():
+        breaches += size_breaches(path, lines)
+        breaches += member_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
+    print("\n".join(breaches) or f"{len(lines_of)} files: nothing to complain of")
+    sys.exit(bool(breaches))
+
+
+if __name__ == "__main__":
+    main()
