@@ -79,7 +79,7 @@ TEST_CASE("model files: what is loaded predicts the same bits, of either kind") 
   const Matrix<double> test = random_matrix(4, 3, 2);
   ModelOptions options;
   options.class_names = {"a", "b"};
-  options.preparation = {{"scope", "pixel"}, {"mean", {0.1, 0.2}}};
+  options.preparation = R"({"mean":[0.1,0.2],"scope":"pixel"})";
   options.preprocessing = some_preprocessing();
   for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
     options.kind = kind;

@@ -218,6 +218,12 @@ TEST_CASE("model: classes have probabilities, names and labels") {
   CHECK_THROWS_WITH_AS((void)Model::fit(model_network(), Inputs<double>(x), one_class, options),
                        doctest::Contains("expected labels of two or more classes, got '0' only"),
                        ArgumentError);
+  for (const char* preparation : {"", "words", "[1, 2]", "{\"open\": "}) {
+    options.preparation = preparation;
+    CHECK_THROWS_WITH_AS((void)Model::fit(model_network(), Inputs<double>(x), labels, options),
+                         doctest::Contains("preparation: expected the text of a JSON object, got"),
+                         ArgumentError);
+  }
 }
 
 TEST_CASE("model: regularisers are chosen by the criterion, refits take all data") {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,8 +65,8 @@ struct ModelOptions {
   /// The preprocessing that the inputs went through before, to be applied to new ones as well: kept with the model,
   /// which does not apply it.
   Preprocessing preprocessing = {};
-  /// What was done before that, in words for people who prepare new inputs.
-  nlohmann::json preparation = {};
+  /// What was done before that, for people who prepare new inputs: the text of a JSON object, kept with the model.
+  std::string preparation = "{}";
   /// A folder in which Gram matrices are kept and looked for (GramCache); absent: none are.
   std::optional<std::filesystem::path> gram_folder = {};
   /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is ignored.
@@ -211,7 +210,7 @@ class Model {
   [[nodiscard]] bool flips() const;     ///< ModelOptions::flip
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] const Preprocessing& preprocessing() const;
-  [[nodiscard]] const nlohmann::json& preparation() const;
+  [[nodiscard]] const std::string& preparation() const;  ///< ModelOptions::preparation
   /// The scores of the regularisers of the grid, for all outputs (classes, or a single output) or for each; empty if
   /// the noise was given, and for a loaded model.
   [[nodiscard]] const std::vector<Selection>& selections() const;

@@ -118,7 +118,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.class_names = task.class_names;
   options.targets_as_they_are = arguments.targets_as_they_are;
   options.preprocessing = task.preprocessing;
-  options.preparation = task.preparation;
+  options.preparation = task.preparation.dump();
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
   options.gram.threads = arguments.kernel.threads;
   return options;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <xtensor/xadapt.hpp>
 
+#include "cli/tasks/model_preparation.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "cli/tasks/table_encoding.hpp"
 #include "cli/tasks/text_inputs.hpp"
@@ -77,14 +78,15 @@ void note_filled_cells(ModelInputs& inputs, const TableEncoding& encoding, const
 }
 
 ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file) {
-  if (!model.preparation().contains("table"))
+  const nlohmann::json prepared = preparation_of(model);
+  if (!prepared.contains("table"))
     fail_in(file, "a table, but the model was not fitted to one (fit --data csv); give its inputs with --x");
-  const TableEncoding encoding(FieldReader(model.preparation().at("table"), "preparation.table"));
+  const TableEncoding encoding(FieldReader(prepared.at("table"), "preparation.table"));
   const NamedTable named = read_table(file);
   require_rows(named);
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
   note_filled_cells(inputs, encoding, named);
-  const std::string target = model.preparation().at("table").at("target");
+  const std::string target = prepared.at("table").at("target");
   if (std::ranges::find(named.table.columns, target) == named.table.columns.end()) return inputs;
   const std::size_t column = named.table.column(target);
   std::vector<std::string> values;
@@ -122,7 +124,7 @@ void check_mask_is_absent(const InputFiles& files, const gp::Preprocessing& prep
 
 ModelInputs array_inputs(const gp::Model& model, const InputFiles& files) {
   xt::xarray<double> x = read_numbers<double>(files.x);
-  const auto& preparation = model.preparation();
+  const nlohmann::json preparation = preparation_of(model);
   if (!preparation.contains("resize")) return {.x = std::move(x)};
   const Index size = FieldReader(preparation, "preparation").integer("resize");
   return {.x = image_inputs(std::move(x), files.x, static_cast<std::size_t>(size))};

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "cli/tasks/model_preparation.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
 #include "widelimit/data/word_sequences.hpp"
@@ -54,7 +55,8 @@ data::LabelledTexts texts_in_lines(const Path& file) {
 }
 
 data::WordVectors vectors_of(const gp::Model& model, const Path& file) {
-  FieldReader preparation(model.preparation(), "preparation");
+  const nlohmann::json prepared = preparation_of(model);
+  FieldReader preparation(prepared, "preparation");
   const std::string source = preparation.text("word_vectors");
   if (source == "reviews") return data::synthetic_review_vectors();
   if (file.empty())
@@ -85,14 +87,15 @@ std::string vectors_sha256(const data::WordVectors& vectors) {
 }
 
 ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& vectors_file) {
-  if (!model.preparation().contains("word_vectors"))
+  const nlohmann::json prepared = preparation_of(model);
+  if (!prepared.contains("word_vectors"))
     fail_in(path, "texts, but the model was not fitted to texts (fit --data imdb or reviews)");
   const data::WordVectors vectors = vectors_of(model, vectors_file);
   data::LabelledTexts texts =
       std::filesystem::is_directory(path) ? texts_in_folder(path) : texts_in_lines(path);
   texts.labels.assign(texts.size(), 0);
   texts.classes = 2;
-  const Index longest = FieldReader(model.preparation(), "preparation").integer("max_length");
+  const Index longest = FieldReader(prepared, "preparation").integer("max_length");
   auto words = naming_errors(path.string(), [&] {
     return embed(texts, vectors, {.max_length = static_cast<std::size_t>(longest)});
   });

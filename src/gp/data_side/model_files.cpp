@@ -199,7 +199,7 @@ void Model::save(const std::filesystem::path& path) const {
   Json document;
   document["network"] = Json::parse(to_json(network()));
   document["class_names"] = state_->class_names;
-  document["preparation"] = state_->preparation;
+  document["preparation"] = Json::parse(state_->preparation);
   write_preprocessing(folder, document, state_->preprocessing);
   std::visit(
       [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
@@ -228,7 +228,7 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .scale = read_scale(document),
                    .class_names = document.at("class_names").get<std::vector<std::string>>(),
                    .preprocessing = read_preprocessing(folder),
-                   .preparation = document.at("preparation").raw(),
+                   .preparation = document.at("preparation").raw().dump(),
                    .selections = {}});
     check_sizes(folder, *state);
     return Model(std::move(state));

@@ -395,7 +395,7 @@ bool Model::flips() const {
 
 const std::vector<std::string>& Model::class_names() const { return state_->class_names; }
 const Preprocessing& Model::preprocessing() const { return state_->preprocessing; }
-const nlohmann::json& Model::preparation() const { return state_->preparation; }
+const std::string& Model::preparation() const { return state_->preparation; }
 const std::vector<Selection>& Model::selections() const { return state_->selections; }
 
 template <typename Scalar>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gp/checks.hpp"
@@ -41,6 +42,9 @@ void require_options(const ModelOptions& options, Index outputs) {
     throw ArgumentError(
         fmt::format("{}: time must be 0 or more, or infinite_time, got {}", fit_place, options.time));
   if (options.amplitude) require_amplitude(*options.amplitude, fit_place);
+  if (!nlohmann::json::parse(options.preparation, nullptr, false).is_object())
+    throw ArgumentError(fmt::format("{}: preparation: expected the text of a JSON object, got '{}'",
+                                    fit_place, options.preparation));
   const auto names = static_cast<Index>(options.class_names.size());
   if (names > 0 && names != std::max<Index>(outputs, 2))
     throw ArgumentError(fmt::format("{}: expected {} class names for {} outputs, got {}", fit_place,

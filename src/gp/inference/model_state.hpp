@@ -49,7 +49,7 @@ struct ModelState {
   TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;
-  nlohmann::json preparation;
+  std::string preparation;  ///< The text of a JSON object.
   std::vector<Selection> selections;
 };
 
