@@ -175,13 +175,16 @@ def summary_of_times():
             yield f"{activation}: slope of the means in ln(sqrt(D) / eta) {np.polyfit(scales, means, 1)[0]:.2f}"
 
 
-def summary_of_rest():
-    yield "| figure | prior | heads | activation | median loss | least | greatest | at rest | relevant mass |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+def summary_of_rest(starts=5):
+    """Cases with at least so many starts; fewer decide nothing."""
     cases = {}
     for row in rows_of("heads_rest"):
         cases.setdefault((row["figure"], row["prior"], row["heads"], row["activation"]), []).append(row)
-    for key, rows in sorted(cases.items()):
+    cases = {key: rows for key, rows in sorted(cases.items()) if len(rows) >= starts}
+    if cases:
+        yield "| figure | prior | heads | activation | median loss | least | greatest | at rest | relevant mass |"
+        yield "|---|---|---|---|---|---|---|---|---|"
+    for key, rows in cases.items():
         losses = sorted(float(row["loss"]) for row in rows)
         yield (f"| {' | '.join(key)} | {np.median(losses):.4f} | {losses[0]:.4f} | {losses[-1]:.4f} | "
                f"{sum(row['at_rest'] == '1' for row in rows)} of {len(rows)} | {np.median([float(row['relevant_mass']) for row in rows]):.3f} |")

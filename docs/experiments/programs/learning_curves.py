@@ -1,29 +1,36 @@
 """Learning curves of kernels on CIFAR-10 images reduced to 8 x 8, with structure added step by step.
 
-    python learning_curves.py NETWORK --data FOLDER --work FOLDER [--train 10000] [--test 2000] [--draws 5] [--threads 1]
+    python learning_curves.py NETWORK --data FOLDER --work FOLDER [--pool 5000] [--test 2000] [--threads 1]
+    python learning_curves.py summary|picture
 
 NETWORK is a named network: fcn, conv-flatten, conv-gap or struct. Appends rows to docs/experiments/data/learning_curves.csv
-and draws docs/pictures/learning_curves.png from all that the file holds. The kernels of all training images are computed
-once, in blocks that are kept in the work folder. A draw is an order of the training images, of which the first n are used.
-Images are whitened (ZCA, regulariser 1 relative to the mean eigenvalue) with the first 10,000 training images, without their
-labels. The regulariser is chosen by leave-one-out among 17 values from 1e-6 to 100.
+as they are found, and leaves out those that it holds. Kernels are computed once, in tiles that are kept in the work folder;
+a larger pool goes on from the tiles of a smaller one, and adds the numbers of images that the file lacks. A draw is an order of the first `pool` training images, of which the
+first n are used: five draws up to 2,000 images, three of 4,000, one of the whole pool. Images are whitened (ZCA,
+regulariser 1 relative to the mean eigenvalue) with the first 10,000 training images, without their labels. The regulariser
+is the one of 17 values from 1e-6 to 100 times the mean diagonal at which the leave-one-out density has its maximum; of
+more than 125 images the search climbs from the value of the next smaller number of images.
 FOLDER holds the binary files of CIFAR-10.
 """
 import argparse
 import pathlib
-import platform
 import sys
 
 import numpy as np
 import widelimit
+from scipy.linalg import lapack
 
 from small_cifar10 import kept, read_images
+from tables import EXPERIMENTS, Table, as_bits, from_bits, paired, rows_of, save
 
-SIZES = (125, 250, 500, 1000, 2000, 4000, 8000, 10_000)
-BLOCK = 250
-OUT = pathlib.Path(__file__).parents[1] / "data" / "learning_curves.csv"
-PICTURE = pathlib.Path(__file__).parents[2] / "pictures" / "learning_curves.png"
-HEADER = "network,kernel,draw,train,test,regulariser,correct,accuracy,mean_squared_error\n"
+NETWORKS = {"struct": "attention over positions", "conv-gap": "convolutions, global pooling",
+            "conv-flatten": "convolutions, flattened", "fcn": "fully connected"}
+SIZES = (125, 250, 500, 1000, 2000, 4000)
+DRAWS = {4000: 3}  # of a size below the pool; five of others
+REGULARISERS = np.logspace(-6, 2, 17)
+TILE = 500
+PAGE = EXPERIMENTS.parent / "experiments.md"
+PICTURE = EXPERIMENTS.parent / "pictures" / "learning_curves.png"
 
 
 def reduced(images):
@@ -39,102 +46,177 @@ def whitened(train, test):
     return [np.ascontiguousarray(((x.reshape(len(x), -1) - mean) @ matrix).reshape(x.shape), np.float32) for x in (train, test)]
 
 
+def images(folder, test):
+    """Training images and their labels, the first `test` test images and theirs, reduced and whitened."""
+    train, labels = read_images(sorted(folder.glob("data_batch_*.bin")))
+    test_images, truth = read_images([folder / "test_batch.bin"])
+    train, test_images = whitened(reduced(train[:10_000]), reduced(test_images[:test]))
+    return train, labels[:10_000], test_images, truth[:test]
+
+
 def kernels(network, train, test, work, threads):
     """NNGP and NTK of training with training images, and of test with training images: [2, n, n] and [2, t, n]."""
-    def rows_of(name, x):
-        def compute(start):
-            return lambda: widelimit.gram(network, x[start:start + BLOCK], train, threads=threads)[:2]
-        blocks = [np.stack(kept(work / f"{name}_{len(train)}_{start}.npz", compute(start))) for start in range(0, len(x), BLOCK)]
-        return np.concatenate(blocks, axis=1)
-    return rows_of("train", train), rows_of("test", test)
+    work.mkdir(parents=True, exist_ok=True)
+    square = np.empty((2, len(train), len(train)), np.float32)
+    cross = np.empty((2, len(test), len(train)), np.float32)
+    for column in range(0, len(train), TILE):
+        columns = slice(column, column + TILE)
+        for row in range(column, len(train), TILE):
+            rows = slice(row, row + TILE)
+            pair = (train[rows],) if row == column else (train[rows], train[columns])
+            tile = np.stack(kept(work / f"train_{row}_{column}.npz", lambda: widelimit.gram(network, *pair, threads=threads)[:2]))
+            square[:, rows, columns], square[:, columns, rows] = tile, tile.transpose(0, 2, 1)
+        for row in range(0, len(test), TILE):
+            rows = slice(row, row + TILE)
+            cross[:, rows, columns] = kept(work / f"test_{row}_{column}.npz",
+                                           lambda: widelimit.gram(network, test[rows], train[columns], threads=threads)[:2])
+    return square, cross
 
 
-def predictions(square, cross, targets):
-    """Means at the test inputs, and the regulariser, with the regulariser whose leave-one-out density is greatest."""
-    scale = square.diagonal().mean()
-    values, vectors = np.linalg.eigh(square.astype(float) / scale)
-    projected, best = vectors.T @ targets, None
-    for regulariser in np.logspace(-6, 2, 17):
-        inverse = 1 / (np.maximum(values, 0) + regulariser)
-        inverse_diagonal = (vectors**2) @ inverse
-        residual = (vectors @ (inverse[:, None] * projected)) / inverse_diagonal[:, None]
-        variance = 1 / inverse_diagonal
-        amplitude = (residual**2 / variance[:, None]).mean()
-        density = -0.5 * (np.log(amplitude * variance)[:, None] + residual**2 / (amplitude * variance)[:, None]).mean()
-        if best is None or density > best[0]:
-            best = density, regulariser, vectors @ (inverse[:, None] * projected)
-    return (cross.astype(float) / scale) @ best[2], best[1]
+class LeaveOneOut:
+    """What a kernel [n, n] with a regulariser predicts of each training target without it, in closed form."""
+
+    def __init__(self, square, targets, regulariser):
+        self.regulariser = regulariser
+        self.factor, failed = lapack.dpotrf(square + regulariser * np.eye(len(square)), lower=1, overwrite_a=1)
+        if failed:
+            raise ArithmeticError(f"no Cholesky factor with regulariser {regulariser:g}")
+        self.weights = lapack.dpotrs(self.factor, targets, lower=1)[0]
+        inverse_diagonal = lapack.dpotri(self.factor, lower=1)[0].diagonal()
+        self.variance = 1 / inverse_diagonal
+        self.residual = self.weights / inverse_diagonal[:, None]
+        self.amplitude = (self.residual**2 / self.variance[:, None]).mean()
+        variance = self.amplitude * self.variance[:, None]
+        self.density = -0.5 * (np.log(2 * np.pi * variance) + self.residual**2 / variance).mean()
+
+
+def best_leave_one_out(square, targets, start=None):
+    """LeaveOneOut of the regulariser with the greatest density: of all, or, from a place `start`, the first maximum uphill.
+    Returns it and its place among REGULARISERS."""
+    found = {}
+
+    def density(place):
+        if not 0 <= place < len(REGULARISERS):
+            return -np.inf
+        if place not in found:
+            found[place] = LeaveOneOut(square, targets, REGULARISERS[place])
+        return found[place].density
+
+    if start is None:
+        place = max(range(len(REGULARISERS)), key=density)
+    else:
+        place = start
+        while (best := max((place, place - 1, place + 1), key=density)) != place:
+            place = best
+    return found[place], place
+
+
+def centred(labels):
+    return np.eye(10)[labels] - 0.1
 
 
 def append_rows(options, square, cross, labels, truth):
-    known = set(line.rsplit(",", 4)[0] for line in OUT.read_text().splitlines()) if OUT.exists() else set()
-    with OUT.open("a") as out:
-        if not known:
-            out.write(f"# python docs/experiments/programs/learning_curves.py NETWORK ...; widelimit {widelimit.__version__}; "
-                      f"{platform.machine()}\n{HEADER}")
-        for draw in range(options.draws):
-            order = np.random.default_rng(draw).permutation(len(labels))
-            for n in (size for size in SIZES if size <= len(labels)):
-                chosen = order[:n]
-                for name, k, c in zip(("nngp", "ntk"), square, cross):
-                    key = f"{options.network},{name},{draw},{n},{len(truth)}"
-                    if key in known:
-                        continue
-                    targets = np.eye(10)[labels[chosen]] - 0.1
-                    mean, regulariser = predictions(k[np.ix_(chosen, chosen)], c[:, chosen], targets)
-                    right = int((mean.argmax(axis=1) == truth).sum())
-                    mse = ((mean - (np.eye(10)[truth] - 0.1))**2).mean()
-                    out.write(f"{key},{regulariser:.3g},{right},{right / len(truth):.4f},{mse:.5f}\n")
-                    out.flush()
+    table = Table("learning_curves", ("network", "kernel", "draw", "train", "test"),
+                  ("pool", "regulariser", "mean_squared_error", "correct", "right_bits"), "draws 0 to 4; kernels apart")
+    sizes = [size for size in SIZES if size < options.pool] + [options.pool]
+    for draw in range(5):
+        order = np.random.default_rng(draw).permutation(options.pool)
+        places = {}
+        for n in sizes:
+            if draw >= (1 if n == options.pool else DRAWS.get(n, 5)):
+                continue
+            chosen = order[:n]
+            for name, k, c in zip(("nngp", "ntk"), square, cross):
+                key = (options.network, name, draw, n, len(truth))
+                if not table.lacks(*key):
+                    continue
+                part = k[np.ix_(chosen, chosen)].astype(float)
+                scale = part.diagonal().mean()
+                fit, places[name] = best_leave_one_out(part / scale, centred(labels[chosen]), places.get(name))
+                mean = (c[:, chosen].astype(float) / scale) @ fit.weights
+                right = mean.argmax(axis=1) == truth
+                table.append((*key, options.pool, float(fit.regulariser), float(((mean - centred(truth))**2).mean()), int(right.sum()), as_bits(right)))
+
+
+def curves(network, kernel):
+    """For every number of training images: whether the test images were answered right, {draw: [test]}."""
+    points = {}
+    for row in rows_of("learning_curves"):
+        if (row["network"], row["kernel"]) == (network, kernel):
+            points.setdefault(int(row["train"]), {})[row["pool"], row["draw"]] = from_bits(row)
+    return dict(sorted(points.items()))
+
+
+def summary():
+    found = {(network, kernel): curves(network, kernel) for network in NETWORKS for kernel in ("nngp", "ntk")}
+    found = {key: points for key, points in found.items() if points}
+    sizes = sorted(set().union(*found.values()))
+    yield f"| network | kernel | {' | '.join(f'{n:,}' for n in sizes)} |"
+    yield "|---|---|" + "---|" * len(sizes)
+    for (network, kernel), points in found.items():
+        cells = []
+        for n in sizes:
+            values = [right.mean() for right in points.get(n, {}).values()]
+            spread = f" ({1000 * np.std(values, ddof=1):.0f})" if len(values) > 1 else ""
+            cells.append(f"{np.mean(values):.3f}".lstrip("0") + spread if values else "")
+        yield f"| {network}: {NETWORKS[network]} | {kernel.upper()} | {' | '.join(cells)} |"
+    yield ""
+    yield f"| difference | kernel | {' | '.join(f'{n:,}' for n in sizes)} |"
+    yield "|---|---|" + "---|" * len(sizes)
+    for first, second in (("struct", "conv-gap"), ("conv-gap", "conv-flatten"), ("conv-flatten", "fcn")):
+        for kernel in ("nngp", "ntk"):
+            cells = []
+            for n in sizes:
+                pair = [found.get((network, kernel), {}).get(n, {}) for network in (first, second)]
+                shared = sorted(set(pair[0]) & set(pair[1]))
+                cells.append("{:+.1f} ± {:.1f}".format(*paired(*([of[draw] for draw in shared] for of in pair))) if shared else "")
+            if any(cells):
+                yield f"| {first} - {second} | {kernel.upper()} | {' | '.join(cells)} |"
 
 
 def draw_picture():
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    rows = [line.split(",") for line in OUT.read_text().splitlines()[2:]]
     figure, axes = plt.subplots(figsize=(7, 4.2))
-    names = {"struct": "attention over positions", "conv-gap": "convolutions, global pooling", "conv-flatten": "convolutions, flattened",
-             "fcn": "fully connected"}
-    for network, name in names.items():
-        points = {}
-        for row in rows:
-            if row[0] == network and row[1] == "ntk":
-                points.setdefault(int(row[3]), []).append(float(row[7]))
-        if points:
-            sizes = sorted(points)
-            mean = [np.mean(points[n]) for n in sizes]
-            axes.errorbar(sizes, mean, [np.std(points[n]) for n in sizes], marker="o", markersize=4, capsize=3, label=name)
+    sizes = set()
+    for network, name in NETWORKS.items():
+        points = {n: [right.mean() for right in draws.values()] for n, draws in curves(network, "ntk").items()}
+        sizes |= set(points)
+        axes.errorbar(list(points), [np.mean(values) for values in points.values()],
+                      [np.std(values, ddof=1) if len(values) > 1 else 0 for values in points.values()], marker="o", markersize=4,
+                      capsize=3, label=name)
     axes.set(xscale="log", xlabel="training images", ylabel="accuracy on test images", title="CIFAR-10 at 8 x 8 pixels, infinitely wide networks (NTK)")
-    axes.set_xticks([n for n in SIZES if n <= max(int(row[3]) for row in rows)], labels=[f"{n:,}" for n in SIZES if n <= max(int(row[3]) for row in rows)])
+    axes.set_xticks(sorted(sizes), labels=[f"{n:,}" for n in sorted(sizes)])
     axes.minorticks_off()
     axes.legend()
     axes.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(PICTURE, dpi=130)
+    save(figure, PICTURE)
+
+
+SUMMARIES = {"learning_curves": summary}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("network", choices=("fcn", "conv-flatten", "conv-gap", "struct", "picture"))
+    parser.add_argument("network", choices=(*NETWORKS, "summary", "picture"))
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--train", type=int, default=10_000)
+    parser.add_argument("--pool", type=int, default=5000)
     parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if options.network != "picture":
+    if options.network == "summary":
+        print("\n".join(summary()))
+    elif options.network == "picture":
+        draw_picture()
+    else:
         if options.data is None or options.work is None:
             sys.exit("learning_curves.py: --data and --work are needed to compute kernels")
-        train, labels = read_images(sorted(options.data.glob("data_batch_*.bin")))
-        test, truth = read_images([options.data / "test_batch.bin"])
-        train, test = whitened(reduced(train[:10_000]), reduced(test[:options.test]))
-        work = options.work / f"{options.network}_8"
-        work.mkdir(parents=True, exist_ok=True)
-        square, cross = kernels(widelimit.Network.named(options.network), train[:options.train], test, work, options.threads)
-        append_rows(options, square, cross, labels[:options.train], truth[:options.test])
-    draw_picture()
+        train, labels, test, truth = images(options.data, options.test)
+        square, cross = kernels(widelimit.Network.named(options.network), train[:options.pool], test,
+                                options.work / f"{options.network}_8", options.threads)
+        append_rows(options, square, cross, labels[:options.pool], truth)
 
 
 if __name__ == "__main__":

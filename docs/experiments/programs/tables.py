@@ -4,6 +4,7 @@ import pathlib
 import platform
 import sys
 
+import numpy as np
 import widelimit
 
 EXPERIMENTS = pathlib.Path(__file__).resolve().parents[1]
@@ -60,6 +61,26 @@ def rows_of(name):
     """The rows of a committed file, as dictionaries of texts."""
     lines = (DATA / f"{name}.csv").read_text().splitlines()[1:]
     return [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+
+
+def as_bits(right):
+    """Which answers are right, as hexadecimal text."""
+    return np.packbits(right).tobytes().hex()
+
+
+def from_bits(row):
+    """1 for each right answer of a row with columns right_bits and test, else 0."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(row["right_bits"]), np.uint8))[:int(row["test"])].astype(float)
+
+
+def paired(first, second):
+    """Percentage points by which the first answers are right more often than the second, both [draws, inputs] on the same inputs,
+    and a standard error: over inputs and, with several draws, over these as well, added, which rather overstates it."""
+    difference = 100 * (np.asarray(first) - np.asarray(second))
+    variance = difference.mean(axis=0).var(ddof=1) / difference.shape[1]
+    if len(difference) > 1:
+        variance += difference.mean(axis=1).var(ddof=1) / len(difference)
+    return difference.mean(), variance**0.5
 
 
 def brief(value, error):
