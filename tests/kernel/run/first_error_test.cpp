@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace widelimit::testing {
+namespace widelimit::testing::first_error_test {
 namespace {
 
 std::string reported(const FirstError& errors) {
@@ -55,4 +55,4 @@ TEST_CASE("FirstError: the same error, however threads race") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::first_error_test

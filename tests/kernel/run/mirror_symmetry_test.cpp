@@ -6,7 +6,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::mirror_symmetry_test {
 namespace {
 
 /// Exchanges left and right of images of one shape.
@@ -70,4 +70,4 @@ TEST_CASE("MirrorSymmetry: a network that refuses the inputs counts as one that 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::mirror_symmetry_test

@@ -9,7 +9,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::ordered_inputs_test {
 namespace {
 
 GramPlan plan_of(const std::string& layers, const Inputs<double>& x) {
@@ -66,4 +66,4 @@ TEST_CASE("OrderedInputs: inputs without a mask have one of which all positions 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::ordered_inputs_test

@@ -6,7 +6,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::plan_cache_test {
 namespace {
 
 /// Asks a cache for plans and counts those that are made.
@@ -73,4 +73,4 @@ TEST_CASE("PlanCache: a plan that cannot be made leaves nothing") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::plan_cache_test

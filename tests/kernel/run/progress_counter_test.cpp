@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace widelimit::testing {
+namespace widelimit::testing::progress_counter_test {
 namespace {
 
 TEST_CASE("ProgressCounter: never counts backwards, and ends with all pairs") {
@@ -38,4 +38,4 @@ TEST_CASE("ProgressCounter: counts without anybody who hears it") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::progress_counter_test

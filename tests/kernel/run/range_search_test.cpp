@@ -7,7 +7,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::range_search_test {
 namespace {
 
 /// `count` dense layers, one of which scales by 1e300, and what follows it by 1e100.
@@ -53,4 +53,4 @@ TEST_CASE("layer_out_of_range: in the precision of the inputs") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::range_search_test

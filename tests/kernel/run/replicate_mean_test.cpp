@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace widelimit::testing {
+namespace widelimit::testing::replicate_mean_test {
 namespace {
 
 TEST_CASE("ReplicateMean: the mean, and the scatter of replicates over their number") {
@@ -43,4 +43,4 @@ TEST_CASE("ReplicateMean: equal replicates in float have no error") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::replicate_mean_test

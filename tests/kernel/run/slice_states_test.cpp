@@ -7,7 +7,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::slice_states_test {
 namespace {
 
 /// A batch of sequences with a memory for the states of so many inputs.
@@ -79,4 +79,4 @@ TEST_CASE("SliceStateCache: states in use stay, whatever the memory") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::slice_states_test

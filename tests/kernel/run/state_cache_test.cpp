@@ -7,7 +7,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::state_cache_test {
 namespace {
 
 using PlanPointer = std::shared_ptr<const GramPlan>;
@@ -82,4 +82,4 @@ TEST_CASE("StateCache: under the first plan and the last other one") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::state_cache_test

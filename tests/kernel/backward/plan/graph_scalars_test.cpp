@@ -6,7 +6,7 @@
 #include "network/lowering.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::graph_scalars_test {
 namespace {
 
 Graph graph_of(const std::string& layers, const Shape& shape) {
@@ -37,4 +37,4 @@ TEST_CASE("has_scalars_only: false where an operation has other numbers") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::graph_scalars_test

@@ -7,7 +7,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::has_backward_pass_test {
 namespace {
 
 Graph graph_of(const std::string& layers) {
@@ -32,4 +32,4 @@ TEST_CASE("a sampled layer has none, and the error names it") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::has_backward_pass_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace widelimit::testing {
+namespace widelimit::testing::hyperparameter_stencil_test {
 namespace {
 
 enum class Accuracy { fine, coarse };
@@ -49,4 +49,4 @@ TEST_CASE("stencils stay in the range, and there is none where it is too narrow"
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::hyperparameter_stencil_test

@@ -7,7 +7,7 @@
 #include "network/lowering.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::scalar_slopes_test {
 namespace {
 
 Graph lowered(const Network& network) { return Lowering::lower(network, {}, Replicate{}); }
@@ -49,4 +49,4 @@ TEST_CASE("scalar_slopes: nothing for a number that a layer keeps inside") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::scalar_slopes_test

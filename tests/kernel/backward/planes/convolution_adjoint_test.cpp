@@ -9,7 +9,7 @@
 #include "kernel/backward/planes/plane_tape.hpp"
 #include "kernel/planes/plane_numbers.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::convolution_adjoint_test {
 namespace {
 
 constexpr Index stacked = 2;
@@ -123,4 +123,4 @@ TEST_CASE("ConvolutionAdjoint: a selection of positions has no weights, and its 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::convolution_adjoint_test

@@ -8,7 +8,7 @@
 #include "kernel/planes/engine_program.hpp"
 #include "network/plane_mapping.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::entry_gathering_test {
 namespace {
 
 using Axes = std::array<Matrix<double>, 3>;
@@ -119,4 +119,4 @@ TEST_CASE("EntryGathering: maps of positions") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::entry_gathering_test

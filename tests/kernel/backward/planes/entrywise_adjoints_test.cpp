@@ -7,7 +7,7 @@
 
 #include "kernel/planes/engine_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::entrywise_adjoints_test {
 namespace {
 
 constexpr std::size_t entries = 5;
@@ -71,4 +71,4 @@ TEST_CASE("PackedArrays: auxiliary arrays one after the other, the variances las
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::entrywise_adjoints_test

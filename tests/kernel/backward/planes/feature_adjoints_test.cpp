@@ -8,7 +8,7 @@
 #include "kernel/inputs/features.hpp"
 #include "kernel/planes/engine_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::feature_adjoints_test {
 namespace {
 
 struct FeatureCase {
@@ -76,4 +76,4 @@ TEST_CASE("add_feature_adjoint: norms leave masked positions out") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::feature_adjoints_test

@@ -9,7 +9,7 @@
 #include "kernel/backward/planes/backward_program.hpp"
 #include "widelimit/error.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::input_record_test {
 namespace {
 
 const std::string layers =
@@ -67,4 +67,4 @@ TEST_CASE("prepare_row_stage: the auxiliary arrays of the stage, and the range o
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::input_record_test

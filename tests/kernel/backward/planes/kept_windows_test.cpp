@@ -8,7 +8,7 @@
 
 #include "kernel/planes/engine_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::kept_windows_test {
 namespace {
 
 using Meeting = std::pair<std::size_t, std::size_t>;
@@ -60,4 +60,4 @@ TEST_CASE("planes of a kept node: read_kept() and its transpose add_to_kept() me
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::kept_windows_test

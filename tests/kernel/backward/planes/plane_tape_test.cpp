@@ -7,7 +7,7 @@
 
 #include "kernel/backward/planes/backward_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::plane_tape_test {
 namespace {
 
 const std::string branches =
@@ -88,4 +88,4 @@ TEST_CASE("PlaneTape: planes of the root's offset, and the longest of them") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::plane_tape_test

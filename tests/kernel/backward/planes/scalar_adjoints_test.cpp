@@ -8,7 +8,7 @@
 
 #include "kernel/planes/engine_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::scalar_adjoints_test {
 namespace {
 
 constexpr std::size_t entries = 1300;  // longer than what is summed up at once
@@ -89,4 +89,4 @@ TEST_CASE("ScalarAdjoints: factors of sums and products, of both kernels and of 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::scalar_adjoints_test

@@ -8,7 +8,7 @@
 #include "kernel/backward/planes/backward_program.hpp"
 #include "kernel/planes/plane_numbers.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::side_planes_test {
 namespace {
 
 /// The inputs of a side, and the planes that a network's first run reads of them.
@@ -133,4 +133,4 @@ TEST_CASE("SidePlanes: sequences") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::side_planes_test

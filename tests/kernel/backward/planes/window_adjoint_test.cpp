@@ -7,7 +7,7 @@
 
 #include "kernel/planes/engine_program.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::window_adjoint_test {
 namespace {
 
 /// The number of times that entry a of the plane after a convolution reads entry s of the one before it: 0 or 1.
@@ -72,4 +72,4 @@ TEST_CASE("windows_between: between planes of an offset, as the positions of bot
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::window_adjoint_test

@@ -8,7 +8,7 @@
 #include "kernel/backward/planes/backward_program.hpp"
 #include "widelimit/error.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::point_backward_pass_test {
 namespace {
 
 /// A left input with some right ones, after the positions of a network of vectors.
@@ -154,4 +154,4 @@ TEST_CASE("PointBackwardPass: linear networks read no values") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::point_backward_pass_test

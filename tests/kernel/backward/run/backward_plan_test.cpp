@@ -7,7 +7,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::backward_plan_test {
 namespace {
 
 Network network_of(const std::string& layers) {
@@ -70,4 +70,4 @@ TEST_CASE("BackwardPlan: a layer without a backward pass is an error that names 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::backward_plan_test

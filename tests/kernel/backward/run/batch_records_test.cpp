@@ -7,7 +7,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::batch_records_test {
 namespace {
 
 BackwardPlan plan_of(const std::string& layers, const Inputs<double>& x,
@@ -91,4 +91,4 @@ TEST_CASE("input_gradient: what belongs to features, 0 after shorter inputs and 
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::batch_records_test

@@ -7,7 +7,7 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/network/network_file.hpp"
 
-namespace widelimit::testing {
+namespace widelimit::testing::vjp_computation_test {
 namespace {
 
 Matrix<double> random_cotangent(unsigned seed, Index rows, Index columns) {
@@ -121,4 +121,4 @@ TEST_CASE("VjpComputation: progress counts every pair") {
 }
 
 }  // namespace
-}  // namespace widelimit::testing
+}  // namespace widelimit::testing::vjp_computation_test
