@@ -173,6 +173,7 @@ def main():
     import _core
 
     kinds = json.loads(_core.layer_kinds())
+    (folder / "stax").mkdir(exist_ok=True)
     (folder / "_kinds.py").write_text(layers_module(kinds))
     (folder / "stax" / "_kinds.py").write_text(stax_module(kinds))
 
