@@ -20,12 +20,17 @@ struct Gabor {
     return std::exp(-x * x) * (std::cos(x) - 2 * x * std::sin(x));
   }
 
+  /// s / 2, whose limit is 1 / 2 where D leaves the range of double.
+  [[nodiscard]] static double half_sum(double p, double q, double root, double d) {
+    return std::isfinite(d) ? (p + q + 4 * root * root) / (2 * d) : 0.5;
+  }
+
   template <typename Scalar>
   [[nodiscard]] static Dual<Scalar> dual(Scalar narrow_p, Scalar narrow_q, Scalar narrow_c, double root) {
     const auto p = static_cast<double>(narrow_p), q = static_cast<double>(narrow_q);
     const auto c = static_cast<double>(narrow_c);
     const double d = 1 + 2 * (p + q) + 4 * root * root;
-    const double factor = std::exp(-(p + q + 4 * root * root) / (2 * d)) / std::sqrt(d);
+    const double factor = std::exp(-half_sum(p, q, root, d)) / std::sqrt(d);
     const double tilted = c / d, sine = std::sinh(tilted);
     const double slope =
         4 * tilted * (1 + (1 + p + q) / d) * sine + (1 + 8 * tilted * c) / d * std::cosh(tilted);
@@ -36,7 +41,7 @@ struct Gabor {
   /// of log F in c, B that of t. (Derived here.)
   [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
     const double d = 1 + 2 * (p + q) + 4 * root * root, m = (1 + p + q) / d;
-    const double factor = std::exp(-(p + q + 4 * root * root) / (2 * d)) / std::sqrt(d);
+    const double factor = std::exp(-half_sum(p, q, root, d)) / std::sqrt(d);
     const double t = c / d, tc = t * c;
     const double sine = factor * std::sinh(t), cosine = factor * std::cosh(t);
     const double a = 4 * t * (1 + m), b = (1 + 8 * tc) / d;
