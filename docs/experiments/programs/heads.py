@@ -12,7 +12,7 @@ that a run that was stopped goes on where it was.
 features  figure 3: overlaps of every head at tau = 100, 400 and 4,000 for three Gaussian features
 times     figure 6: specialisation times of flows over the size of the start
 rest      figures 4 (right and left with H = 3, 5, 7), 9, 10 and 15: losses where flows rest
-resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20 and to tau = 100
+resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20, and a quarter of the starts to 100
 digits    figure 7: times at which digits are specialised on, SGD on MNIST's test images
 sgd       figure 1: SGD at D = 10,000 beside the flow from its start, to tau = 40
 """
@@ -106,7 +106,8 @@ FLIP2 = {"kind": "flip2", "nu1": 2, "nu2": 2}
 
 def resampling(given):
     table = Table("heads_resampling", ("tau", "seed"), ("largest_difference_m", "largest_difference_S"), "seeds 1, 2, ...")
-    for tau, seed in itertools.product((20, 100), range(1, (given.starts or 20) + 1)):
+    starts = given.starts or 20
+    for tau, seed in ((tau, seed) for tau, count in ((20, starts), (100, starts // 4)) for seed in range(1, count + 1)):
         if table.lacks(tau, seed):
             found, _ = run(given.program, "resampling", {"activation": "softmax", "prior": FLIP2, "tokens": 8, "heads": 2, "samples": 20000,
                                                          "tau": tau, "stop_gradient": 0, "starts": 1, "seed": seed}, given.threads)

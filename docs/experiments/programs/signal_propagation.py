@@ -17,7 +17,7 @@ import argparse
 import numpy as np
 from widelimit import propagation
 
-from tables import EXPERIMENTS, Table, rows_of, save
+from tables import DATA, EXPERIMENTS, Table, rows_of, save
 
 SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.02, 0.95), (0.02, 0.95))}
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
@@ -109,9 +109,9 @@ def gaps(threads):
 
 
 def deviations():
-    """(figure, networks a point, differences, z) of each figure and slice."""
+    """(figure, networks a point, differences, z) of each figure and slice whose file is there."""
     for figure, name, exponents in ("4", "angle", [None]), ("5", "gradient", [None]), ("6", "causal", ["angle", "gradient"]):
-        rows = rows_of(f"propagation_{name}")
+        rows = rows_of(f"propagation_{name}") if (DATA / f"propagation_{name}.csv").exists() else []
         for part in dict.fromkeys(row["slice"] for row in rows):
             for exponent in exponents:
                 chosen = [row for row in rows if row["slice"] == part and (exponent is None or row["exponent"] == exponent)]
@@ -170,7 +170,7 @@ def draw_picture():
     save(figure, PICTURE)
 
 
-SUMMARIES = {"propagation_causal": summary_of_z, "propagation_gaps": summary_of_gaps, "propagation_training": summary_of_training}
+SUMMARIES = {"propagation_angle": summary_of_z, "propagation_gaps": summary_of_gaps, "propagation_training": summary_of_training}
 
 
 def main():
