@@ -6,7 +6,8 @@ import sys
 
 from tables import DATA
 
-PROGRAMS = ("default_criteria", "learning_curves", "calibration", "shaped_transformer", "signal_propagation", "heads")
+PROGRAMS = ("default_criteria", "learning_curves", "calibration", "attention_depth", "reviews",
+            "shaped_transformer", "signal_propagation", "heads")
 
 
 def missing():
