@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 
 #include "finite/layer_zoo.hpp"
 #include "support/random_inputs.hpp"
@@ -12,6 +13,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/kinds.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/random_stream.hpp"
@@ -110,6 +112,15 @@ void check_gradients(const ZooLayer& subject) {
     CHECK(input_jacobian.norm() == 0);
   else
     CHECK(relative_difference(input_jacobian, difference_input_jacobian(network, numbers, subject)) < 1e-6);
+}
+
+TEST_CASE("gradients: the zoo has a layer of every kind") {
+  std::set<std::string> kinds{"attention"};  // zoo_attention() has its many options.
+  for (const ZooLayer& subject : zoo_layers()) kinds.insert(subject.layer.kind());
+  for (const layers::LayerKind& kind : layers::builtin_kinds()) {
+    CAPTURE(kind.name);
+    CHECK(kinds.contains(kind.name));
+  }
 }
 
 TEST_CASE("gradients of every layer agree with differences") {
