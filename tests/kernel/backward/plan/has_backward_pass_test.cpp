@@ -17,7 +17,8 @@ Graph graph_of(const std::string& layers) {
 TEST_CASE("a graph whose layers all have adjoints has a backward pass") {
   const Graph graph = graph_of(
       R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "local_conv", "filter": [3]},
-          {"layer": "erf"}, {"layer": "average_pool", "window": [2]}, {"layer": "relu"},
+          {"layer": "erf"}, {"layer": "average_pool", "window": [2]},
+          {"layer": "conv", "filter": [3]}, {"layer": "relu"},
           {"layer": "global_average_pool"}])");
   CHECK(has_backward_pass(graph));
   CHECK_NOTHROW(require_backward_pass(graph));

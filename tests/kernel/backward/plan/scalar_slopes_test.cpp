@@ -31,14 +31,14 @@ void check_slopes(const std::string& layers, const std::string& number, const st
 
 const std::string branches = R"([
   {"layer": "dense", "weight_variance": 1.5, "bias_variance": 0.1}, {"layer": "relu"},
-  {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.7, "layers": []}]},
+  {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.7, "layers": [{"layer": "dense"}]}]},
   {"layer": "dense", "weight_variance": 2, "bias_variance": 0}])";
 
 TEST_CASE("scalar_slopes: a number of one scalar, and a scale that is squared") {
-  check_slopes(branches, "layers[0].weight_variance", {1, 0, 0, 0, 0, 0});
-  check_slopes(branches, "layers[2].branches[1].scale", {0, 0, 0, 2 * 0.7, 0, 0});
+  check_slopes(branches, "layers[0].weight_variance", {1, 0, 0, 0, 0, 0, 0, 0});
+  check_slopes(branches, "layers[2].branches[1].scale", {0, 0, 0, 0, 0, 2 * 0.7, 0, 0});
   // From 0 to one side.
-  check_slopes(branches, "layers[3].bias_variance", {0, 0, 0, 0, 0, 1});
+  check_slopes(branches, "layers[3].bias_variance", {0, 0, 0, 0, 0, 0, 0, 1});
 }
 
 TEST_CASE("scalar_slopes: nothing for a number that a layer keeps inside") {

@@ -7,6 +7,7 @@
 
 #include "kernel/backward/planes/backward_program.hpp"
 #include "kernel/backward/planes/plane_tape.hpp"
+#include "kernel/backward/planes/tape_entry.hpp"
 #include "kernel/planes/plane_numbers.hpp"
 
 namespace widelimit::testing::convolution_adjoint_test {
@@ -14,27 +15,39 @@ namespace {
 
 constexpr Index stacked = 2;
 
-/// Stacks of planes of both kernels.
-struct KernelPlanes {
-  StackOfPlanes nngp, ntk;
+/// Stacks of planes of both kernels, with zeros around them, which windows reach.
+class KernelPlanes {
+ public:
+  explicit KernelPlanes(const PlacedPlane& plane)
+      : length_{plane.layout.length}, margin_{2 * margin_around(plane.layout)}, nngp_(room()), ntk_(room()) {}
 
-  explicit KernelPlanes(const PlacedPlane& plane) : nngp(plane, stacked), ntk(plane, stacked) {}
   [[nodiscard]] Plane<double> planes(bool with_ntk) {
-    return {nngp.planes(), with_ntk ? ntk.planes() : nullptr};
+    const auto first = static_cast<Index>(margin_);
+    return {nngp_.data() + first, with_ntk ? ntk_.data() + first : nullptr};
   }
-  /// Entries alone: guards stay.
-  void draw(const PlacedPlane& plane, std::mt19937& generator) {
+  [[nodiscard]] double nngp(Index n, Index place) const { return nngp_[entry(n, place)]; }
+  [[nodiscard]] double ntk(Index n, Index place) const { return ntk_[entry(n, place)]; }
+
+  /// `around`: what stands in guards.
+  void draw(const PlacedPlane& plane, double around, std::mt19937& generator) {
     std::normal_distribution<double> normal;
-    for_each(plane, [&](double& entry) { entry = normal(generator); });
-  }
-  template <typename Body>
-  void for_each(const PlacedPlane& plane, const Body& body) {
+    fill_plane(planes(true), static_cast<std::size_t>(stacked * length_), around, around);
     for (Index n = 0; n < stacked; ++n)
       for_each_entry(plane, [&](const Index3&, const Index3&, Index place) {
-        body(nngp.planes()[n * plane.layout.length + place]);
-        body(ntk.planes()[n * plane.layout.length + place]);
+        nngp_[entry(n, place)] = normal(generator);
+        ntk_[entry(n, place)] = normal(generator);
       });
   }
+
+ private:
+  [[nodiscard]] std::size_t room() const { return static_cast<std::size_t>(stacked * length_) + 2 * margin_; }
+  [[nodiscard]] std::size_t entry(Index n, Index place) const {
+    return margin_ + static_cast<std::size_t>(n * length_ + place);
+  }
+
+  Index length_;
+  std::size_t margin_;
+  std::vector<double> nngp_, ntk_;
 };
 
 double inner_product(const PlacedPlane& plane, const KernelPlanes& one, const KernelPlanes& other,
@@ -42,8 +55,8 @@ double inner_product(const PlacedPlane& plane, const KernelPlanes& one, const Ke
   double sum = 0;
   for (Index n = 0; n < stacked; ++n)
     for_each_entry(plane, [&](const Index3&, const Index3&, Index place) {
-      sum += one.nngp.at(n, place) * other.nngp.at(n, place);
-      if (with_ntk) sum += one.ntk.at(n, place) * other.ntk.at(n, place);
+      sum += one.nngp(n, place) * other.nngp(n, place);
+      if (with_ntk) sum += one.ntk(n, place) * other.ntk(n, place);
     });
   return sum;
 }
@@ -51,14 +64,12 @@ double inner_product(const PlacedPlane& plane, const KernelPlanes& one, const Ke
 void check_identity(const ConvolvedPlanes& planes, bool with_ntk, std::mt19937& generator) {
   KernelPlanes x(planes.from), y(planes.to), transformed(planes.to), transposed(planes.from);
   KernelPlanes scratch(planes.from.layout.length > planes.to.layout.length ? planes.from : planes.to);
-  const std::array<double*, 2> rows{scratch.nngp.planes(), scratch.ntk.planes()};
-  x.draw(planes.from, generator);
+  const std::array<double*, 2> rows{scratch.planes(true).nngp, scratch.planes(true).ntk};
+  x.draw(planes.from, 0, generator);
   const numerics::PlaneWindows windows = strided_windows(planes.affine, planes.from, planes.to);
   convolve(planes, windows, x.planes(with_ntk), transformed.planes(with_ntk), rows);
   // Guards after the convolution hold anything.
-  y.nngp.fill_with(7);
-  y.ntk.fill_with(7);
-  y.draw(planes.to, generator);
+  y.draw(planes.to, 7, generator);
   const double expected = inner_product(planes.to, transformed, y, with_ntk);
   ConvolutionAdjoint<double> adjoint;
   adjoint.propagate(planes, y.planes(with_ntk), transposed.planes(with_ntk), rows);
@@ -118,8 +129,9 @@ TEST_CASE("ConvolutionAdjoint: windows of any stride and padding, of inputs of o
 }
 
 TEST_CASE("ConvolutionAdjoint: a selection of positions has no weights, and its ntk goes to the ntk alone") {
-  check_network(with_layer(R"("layer": "slice", "begin": [1, 0], "end": [-1, -1], "step": [2, 1])"), {8, 6},
-                {8, 6}, AffineKind::strided, Complements::apart);
+  const std::string slice = R"("layer": "slice", "begin": [1, 0], "end": [-1, -1], "step": [2, 1])";
+  check_network(with_layer(slice + R"(}, {"layer": "conv", "filter": [3, 3])"), {8, 6}, {8, 6},
+                AffineKind::strided, Complements::apart);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 const std::string layers =
     R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "average_pool", "window": [2], "strides": [2]},
-        {"layer": "attention", "weights": "softmax"}, {"layer": "conv", "filter": [3]}, {"layer": "erf"},
+        {"layer": "attention", "scaling": "inverse_width"}, {"layer": "conv", "filter": [3]}, {"layer": "erf"},
         {"layer": "global_average_pool"}, {"layer": "dense"}, {"layer": "relu"}])";
 
 TEST_CASE("RecordLayout: arrays of all nodes one after the other, without gaps") {

@@ -11,11 +11,13 @@ namespace widelimit::testing::plane_tape_test {
 namespace {
 
 const std::string branches =
-    R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},
+    R"([{"layer": "conv", "filter": [3]},
         {"layer": "sum", "branches": [{"layers": []},
-                                      {"layers": [{"layer": "conv", "filter": [3]}, {"layer": "erf"}]}]},
-        {"layer": "product", "branches": [{"layers": [{"layer": "relu"}]}, {"layers": [{"layer": "erf"}]}]},
-        {"layer": "global_average_pool"}])";
+                                      {"layers": [{"layer": "relu"}, {"layer": "conv", "filter": [3]}]}]},
+        {"layer": "erf"}, {"layer": "conv", "filter": [3]},
+        {"layer": "product", "branches": [{"layers": []},
+                                          {"layers": [{"layer": "relu"}, {"layer": "conv", "filter": [3]}]}]},
+        {"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "global_average_pool"}])";
 
 /// What the backward pass through an instruction reads of the forward pass.
 std::vector<std::size_t> values_read(const BackwardRun& run, std::size_t reader) {

@@ -34,6 +34,7 @@ class PointCheck {
       source_nngp_.push_back(covariance(generator_));
       source_ntk_.push_back(covariance(generator_));
     }
+    if (same >= 0) source_nngp_[static_cast<std::size_t>(same)] = record_left();
     nngp_weights_ = normal_numbers(3, generator_);
     ntk_weights_ = normal_numbers(3, generator_);
   }
@@ -59,6 +60,17 @@ class PointCheck {
   }
 
  private:
+  /// Records the left input with itself, so that its variances are its covariances with itself. Returns the first.
+  double record_left() {
+    constexpr double variance = 1.7;
+    InputRecord<double>* left = &records_[0];
+    PointBackwardPass<double> itself(engine_.program, false);
+    itself.begin_tile({&left, 1});
+    itself.entry(itself.sources()[0]).nngp[0] = variance;
+    itself.forward({.left = left, .same = 0, .recording = true});
+    return variance;
+  }
+
   void check_variances(std::size_t n) {
     const auto& nodes = engine_.program.graph.nodes;
     for (NodeId id = 0; id < nodes.size(); ++id)
@@ -111,9 +123,9 @@ class PointCheck {
 
 const std::string branches = R"([
   {"layer": "dense", "weight_variance": 1.2, "bias_variance": 0.1},
-  {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.6, "layers": [{"layer": "relu"}]}]},
+  {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.6, "layers": [{"layer": "relu"}, {"layer": "dense"}]}]},
   {"layer": "product", "branches": [{"layers": [{"layer": "erf"}]},
-                                    {"layers": [{"layer": "dense"}, {"layer": "gelu"}]}]},
+                                    {"layers": [{"layer": "gelu"}, {"layer": "dense"}]}]},
   {"layer": "dense", "weight_variance": 0.8}])";
 
 TEST_CASE("PointBackwardPass: derivatives by sources and variances") {
