@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "layers/attention_stage.hpp"
@@ -14,6 +15,7 @@
 #include "layers/covariance_roots.hpp"
 #include "layers/rotary_table.hpp"
 #include "layers/sampled_sums.hpp"
+#include "layers/seen_positions.hpp"
 #include "layers/softmax_control.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -44,8 +46,9 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   double flops(const PairSize& pair) const override {
     const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
     const double logits = 4 * d * d * d + 2 * e * (d + e) * (d + 2 * e);
+    const bool controlled = has_plain_rows(pair.left) && has_plain_rows(pair.right);
     return static_cast<double>(draws_.samples) *
-           (logits + ((pair.with_ntk ? 15 : 2) + (sees_everything() ? 2 : 0)) * (d + e) * pair.entries());
+           (logits + ((pair.with_ntk ? 15 : 2) + (controlled ? 2 : 0)) * (d + e) * pair.entries());
   }
 
   template <typename Scalar>
@@ -153,11 +156,14 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     }
   };
 
-  /// Whether rows of softmax are those of all positions, and nothing else: those that the control knows.
-  [[nodiscard]] bool sees_everything() const {
-    const SequenceAttention& sequence = options().sequence;
-    return options().mask == AttentionMask::full && !options().weights.is_softmax1() && !sequence.rotary &&
-           sequence.alibi_slope == 0 && !sequence.window && !sequence.mask_matrix;
+  /// Whether rows of softmax are those of all d positions, and nothing else: those that the control knows.
+  [[nodiscard]] bool has_plain_rows(Index d, std::span<const std::uint8_t> counts = {}) const {
+    if (options().weights.is_softmax1() || options().sequence.rotary || options().sequence.alibi_slope != 0)
+      return false;
+    const SeenPositions seen(options(), d, counts);
+    for (Index a = 0; a < d; ++a)
+      if (seen.of(a).size() != 1 || seen.of(a)[0].begin != 0 || seen.of(a)[0].end != d) return false;
+    return true;
   }
 
   /// Nothing where some positions are not seen, or the weights are too sharp for a control.
@@ -165,7 +171,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   [[nodiscard]] std::optional<SoftmaxControl> control_of(const PairView<Scalar>& pair,
                                                          const EncodedPair& encoded) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
-    if (!sees_everything() || !counts(pair.left_state, d).empty() || !counts(pair.right_state, e).empty())
+    if (!has_plain_rows(d, counts(pair.left_state, d)) || !has_plain_rows(e, counts(pair.right_state, e)))
       return std::nullopt;
     const auto covariance = [&](const Scalar* state, Index size) {
       const Vector<double> queries = block(state, 0, size).diagonal().template cast<double>();

@@ -97,12 +97,12 @@ TEST_CASE("SoftmaxControl: none of weights that are sharp") {
   CHECK_FALSE(SoftmaxControl(side, side, covariance, covariance, covariance, 1e200).is_useful());
 }
 
-/// A mask that hides nothing, which the control does not look into.
+/// Without control: rotary positions of frequency 0, which turn nothing.
 GramResult<double> sampled(const xt::xarray<double>& x, bool with_control) {
   AttentionOptions options;
   options.scaling = AttentionScaling::inverse_sqrt_width;
   options.samples = 4096;
-  if (!with_control) options.sequence.mask_matrix = Matrix<bool>::Constant(10, 10, true);
+  if (!with_control) options.sequence.rotary = RotaryPositions{{0}};
   return gram<double>(Network({dense(), attention(options), global_average_pool()}), x);
 }
 
