@@ -19,7 +19,7 @@
 namespace widelimit::testing {
 namespace {
 
-const Layer dense = layers::dense({.weight_variance = 1.7, .bias_variance = 0});
+const Layer unbiased_dense = layers::dense({.weight_variance = 1.7, .bias_variance = 0});
 
 template <typename Scalar>
 NaiveInput row_of(const xt::xarray<Scalar>& x, std::size_t i) {
@@ -62,7 +62,7 @@ xt::xarray<Scalar> at_angle(double angle) {
 
 /// One rounding of a covariance is an angle of its root; above that, angles count.
 TEST_CASE("inputs at a small angle are not multiples") {
-  const Network network({layers::repeat(5, {dense, layers::relu()}), dense});
+  const Network network({layers::repeat(5, {unbiased_dense, layers::relu()}), unbiased_dense});
   for (const double angle : {1e-1, 1e-2, 2e-3}) check_pairs(network, at_angle<float>(angle), 3e-4);
   for (const double angle : {1e-1, 1e-3, 1e-5, 4e-7}) check_pairs(network, at_angle<double>(angle), 2e-8);
 }
@@ -72,12 +72,15 @@ TEST_CASE("biases and sums of unlike branches part multiples") {
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t k = 0; k < 7; ++k) x(i + 3, k) = 3 * x(i, k);
   const Layer biased = layers::dense({.weight_variance = 1.7, .bias_variance = 0.2});
-  const Layer square = layers::product({{1, {dense}}, {1, {dense, layers::relu()}}});
-  const std::vector<Layer> parting[] = {
-      {biased, layers::relu()}, {layers::sum({{1, {dense}}, {0.8, {square}}})}, {dense, layers::erf()}};
+  const Layer square = layers::product({{1, {unbiased_dense}}, {1, {unbiased_dense, layers::relu()}}});
+  const std::vector<Layer> parting[] = {{biased, layers::relu()},
+                                        {layers::sum({{1, {unbiased_dense}}, {0.8, {square}}})},
+                                        {unbiased_dense, layers::erf()}};
   for (const auto& layers_in_front : parting) {
     std::vector<Layer> all = layers_in_front;
-    for (const Layer& layer : {dense, layers::relu(), dense, layers::relu(), dense}) all.push_back(layer);
+    for (const Layer& layer :
+         {unbiased_dense, layers::relu(), unbiased_dense, layers::relu(), unbiased_dense})
+      all.push_back(layer);
     check_pairs(Network(all), x, 1e-13);
   }
 }
