@@ -69,7 +69,8 @@ struct GpTask {
   GpFaces test_faces;
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
-  nlohmann::ordered_json preparation = {};  ///< What was done to the inputs before, for who prepares others.
+  /// What was done to the inputs before, for those who prepare others: an object.
+  nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
 };
 
 /// How images are chosen and prepared.
