@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <string>
@@ -74,6 +75,14 @@ void lay_inputs(const TemporaryFolder& folder) {
   std::filesystem::create_directory(folder / "out");
 }
 
+/// Whether a text is one JSON value, or one a line.
+bool is_json(const std::string& text) {
+  if (nlohmann::json::accept(text)) return true;
+  const auto lines = lines_of(text);
+  return std::all_of(lines.begin(), lines.end(),
+                     [](const std::string& line) { return nlohmann::json::accept(line); });
+}
+
 /// Commands that have no commands below them, as "sde law".
 void add_leaves(const std::string& command, std::set<std::string>& leaves) {
   bool listed = false, any = false;
@@ -115,6 +124,29 @@ TEST_CASE("guide: every command runs on its input from data/, and prints what th
     ++compared;
   }
   CHECK(compared == 3);
+}
+
+TEST_CASE("guide: with --json every command that prints results prints nothing but JSON") {
+  const TemporaryFolder folder;
+  lay_inputs(folder);
+  int asked = 0;
+  for (const TypedCommand& command : commands_of(file_text(source_folder / "docs/guide.md"))) {
+    CAPTURE(command.arguments);
+    const std::string name = command.arguments.substr(0, command.arguments.find(" -"));
+    const bool takes =
+        run_in(folder, command.arguments + " --help").output.find("\n  --json ") != std::string::npos;
+    const ProgramResult result = run_in(folder, command.arguments + (takes ? " --json" : ""));
+    CAPTURE(result.errors);
+    CHECK(result.code == 0);
+    if (!takes) continue;
+    CAPTURE(result.output);
+    CHECK(is_json(result.output));
+    // Tables of propagation go where --out says, and nowhere else.
+    CHECK(result.output.empty() ==
+          (name.starts_with("propagation ") && command.arguments.find("--out ") != std::string::npos));
+    ++asked;
+  }
+  CHECK(asked > 35);
 }
 
 TEST_CASE("guide: no command is left out") {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ struct NetworksArguments {
   bool json = false;
 };
 
-void list_networks() {
+std::string networks_text() {
   std::string text;
   for (const models::NamedNetwork& network : models::named_networks()) {
     fmt::format_to(std::back_inserter(text), "{}\n  {}\n", network.name, network.description);
@@ -33,7 +34,22 @@ void list_networks() {
       fmt::format_to(std::back_inserter(text), "    {:<16} {} [{}; {} to {}]\n", option.name,
                      option.description, option.default_value, option.smallest, option.largest);
   }
-  std::fputs(text.c_str(), stdout);
+  return text;
+}
+
+std::string networks_json() {
+  auto all = nlohmann::ordered_json::array();
+  for (const models::NamedNetwork& network : models::named_networks()) {
+    auto options = nlohmann::ordered_json::array();
+    for (const models::NetworkOption& option : network.options)
+      options.push_back({{"name", option.name},
+                         {"description", option.description},
+                         {"default", option.default_value},
+                         {"smallest", option.smallest},
+                         {"largest", option.largest}});
+    all.push_back({{"name", network.name}, {"description", network.description}, {"options", options}});
+  }
+  return all.dump(1) + "\n";
 }
 
 /// Sizes of inputs for a network as the user writes it: its own if it has a name, else those of an image.
@@ -45,7 +61,10 @@ Shape example_shape(const std::string& argument) {
 }
 
 void run(const NetworksArguments& arguments) {
-  if (arguments.network.empty()) return list_networks();
+  if (arguments.network.empty()) {
+    std::fputs((arguments.json ? networks_json() : networks_text()).c_str(), stdout);
+    return;
+  }
   const Shape size = arguments.size.empty() ? example_shape(arguments.network) : arguments.size;
   const Network network = network_from_argument(arguments.network, size.size(), arguments.depth);
   const std::string text = arguments.json
@@ -72,7 +91,8 @@ void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
       ->delimiter(',')
       ->check(whole_number<Index>(1))
       ->type_name("S,...");
-  command->add_flag("--json", arguments->json, "Write the network file to standard output");
+  command->add_flag("--json", arguments->json,
+                    "Write the network file, or the list of all networks as JSON, to standard output");
   command->footer(
       "Examples:\n"
       "  widelimit networks\n"
