@@ -26,7 +26,7 @@ def kinds(width):
     def of(name, causal, gamma_squared=None):
         return sde.Network(name, width, gamma_squared, causal=causal)
 
-    for mask, causal in ("full", False), ("causal", True):
+    for mask, causal in ("causal", True), ("full", False):
         yield f"shaped (gamma^2 = .1) {mask}", of("shaped_transformer", causal, 0.1)
         yield f"unshaped Pre-LN {mask}", of("unshaped_pre_ln", causal)
         yield f"unshaped Post-LN {mask}", of("unshaped_post_ln", causal)
