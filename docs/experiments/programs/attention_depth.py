@@ -130,29 +130,25 @@ def right_answers():
 
 def summary():
     right = right_answers()
-    yield f"| head | {' | '.join(f'{kernel.upper()}, {depth}' for kernel in ('nngp', 'ntk') for depth in DEPTHS)} |"
-    yield "|---|" + "---|" * 2 * len(DEPTHS)
+    columns = [(depth, kernel) for kernel in ("nngp", "ntk") for depth in DEPTHS if any(key[1:] == (depth, kernel) for key in right)]
+    titles = " | ".join(f"{kernel.upper()}, {depth}" for depth, kernel in columns)
+    yield f"| head | draws | {titles} |"
+    yield "|---|---|" + "---|" * len(columns)
     for head in (*HEADS, "vanilla, best"):
-        cells = []
-        for kernel, depth in itertools.product(("nngp", "ntk"), DEPTHS):
-            of_key = right.get((head, depth, kernel))
-            cells.append("" if of_key is None else f"{100 * np.mean(list(of_key.values())):.1f}")
-        if any(cells):
-            yield f"| {head} | {' | '.join(cells)} |"
+        found = [right.get((head, *column), {}) for column in columns]
+        if any(found):
+            cells = (f"{100 * np.mean(list(draws.values())):.1f} %" if draws else "" for draws in found)
+            yield f"| {head} | {max(map(len, found))} | {' | '.join(cells)} |"
     yield ""
-    yield f"| difference | {' | '.join(f'{kernel.upper()}, {depth}' for kernel in ('nngp', 'ntk') for depth in DEPTHS)} |"
-    yield "|---|" + "---|" * 2 * len(DEPTHS)
+    yield f"| difference | {titles} |"
+    yield "|---|" + "---|" * len(columns)
     for first, second in (("gap", "flatten"), ("lap", "flatten"), ("gap", "lap"), ("vanilla, best", "flatten"), ("struct", "flatten"),
                           ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct")):
         cells = []
-        for kernel, depth in itertools.product(("nngp", "ntk"), DEPTHS):
-            pair = [right.get((head, depth, kernel), {}) for head in (first, second)]
+        for column in columns:
+            pair = [right.get((head, *column), {}) for head in (first, second)]
             shared = sorted(set(pair[0]) & set(pair[1]))
-            if not shared:
-                cells.append("")
-                continue
-            difference, error = paired(*([of_head[draw] for draw in shared] for of_head in pair))
-            cells.append(f"{difference:+.1f} ± {error:.1f}")
+            cells.append("{:+.1f} ± {:.1f}".format(*paired(*([of[draw] for draw in shared] for of in pair))) if shared else "")
         if any(cells):
             yield f"| {first} - {second} | {' | '.join(cells)} |"
 
