@@ -118,6 +118,8 @@ def centred(labels):
 def append_rows(options, square, cross, labels, truth):
     table = Table("learning_curves", ("network", "kernel", "draw", "train", "test"),
                   ("pool", "regulariser", "mean_squared_error", "correct", "right_bits"), "draws 0 to 4; kernels apart")
+    found = {(row["network"], row["kernel"], int(row["draw"]), int(row["train"]), int(row["test"])):
+             int(np.argmin(abs(np.log(REGULARISERS / float(row["regulariser"]))))) for row in rows_of("learning_curves")}
     sizes = [size for size in SIZES if size < options.pool] + [options.pool]
     for draw in range(5):
         order = np.random.default_rng(draw).permutation(options.pool)
@@ -129,6 +131,7 @@ def append_rows(options, square, cross, labels, truth):
             for name, k, c in zip(("nngp", "ntk"), square, cross):
                 key = (options.network, name, draw, n, len(truth))
                 if not table.lacks(*key):
+                    places[name] = found[key]
                     continue
                 part = k[np.ix_(chosen, chosen)].astype(float)
                 scale = part.diagonal().mean()
