@@ -1,6 +1,6 @@
 """Signal propagation in random transformers (Cowsik et al., arXiv:2403.02579): networks against theory, point by point.
 
-    python signal_propagation.py angle|gradient|causal|gaps [--threads 1]
+    python signal_propagation.py angle|gradient|causal|widths|gaps [--threads 1]
     python signal_propagation.py summary|picture
 
 angle     figure 4: growth of 1 - cosine in one block from norm 1 and cosine .99, both slices, 12 x 12 points, 16 networks a
@@ -9,6 +9,7 @@ gradient  figure 5: growth of the squared gradient over 16 blocks from equal tok
           points, 8 networks a point of the same size; data/propagation_gradient.csv
 causal    figure 6: both under a causal mask, first slice, 10 x 10 points of 64 tokens and 64 channels, 32 networks a point
           for angles and 8 for gradients; data/propagation_causal.csv
+widths    the gradient of figure 6 at two of its points, in networks of width 32 to 256; data/propagation_widths.csv
 gaps      section 4.3: moments of 1 - cosine of one pair of tokens a network and of its logarithm, 4,000 networks of 64
           channels and 16 tokens from cosine .99; data/propagation_gaps.csv
 """
@@ -23,6 +24,8 @@ SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
 GAP_CASES = ((0.1, 2.0), (0.5, 1.0), (0.5, 2.0))  # alpha, sigma_w
 GAP_NETWORKS = 4000
+WIDTHS = ((32, 1024), (64, 512), (128, 256), (256, 64))  # width, networks
+WIDTH_CASES = ((0.33, 3.0), (0.54, 4.0))  # alpha, sigma_w
 PAGE = EXPERIMENTS / "signal-propagation.md"
 PICTURE = EXPERIMENTS / "signal-propagation" / "z_scores.png"
 
@@ -72,6 +75,18 @@ def causal(threads):
 
     table = Table("propagation_causal", KEYS, ("exponent", *COLUMNS), "seeds 1, 2, ... of points")
     fill(table, ["alpha, sigma_w"], 10, 64, measured)
+
+
+def widths(threads):
+    table = Table("propagation_widths", ("alpha", "sigma_w", "width"), COLUMNS, "seed 11")
+    for alpha, sigma_w in WIDTH_CASES:
+        parameters = propagation.Parameters(tokens=64, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+        theory = propagation.exponents(parameters, 16, causal=True).lambda_g
+        for width, networks in WIDTHS:
+            if table.lacks(alpha, sigma_w, width):
+                found = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
+                                                      threads=threads).log_of_mean
+                table.append((alpha, sigma_w, width, networks, theory, float(found.value), float(found.standard_error)))
 
 
 def skewness(values):
@@ -130,6 +145,16 @@ def summary_of_z():
                f"{np.sqrt((z**2).mean()):.2f} ({chance:.2f}) | {(abs(z) > 2).mean():.0%} | {(abs(z) > 3).mean():.0%} |")
 
 
+def summary_of_widths():
+    yield "| alpha | sigma_w | theory | " + " | ".join(f"width {width}, {networks:,} networks" for width, networks in WIDTHS) + " |"
+    yield "|---|---|---|" + "---|" * len(WIDTHS)
+    rows = rows_of("propagation_widths")
+    for alpha, sigma_w in WIDTH_CASES:
+        chosen = [row for row in rows if (float(row["alpha"]), float(row["sigma_w"])) == (alpha, sigma_w)]
+        cells = [f"{float(row['measured']) - float(row['theory']):+.4f} ± {float(row['standard_error']):.4f}" for row in chosen]
+        yield f"| {alpha} | {sigma_w} | {float(chosen[0]['theory']):.4f} | {' | '.join(cells)} |"
+
+
 def summary_of_gaps():
     yield ("| alpha | sigma_w | blocks | gap of | skewness of the gap | skewness of its logarithm | excess kurtosis of its logarithm | "
            "deviation of its logarithm |")
@@ -170,12 +195,13 @@ def draw_picture():
     save(figure, PICTURE)
 
 
-SUMMARIES = {"propagation_angle": summary_of_z, "propagation_gaps": summary_of_gaps, "propagation_training": summary_of_training}
+SUMMARIES = {"propagation_angle": summary_of_z, "propagation_widths": summary_of_widths, "propagation_gaps": summary_of_gaps,
+             "propagation_training": summary_of_training}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("angle", "gradient", "causal", "gaps", "summary", "picture"))
+    parser.add_argument("what", choices=("angle", "gradient", "causal", "widths", "gaps", "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if given.what == "summary":
@@ -184,7 +210,7 @@ def main():
     elif given.what == "picture":
         draw_picture()
     else:
-        {"angle": angle, "gradient": gradient, "causal": causal, "gaps": gaps}[given.what](given.threads)
+        {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "gaps": gaps}[given.what](given.threads)
 
 
 if __name__ == "__main__":
