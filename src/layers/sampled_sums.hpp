@@ -107,7 +107,8 @@ class ControlledSums {
     }
   }
 
-  /// Of the four sums; 0 where the draws do not tell.
+  /// The slopes of the four sums; 0, which leaves the control out, where the draws do not tell or are too few: fitted to
+  /// two or three, a slope scatters more than the control takes away.
   [[nodiscard]] AttentionSums slopes() const {
     AttentionSums slopes;
     for (const auto sum : attention_sums) {
@@ -116,7 +117,7 @@ class ControlledSums {
         products += entry.products.*sum - entry.last.*sum * entry.control / static_cast<double>(count_);
         squares += entry.squares - entry.control * entry.control / static_cast<double>(count_);
       }
-      slopes.*sum = count_ > 1 && squares > 0 ? products / squares : 0;
+      slopes.*sum = count_ >= least_draws && squares > 0 ? products / squares : 0;
     }
     return slopes;
   }
@@ -130,6 +131,7 @@ class ControlledSums {
   }
 
  private:
+  static constexpr std::int64_t least_draws = 4;
   static constexpr std::array attention_sums{&AttentionSums::values, &AttentionSums::value_ntks,
                                              &AttentionSums::value_logits, &AttentionSums::value_logit_ntks};
 

@@ -150,6 +150,20 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
                              "preprocessing (zca) reads all\n");
 }
 
+TEST_CASE("fit --json: the amplitude, regularisers and scores, and nothing else") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  for (const char* more : {"", "--regulariser 1e-3", "--kernel ntk --time 5 --regulariser 1e-3"}) {
+    const auto fitted = run_program(fit_of(folder, std::string("--json ") + more));
+    REQUIRE(fitted.code == 0);
+    const auto result = nlohmann::json::parse(fitted.output);
+    const gp::Model model = gp::Model::load(folder / "model");
+    REQUIRE(result["amplitude"].size() == 1);
+    CHECK(result["amplitude"][0].get<double>() == doctest::Approx(model.amplitude()(0)).epsilon(1e-12));
+    CHECK(result["regularisers"].size() <= 1);
+  }
+}
+
 TEST_CASE("fit --flip: mirror images are predicted alike; the search's table knows of it") {
   const TemporaryFolder folder;
   xt::xarray<double> images = xt::xarray<double>::from_shape({12, 4, 4, 1});

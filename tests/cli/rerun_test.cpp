@@ -84,7 +84,8 @@ TEST_CASE("config: the arguments of a file stand for themselves, beside others")
     CHECK(result.code != 0);
     CHECK(result.errors.find(message) != std::string::npos);
   };
-  fails("gram --config '" + record + "' --out elsewhere", "--out");
+  fails("gram --config '" + record + "' --out elsewhere", "--out is in the file and on the command line");
+  fails("gram --out=elsewhere --config='" + record + "'", "--out is in the file and on the command line");
   fails("fit --config '" + record + "'", "holds the arguments of \"gram\", expected those of \"fit\"");
   fails("gram --config '" + file + "x'", "arguments.jsonx");
   fails("gram --config", "--config");

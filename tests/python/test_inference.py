@@ -232,3 +232,51 @@ def test_outputs_stay_where_the_gradient_of_a_loss_jumps():
         for end in (3.0, 8.0, 40.0):
             fx = predict.gradient_descent(loss, k, y[:, None])(end)
             assert np.allclose(fx[:, 0] * y, hinge_flow(k, y, end), atol=2e-5), (name, end)
+
+
+def multi_class_hinge(numpy):
+    """max_j (f_j + 1 - y_j) - f_y of one-hot targets, summed over inputs."""
+    return lambda fx, y: numpy.sum(numpy.max(fx + 1 - y, axis=-1) - numpy.sum(fx * y, axis=-1))
+
+
+def test_outputs_that_share_a_jump_share_its_force():
+    jax = pytest.importorskip("jax")
+    k, y = np.ones((1, 1)), np.array([[1.0, 0, 0, 0]])
+    flow = predict.gradient_descent(multi_class_hinge(jax.numpy), k, y)
+    # The second output falls alone to the third, both by half to the fourth, and all three by a third.
+    found = flow(np.array([0.01, 0.05, 0.3]), np.array([[0, 0.03, 0.02, 0]]))
+    expected = [[[0.01, 0.02, 0.02, 0]], [[0.05, 0, 0, 0]], [[0.3, *3 * [-0.25 / 3]]]]
+    assert np.allclose(found, expected, atol=2e-4)
+    of_numpy = predict.gradient_descent(lambda fx, y: float(multi_class_hinge(np)(np.asarray(fx), y)), k, y)
+    with pytest.raises(ArithmeticError, match="jumps in several outputs at once.*jax.numpy"):
+        of_numpy(0.3)
+
+
+def test_smooth_losses_of_numpy_are_those_of_jax(random):
+    jax = pytest.importorskip("jax")
+    x, y = random.normal(size=(5, 3)), np.eye(3)[random.integers(3, size=5)]
+    k = np.array(stax.serial(stax.Dense(1), stax.Relu(), stax.Dense(1))[2](x, None, "ntk"))
+
+    def cross_entropy(numpy):
+        as_array = numpy.asarray
+        return lambda fx, y: numpy.mean(numpy.log(numpy.sum(numpy.exp(as_array(fx)), axis=1)) - numpy.sum(fx * y, axis=1))
+
+    by_jax, by_numpy = (predict.gradient_descent(cross_entropy(of), k, y)(20.0) for of in (jax.numpy, np))
+    assert np.allclose(by_jax, by_numpy, atol=1e-6)
+    # At the optimum of a smooth loss both sides differ as well.
+    square = predict.gradient_descent(lambda fx, y: float(np.sum((np.asarray(fx) - y).sum(axis=1)**2 + ((fx - y)**2).sum(axis=1))), k, y)(400.0)
+    assert np.allclose(square, y, atol=1e-4)
+
+
+def test_long_oscillations_of_a_smooth_loss_are_no_jump(random):
+    jax = pytest.importorskip("jax")
+    x, y = random.normal(size=(6, 3)), random.normal(size=(6, 2))
+    k = np.array(stax.serial(stax.Dense(1), stax.Relu(), stax.Dense(1))[2](x, None, "ntk"))
+    values, vectors = np.linalg.eigh(k)
+    friction, time = 0.01, 100.0  # momentum .99, learning rate 1
+    # Each mode: q'' = -v q / 12 - friction q', for the mean over 12 outputs; exactly.
+    decay = np.array([np.exp(np.roots([1, friction, v / 12]) * time) for v in values])
+    roots = np.array([np.roots([1, friction, v / 12]) for v in values])
+    left = ((roots[:, 0] * decay[:, 1] - roots[:, 1] * decay[:, 0]) / (roots[:, 0] - roots[:, 1])).real
+    found = predict.gradient_descent(lambda fx, y: 0.5 * jax.numpy.mean((fx - y)**2), k, y, 1.0, momentum=0.99)(time)
+    assert np.allclose(found, y - vectors @ (left[:, None] * (vectors.T @ y)), atol=2e-8)

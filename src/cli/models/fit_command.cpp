@@ -246,11 +246,11 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
 
 nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& scores,
                         const FitArguments& arguments) {
-  nlohmann::json result{
-      {"model", arguments.model.string()},
-      {"regularisers", nlohmann::json::array()},
-      {"amplitude", std::vector<double>(model.amplitude().begin(), model.amplitude().end())},
-      {"scores", nlohmann::json::array()}};
+  const Vector<double> amplitude = model.amplitude();
+  nlohmann::json result{{"model", arguments.model.string()},
+                        {"regularisers", nlohmann::json::array()},
+                        {"amplitude", std::vector<double>(amplitude.begin(), amplitude.end())},
+                        {"scores", nlohmann::json::array()}};
   for (const gp::Selection& selection : model.selections())
     result["regularisers"].push_back(selection.best.value());
   for (const ModelScores& one : scores)

@@ -34,8 +34,28 @@ std::vector<std::string> words_of(const json& file, const fs::path& path) {
   return words;
 }
 
-/// The words of a file in place of --config FILE; `command` is the word that names what runs.
-void insert_words(std::vector<std::string>& words, const std::string& command, const fs::path& path) {
+/// The option of a word such as --name or --name=value; empty for other words.
+std::string option_of(const std::string& word) {
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : std::string();
+}
+
+/// DataError if an option of the file is given on the command line as well: one of both would not count.
+void require_apart(const std::vector<std::string>& given, const std::vector<std::string>& inserted,
+                   const fs::path& path) {
+  for (const std::string& word : inserted) {
+    const std::string option = option_of(word);
+    if (option.empty()) continue;
+    for (const std::string& other : given)
+      if (option_of(other) == option)
+        throw DataError(fmt::format("{}: {} is in the file and on the command line; give it in one place",
+                                    path.string(), option));
+  }
+}
+
+/// The words of a file in place of --config FILE; the second word given is the command that runs.
+void insert_words(std::vector<std::string>& words, const std::vector<std::string>& given,
+                  const fs::path& path) {
+  const std::string& command = given[1];
   const json file = read_json(path);
   std::vector<std::string> inserted = words_of(file, path);
   if (file.is_object()) {
@@ -44,6 +64,7 @@ void insert_words(std::vector<std::string>& words, const std::string& command, c
                                   path.string(), inserted.front(), command));
     inserted.erase(inserted.begin());
   }
+  require_apart(given, inserted, path);
   words.insert(words.end(), inserted.begin(), inserted.end());
 }
 
@@ -53,9 +74,9 @@ std::vector<std::string> with_config(const std::vector<std::string>& given) {
     const std::string& word = given[i];
     const std::string with_value = fmt::format("{}=", config_option);
     if (i >= 2 && word.starts_with(with_value))
-      insert_words(words, given[1], word.substr(with_value.size()));
+      insert_words(words, given, word.substr(with_value.size()));
     else if (i >= 2 && word == config_option && i + 1 < given.size())
-      insert_words(words, given[1], given[++i]);
+      insert_words(words, given, given[++i]);
     else
       words.push_back(word);
   }
