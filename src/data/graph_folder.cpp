@@ -55,8 +55,7 @@ std::vector<Index> read_offsets(const Path& file, std::size_t nodes) {
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
     if (offsets[i + 1] == offsets[i]) fail_in(file, "graph {}: expected at least one node, got none", i);
     if (offsets[i + 1] < offsets[i])
-      fail_in(file, "row {}: expected ascending offsets, got {} after {}", i + 1, offsets[i + 1],
-              offsets[i]);
+      fail_in(file, "row {}: expected ascending offsets, got {} after {}", i + 1, offsets[i + 1], offsets[i]);
   }
   if (offsets.back() != static_cast<Index>(nodes))
     fail_in(file, "expected the number of rows of {} ({}) as the last offset, got {}", features_name, nodes,

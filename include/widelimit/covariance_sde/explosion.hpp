@@ -18,8 +18,8 @@ namespace widelimit::covariance_sde {
 struct ExplosionShare {
   double time = 0;
   Index beyond_upper = 0;  ///< Paths that had exceeded the upper bound by then.
-  double explodes_from_there =
-      1;  ///< Their mean probability to explode rather than to return; 1 if it is not known.
+  /// Their mean probability to explode rather than to return; 1 if it is not known.
+  double explodes_from_there = 1;
   double probability = 0;                  ///< The share of these paths times explodes_from_there.
   numerics::ProbabilityInterval interval;  ///< 95 % interval of the share times the same.
 };

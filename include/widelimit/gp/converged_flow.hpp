@@ -23,7 +23,7 @@ class ConvergedFlow {
   /// What T + lambda I is turned into, in place. The numbers that follow from it are the same up to rounding.
   enum class Holds {
     inverse,  ///< G: n^3 operations. For leave_one_out() and amplitudes.
-    factor  ///< Cholesky's: n^3 / 3, if the amplitude is given; leave_one_out() costs three times as much.
+    factor    ///< Cholesky's: n^3 / 3, if the amplitude is given; leave_one_out() costs three times as much.
   };
 
   /// Keeps K and one matrix made from T, 2 n^2 numbers, and holds no more: hand both matrices over with std::move.

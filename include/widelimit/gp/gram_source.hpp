@@ -39,9 +39,9 @@ template <typename Scalar>
 /// The kernels that predictions for test inputs need; the test inputs' own Gram matrix is not among them.
 struct GramSources {
   std::unique_ptr<GramSource> train;  ///< [n, n]
-  std::unique_ptr<GramSource>
-      validation;                    ///< [n_validation, n]; null if nothing is chosen on validation data.
-  std::unique_ptr<GramSource> test;  ///< [n_test, n]
+  /// [n_validation, n]; null if nothing is chosen on validation data.
+  std::unique_ptr<GramSource> validation;
+  std::unique_ptr<GramSource> test;     ///< [n_test, n]
   Vector<double> validation_variances;  ///< NNGP, [n_validation]; empty as above.
   Vector<double> test_variances;        ///< NNGP, [n_test]
 };

@@ -41,7 +41,8 @@ struct LawOptions {
   std::uint64_t seed = 0;           ///< Of the inputs.
   double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
   double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
-  double adjoint_tolerance = 1e-7;  ///< Deviation of adjoints from differences, relative to the terms that they add up.
+  /// Deviation of adjoints from differences, relative to the terms that they add up.
+  double adjoint_tolerance = 1e-7;
 };
 
 /// Checks the layer after raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity

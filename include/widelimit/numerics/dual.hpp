@@ -29,7 +29,7 @@ struct DualSlopes {
   Dual<double> left;       ///< Partial derivatives in p of value and derivative.
   Dual<double> right;      ///< Partial derivatives in q.
   double derivative_in_c;  ///< Slope of the derivative: E[phi'' phi''] where phi is smooth.
-  double value_in_c;       ///< Slope of the value: dual.derivative (Price's theorem), and more where phi jumps.
+  double value_in_c;  ///< Slope of the value: dual.derivative (Price's theorem), and more where phi jumps.
 };
 
 /// A Dual of one variable with itself, p = q = c, and its total derivatives in p.

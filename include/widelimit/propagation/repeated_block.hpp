@@ -50,10 +50,9 @@ struct BlockExponents {
   double start_norm = 0;        ///< Squared norm at the start.
   bool at_fixed_point = false;  ///< Whether the block leaves that norm unchanged.
   numerics::Estimate norm;      ///< Growth of squared norms; 0 at a fixed point.
-  numerics::Estimate angle;     ///< ln(1 + lambda_a): growth of the squared sine of small angles between tokens.
-  numerics::Estimate
-      last_angle;               ///< The same in the last block alone, slower if the map is not normal.
-  numerics::Estimate gradient;  ///< lambda_g: growth of the squared norm of the Jacobian.
+  numerics::Estimate angle;  ///< ln(1 + lambda_a): growth of the squared sine of small angles between tokens.
+  numerics::Estimate last_angle;  ///< The same in the last block alone, slower if the map is not normal.
+  numerics::Estimate gradient;    ///< lambda_g: growth of the squared norm of the Jacobian.
 };
 
 /// From the collapsed fixed point, or from squared norm `start_norm` if given, or from 1 if there is no fixed point.

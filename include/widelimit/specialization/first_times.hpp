@@ -31,12 +31,13 @@ struct TimedFlows {
   Prior prior = Prior::spikes(1, 1);
   Index heads = 0;
   Index tokens = 0;
-  Index dimension = 0;       ///< D of the random start, at least H + F.
-  Index samples = 20'000;    ///< Drawn once for each flow.
-  Index steps = 0;           ///< The last step.
-  double step = 0.1;         ///< Time of one step, in tau.
-  double delta = 0.2;        ///< The bound that counts as specialised, see below.
-  double stop_gradient = 0;  ///< The flow ends at rest once every entry of its gradient is below this; 0: never.
+  Index dimension = 0;     ///< D of the random start, at least H + F.
+  Index samples = 20'000;  ///< Drawn once for each flow.
+  Index steps = 0;         ///< The last step.
+  double step = 0.1;       ///< Time of one step, in tau.
+  double delta = 0.2;      ///< The bound that counts as specialised, see below.
+  /// The flow ends at rest once every entry of its gradient is below this; 0: never.
+  double stop_gradient = 0;
   SampleSymmetry symmetry = SampleSymmetry::closed;
   RunControl run = {};  ///< Progress counts steps.
 };

@@ -23,8 +23,9 @@ struct StorePart {
 
 /// The progress of a store, whoever computes it; for a run of a part, the progress of that part.
 struct StoreProgress {
-  Index pairs_done;      ///< Pairs in the store, on disk.
-  Index pairs_computed;  ///< Pairs beyond these in unfinished tiles; for other processes, estimated from their rate.
+  Index pairs_done;  ///< Pairs in the store, on disk.
+  /// Pairs beyond these in unfinished tiles; for other processes, estimated from their rate.
+  Index pairs_computed;
   Index pairs;
   /// The rate of all processes that compute now, from their records of their last tiles; before anything is computed,
   /// that of the last process that computed.
