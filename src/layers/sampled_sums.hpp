@@ -107,8 +107,8 @@ class ControlledSums {
     }
   }
 
-  /// The slopes of the four sums; 0, which leaves the control out, where the draws do not tell or are too few: fitted to
-  /// two or three, a slope scatters more than the control takes away.
+  /// The slopes of the four sums; 0, which leaves the control out, where the draws do not tell or are too few: fitted
+  /// to two or three, a slope scatters more than the control takes away.
   [[nodiscard]] AttentionSums slopes() const {
     AttentionSums slopes;
     for (const auto sum : attention_sums) {
