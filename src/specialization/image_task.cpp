@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -37,8 +38,9 @@ class ImageDraw {
 /// find_losses(block, losses) writes those of a block of so many.
 template <typename FindLosses>
 BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const FindLosses& find_losses) {
-  std::vector<double> losses(static_cast<std::size_t>(count));
-  const std::span<double> all(losses);
+  // Every block writes its own: filling a gigabyte with zeros before would hold up a stop for a second.
+  const auto losses = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(count));
+  const std::span<double> all(losses.get(), static_cast<std::size_t>(count));
   numerics::on_threads(run.threads, [&] {
     numerics::for_each_task((count + block_size - 1) / block_size, run, [&](Index block) {
       const Index first = block * block_size, size = std::min(block_size, count - first);
@@ -46,7 +48,7 @@ BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const 
     });
   });
   numerics::MonteCarloSums sums;
-  for (const double loss : losses) sums.add(loss);
+  for (const double loss : all) sums.add(loss);
   return {sums.mean(), sums.standard_error()};
 }
 
