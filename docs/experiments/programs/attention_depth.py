@@ -18,7 +18,7 @@ import widelimit
 from widelimit import layers
 
 from learning_curves import centred, kept, read_images, reduced
-from tables import EXPERIMENTS, Table, as_bits, from_bits, paired, rows_of, save
+from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, rows_of, save, shows
 
 HEADS = ("flatten", "gap", "lap", "vanilla", "vanilla-identity", "vanilla-relu", "struct", "residual")
 DEPTHS = (1, 2, 4, 8)
@@ -146,9 +146,7 @@ def summary():
                           ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct")):
         cells = []
         for column in columns:
-            pair = [right.get((head, *column), {}) for head in (first, second)]
-            shared = sorted(set(pair[0]) & set(pair[1]))
-            cells.append("{:+.1f} ± {:.1f}".format(*paired(*([of[draw] for draw in shared] for of in pair))) if shared else "")
+            cells.append(difference_cell(*(right.get((head, *column), {}) for head in (first, second))))
         if any(cells):
             yield f"| {first} - {second} | {' | '.join(cells)} |"
 
@@ -186,14 +184,11 @@ def main():
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if options.head == "summary":
-        print("\n".join(summary()))
-    elif options.head == "picture":
-        draw_picture()
-    elif None in (options.depth, options.draw, options.data, options.work):
+    if shows(options.head, SUMMARIES, draw_picture):
+        return
+    if None in (options.depth, options.draw, options.data, options.work):
         parser.error("DEPTH, DRAW, --data and --work are needed to compute kernels")
-    else:
-        fill(options)
+    fill(options)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from scipy.linalg import solve_triangular
 
 import learning_curves
 from learning_curves import NETWORKS, REGULARISERS, best_leave_one_out, centred, images, kernels
-from tables import EXPERIMENTS, Table, rows_of, save
+from tables import EXPERIMENTS, Table, rows_of, save, shows
 
 VARIANTS = ("own", "amplitude", "scale")
 KEYS = ("network", "kernel", "pool", "draw", "train", "test")
@@ -152,14 +152,11 @@ def main():
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if options.network == "summary":
-        print("\n".join(summary()))
-    elif options.network == "picture":
-        draw_picture()
-    elif options.data is None or options.work is None:
+    if shows(options.network, SUMMARIES, draw_picture):
+        return
+    if options.data is None or options.work is None:
         parser.error("--data and --work are needed to compute kernels")
-    else:
-        fill(options)
+    fill(options)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,13 @@ FOLDER holds the binary files of CIFAR-10.
 """
 import argparse
 import pathlib
-import sys
 
 import numpy as np
 import widelimit
 from scipy.linalg import lapack
 
 from small_cifar10 import kept, read_images
-from tables import EXPERIMENTS, Table, as_bits, from_bits, paired, rows_of, save
+from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, rows_of, save, shows
 
 NETWORKS = {"struct": "attention over positions", "conv-gap": "convolutions, global pooling",
             "conv-flatten": "convolutions, flattened", "fcn": "fully connected"}
@@ -170,9 +169,7 @@ def summary():
         for kernel in ("nngp", "ntk"):
             cells = []
             for n in sizes:
-                pair = [found.get((network, kernel), {}).get(n, {}) for network in (first, second)]
-                shared = sorted(set(pair[0]) & set(pair[1]))
-                cells.append("{:+.1f} ± {:.1f}".format(*paired(*([of[draw] for draw in shared] for of in pair))) if shared else "")
+                cells.append(difference_cell(*(found.get((network, kernel), {}).get(n, {}) for network in (first, second))))
             if any(cells):
                 yield f"| {first} - {second} | {kernel.upper()} | {' | '.join(cells)} |"
 
@@ -209,17 +206,14 @@ def main():
     parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if options.network == "summary":
-        print("\n".join(summary()))
-    elif options.network == "picture":
-        draw_picture()
-    else:
-        if options.data is None or options.work is None:
-            sys.exit("learning_curves.py: --data and --work are needed to compute kernels")
-        train, labels, test, truth = images(options.data, options.test)
-        square, cross = kernels(widelimit.Network.named(options.network), train[:options.pool], test,
-                                options.work / f"{options.network}_8", options.threads)
-        append_rows(options, square, cross, labels[:options.pool], truth)
+    if shows(options.network, SUMMARIES, draw_picture):
+        return
+    if options.data is None or options.work is None:
+        parser.error("--data and --work are needed to compute kernels")
+    train, labels, test, truth = images(options.data, options.test)
+    square, cross = kernels(widelimit.Network.named(options.network), train[:options.pool], test,
+                            options.work / f"{options.network}_8", options.threads)
+    append_rows(options, square, cross, labels[:options.pool], truth)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pathlib
 import numpy as np
 import widelimit
 
-from tables import EXPERIMENTS, Table, as_bits, from_bits, paired, processor_seconds, rows_of
+from tables import EXPERIMENTS, Table, as_bits, from_bits, paired, processor_seconds, rows_of, shows
 
 PAGE = EXPERIMENTS / "reviews.md"
 SPLITS = ("train", "val", "test")
@@ -133,12 +133,11 @@ def main():
     parser.add_argument("--vectors", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if given.family == "summary":
-        print("\n".join(summary()))
-    elif given.data is None or given.vectors is None:
+    if shows(given.family, SUMMARIES):
+        return
+    if given.data is None or given.vectors is None:
         parser.error("--data and --vectors are needed")
-    else:
-        fill(given.family, given.data, given.vectors, given.threads)
+    fill(given.family, given.data, given.vectors, given.threads)
 
 
 if __name__ == "__main__":

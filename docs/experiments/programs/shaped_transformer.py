@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 from widelimit import sde
 
-from tables import EXPERIMENTS, Table, brief, rows_of, save
+from tables import EXPERIMENTS, Table, brief, rows_of, save, shows
 
 GAMMAS = tuple(round(0.1 * k, 1) for k in range(1, 11))
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -109,12 +109,7 @@ def main():
     parser.add_argument("what", choices=("stopping", "gradients", "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if given.what == "summary":
-        for lines in SUMMARIES.values():
-            print("\n".join(lines()), end="\n\n")
-    elif given.what == "picture":
-        draw_picture()
-    else:
+    if not shows(given.what, SUMMARIES, draw_picture):
         {"stopping": stopping, "gradients": gradients}[given.what](given.threads)
 
 

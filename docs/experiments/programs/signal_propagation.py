@@ -18,7 +18,7 @@ import argparse
 import numpy as np
 from widelimit import propagation
 
-from tables import DATA, EXPERIMENTS, Table, rows_of, save
+from tables import DATA, EXPERIMENTS, Table, rows_of, save, shows
 
 SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.02, 0.95), (0.02, 0.95))}
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
@@ -204,12 +204,7 @@ def main():
     parser.add_argument("what", choices=("angle", "gradient", "causal", "widths", "gaps", "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if given.what == "summary":
-        for lines in SUMMARIES.values():
-            print("\n".join(lines()), end="\n\n")
-    elif given.what == "picture":
-        draw_picture()
-    else:
+    if not shows(given.what, SUMMARIES, draw_picture):
         {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "gaps": gaps}[given.what](given.threads)
 
 

@@ -83,6 +83,24 @@ def paired(first, second):
     return difference.mean(), variance**0.5
 
 
+def difference_cell(first, second):
+    """paired() of two {draw: right answers}, over the draws that both have, as a cell of a table; empty without any."""
+    shared = sorted(set(first) & set(second))
+    if not shared:
+        return ""
+    return "{:+.1f} ± {:.1f}".format(*paired([first[draw] for draw in shared], [second[draw] for draw in shared]))
+
+
+def shows(what, summaries, draw_picture=None):
+    """Does what the words "summary" and "picture" ask of every program: prints the tables, or draws. False for other words."""
+    if what == "summary":
+        for lines in summaries.values():
+            print("\n".join(lines()), end="\n\n")
+    elif what == "picture":
+        draw_picture()
+    return what in ("summary", "picture")
+
+
 def brief(value, error):
     """A number with the standard error of its last digits in brackets, as .1234(12)."""
     digits = 0
