@@ -102,7 +102,7 @@ class _Gradient:
             backward[at] = (here - float(self._loss(moved, self._y))) / step
         return forward, backward
 
-    def averages(self, fx_shape):
+    def averages(self):
         """A function of the outputs: each component of a separable loss's gradient, averaged over a small step."""
         if not self.is_a_derivative:
             return self.differences
@@ -116,7 +116,7 @@ class _Gradient:
                 return (moved(at, step) - moved(at, -step)) / (2 * step)
 
             places, size = jax.numpy.arange(fx.size), fx.size
-            return (jax.vmap(average)(places) if size <= 256 else jax.lax.map(average, places)).reshape(fx_shape)
+            return (jax.vmap(average)(places) if size <= 256 else jax.lax.map(average, places)).reshape(fx.shape)
 
         compiled = in_double(lambda fx: jax.jit(all_of)(jax.numpy.asarray(fx), self._y, 1e-6 * self._scale(fx)))
         try:
@@ -229,7 +229,7 @@ class _LossFlow:
         except _Crossing:
             pass
         if self._gradient.is_separable():
-            return self._integrated(forces_by(self._gradient.averages(self._targets.y.shape)), begin, times)
+            return self._integrated(forces_by(self._gradient.averages()), begin, times)
         return self._in_small_steps(forces_by(self._gradient.derivative), begin, times)
 
     def _in_small_steps(self, forces, begin, times):
