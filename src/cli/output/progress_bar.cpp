@@ -1,7 +1,6 @@
 #include "cli/output/progress_bar.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,9 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+
+#include "cli/output/terminal_columns.hpp"
+#include "cli/output/text_parts.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -19,12 +21,6 @@ std::string readable_rate(double rate) {
   if (rate >= 1e6) return fmt::format("{:.1f} M ", rate * 1e-6);
   if (rate >= 1e3) return fmt::format("{:.1f} k ", rate * 1e-3);
   return fmt::format("{:.1f} ", rate);
-}
-
-/// Of UTF-8: bytes 10xxxxxx go on with a letter.
-std::size_t letter_count(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string first_letters(std::string text, std::size_t count) {
@@ -80,10 +76,8 @@ bool StatusLine::is_due() {
 std::size_t StatusLine::width() const {
   constexpr std::size_t of_logs = 200, usual = 79, least = 20;
   if (!on_terminal_) return of_logs;
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
   // The last column would move the cursor to the next line.
-  return std::max<std::size_t>(size.ws_col, least + 1) - 1;
+  return std::max(terminal_columns(STDERR_FILENO).value_or(usual + 1), least + 1) - 1;
 }
 
 void StatusLine::show(std::string_view text) const {

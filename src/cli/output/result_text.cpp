@@ -67,8 +67,7 @@ std::string table_text(const json& rows) {
       cells.push_back(value.is_object() ? list_text(value) : value_text(value));
     }
     const std::size_t width = std::ranges::max(cells, {}, &std::string::size).size();
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      lines[i] += fmt::format("{}{:>{}}", lines[i].empty() ? "  " : "  ", cells[i], width);
+    for (std::size_t i = 0; i < cells.size(); ++i) lines[i] += fmt::format("  {:>{}}", cells[i], width);
   }
   std::string text;
   for (const std::string& line : lines) text += line + "\n";

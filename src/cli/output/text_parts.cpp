@@ -1,10 +1,16 @@
 #include "cli/output/text_parts.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <regex>
 #include <system_error>
 
 namespace widelimit::cli {
+
+std::size_t letter_count(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts{""};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,8 +9,11 @@
 
 #include "widelimit/network/shape.hpp"
 
-/// Taking option values apart.
+/// Taking texts and option values apart.
 namespace widelimit::cli {
+
+/// Characters of a text in UTF-8, whose bytes 10xxxxxx go on with one.
+[[nodiscard]] std::size_t letter_count(std::string_view text);
 
 /// The parts of a text between separators; at least one.
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);

@@ -1,7 +1,6 @@
 #include "cli/program/help_text.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/output/terminal_columns.hpp"
 #include "cli/output/text_parts.hpp"
 
 namespace widelimit::cli {
@@ -60,10 +60,8 @@ std::optional<std::size_t> help_width() {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr)
     if (const auto number = whole_text_number(columns); number && *number >= 1 && *number < 1e6)
       return std::max(narrowest, static_cast<std::size_t>(*number));
-  winsize size{};
-  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    return std::nullopt;
-  return std::max<std::size_t>(narrowest, size.ws_col);
+  const auto columns = terminal_columns(STDOUT_FILENO);
+  return columns ? std::optional(std::max(narrowest, *columns)) : std::nullopt;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cli/output/text_parts.hpp"
 #include "cli/report/html.hpp"
 
 namespace widelimit::cli {
@@ -31,14 +32,9 @@ std::string flow(double x0, double x1, double y) {
                      x1 - 1);
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
 Part box(const LayerText& text) {
-  const double width = std::max({46.0, 7.2 * static_cast<double>(characters(text.name)) + 20,
-                                 5.7 * static_cast<double>(characters(text.details)) + 16});
+  const double width = std::max({46.0, 7.2 * static_cast<double>(letter_count(text.name)) + 20,
+                                 5.7 * static_cast<double>(letter_count(text.details)) + 16});
   const double first_line = text.details.empty() ? 26 : 18;
   Part part{width, box_height, box_height / 2, ""};
   part.svg = fmt::format(
