@@ -26,9 +26,9 @@ std::string mpi_library() {
 }
 
 /// What is wrong with the options is wrong on all ranks: the first that tells it ends the others. So each waits until
-/// those below it would have.
+/// those below it would have, and for the seconds that MPI takes to end a rank on a busy machine.
 void wait_for_lower_ranks(int rank) {
-  constexpr double first = 1, each = 0.25, most = 5;
+  constexpr double first = 10, each = 0.25, most = 20;
   if (rank > 0)
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(first + each * rank, most)));
 }
