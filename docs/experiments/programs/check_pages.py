@@ -4,18 +4,18 @@ Prints the lines that a file makes and its page lacks, and ends with status 1 if
 import importlib
 import sys
 
-from tables import DATA
+from tables import DATA, rows_of
 
 PROGRAMS = ("default_criteria", "learning_curves", "calibration", "attention_depth", "reviews",
             "shaped_transformer", "signal_propagation", "heads")
 
 
 def missing():
-    """(page, file, line) of every line that a page lacks, of files that are there."""
+    """(page, file, line) of every line that a page lacks, of files that have rows."""
     for program in map(importlib.import_module, PROGRAMS):
         page = program.PAGE.read_text().splitlines()
         for name, lines in program.SUMMARIES.items():
-            if (DATA / f"{name}.csv").exists():
+            if (DATA / f"{name}.csv").exists() and rows_of(name):
                 yield from ((program.PAGE.name, name, line) for line in lines() if line not in page)
 
 
