@@ -74,11 +74,12 @@ void check_place(const fs::path& folder, const FolderFormat& format) {
                                entry.path().filename().string(), format.name));
 }
 
-/// Without a "/" at its end, which would make its files siblings.
+/// The folder without a "/" at its end: appended to that, the names of beside() would lie in the folder itself.
 fs::path without_slash(const fs::path& folder) {
   return folder.has_filename() ? folder : folder.parent_path();
 }
 
+/// Names beside a folder lie on its file system, where a rename moves a whole folder at once.
 fs::path beside(const fs::path& folder, const char* ending) {
   static std::atomic<int> number = 0;
   fs::path path = folder;
@@ -93,7 +94,8 @@ void file_step(const fs::path& folder, const char* what, const Step& step) {
   if (error) fail(folder, fmt::format("{}: {}", what, error.message()));
 }
 
-/// Of all that a document says, whatever it looks like.
+/// The checksum of what a document says, whatever its layout: that of a compact dump with sorted keys,
+/// without the field of the sum.
 std::string document_sum(nlohmann::json document) {
   document.erase(document_sum_name);
   const std::string text = document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -173,6 +175,7 @@ void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
   files::replace_file(made / format_.document, whole.dump(1) + "\n");
   const files::TemporaryPathLock together;
   check_place(folder_, format_);  // again: the fitting took a while
+  // The earlier folder is only moved aside until the new one stands in its place.
   const fs::path earlier = beside(folder_, "old");
   const bool replaces = fs::exists(folder_);
   if (replaces)

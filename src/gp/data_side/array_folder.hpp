@@ -68,7 +68,7 @@ class ArrayFolderReader {
   [[nodiscard]] xt::xarray<T> array(const std::string& name) const {
     return data::read_npy<T>(checked(name));
   }
-  /// One with this number of dimensions.
+  /// An array with two dimensions, or with one; throws for any other number of them.
   [[nodiscard]] Matrix<double> matrix(const std::string& name) const;
   [[nodiscard]] Vector<double> vector(const std::string& name) const;
 

@@ -49,7 +49,7 @@ Inputs<Scalar> read_ragged_numbers(const ArrayFolderReader& folder, Index channe
     Sizes sizes;
     for (std::size_t k = 0; k < shapes.shape(1); ++k) sizes.push_back(static_cast<std::size_t>(shapes(i, k)));
     sizes.push_back(static_cast<std::size_t>(channels));
-    // Not their product, which may overflow.
+    // The product of the sizes may overflow, so the count is held against the numbers that are left at every step.
     std::size_t count = 1;
     for (const std::size_t size : sizes) {
       if (size == 0 || count > (numbers.size() - next) / size)

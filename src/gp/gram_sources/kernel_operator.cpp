@@ -10,6 +10,7 @@
 
 namespace widelimit::gp {
 
+/// Serves operators that know nothing but products: a column is the product with a unit vector.
 Matrix<double> KernelOperator::columns(std::span<const Index> indices) const {
   Matrix<double> chosen = Matrix<double>::Zero(size(), static_cast<Index>(indices.size()));
   for (std::size_t j = 0; j < indices.size(); ++j) chosen(indices[j], static_cast<Index>(j)) = 1;
@@ -37,6 +38,7 @@ MatrixOperator<Scalar>::MatrixOperator(const Matrix<Scalar>& gram) : gram_{gram}
 }
 
 template <typename Scalar>
+/// A matrix of floats is widened block by block, so that it never is in memory as doubles.
 Matrix<double> MatrixOperator<Scalar>::multiply(const Matrix<double>& x) const {
   if constexpr (std::is_same_v<Scalar, double>) {
     return gp::multiply(gram_, Transpose::no, x, Transpose::no);
@@ -78,6 +80,7 @@ Matrix<double> TileOperator::tile(Index row, Index column) const {
   return tile;
 }
 
+/// Tiles on and above the diagonal are asked for once each; off it they also serve as their mirror images.
 Matrix<double> TileOperator::multiply(const Matrix<double>& x) const {
   Matrix<double> product = Matrix<double>::Zero(n_, x.cols());
   for (Index row = 0; row < n_; row += side_)

@@ -47,6 +47,7 @@ Matrix<double> StoredOperator::tile(Index number) const {
 
 template <typename Body>
 void StoredOperator::for_each_tile(Index first, Index last, const Body& body) const {
+  // The tasks are on all threads already, so BLAS runs on one in each of them.
   const numerics::BlasThreads guard(1, threads_);
   numerics::on_threads(threads_, [&] {
     numerics::for_each_task(last - first, RunControl{}, [&](std::ptrdiff_t i) { body(first + i); });
@@ -59,7 +60,8 @@ Matrix<double> StoredOperator::multiply(const Matrix<double>& x) const {
     Matrix<double> rows, columns;
   };
   const TileGrid grid = gram_->grid();
-  // Threads wait for each other after so many tiles each, whose products are held.
+  // After this many tiles each, all threads wait, and the products held until then are added in the order of the tiles:
+  // the sum does not depend on the number of threads.
   constexpr Index tiles_a_thread = 4;
   std::vector<Products> products(static_cast<std::size_t>(tiles_a_thread * threads_));
   Matrix<double> sum = Matrix<double>::Zero(size(), x.cols());

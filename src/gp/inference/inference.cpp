@@ -28,7 +28,8 @@ void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled("the inference was stopped");
 }
 
-/// Predictions with the kernels of one network.
+/// Predictions with the kernels of one network: choice of the regulariser, fits, amplitudes, and predictions at each
+/// time. infer() makes one and runs it.
 class Inference {
  public:
   Inference(const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
@@ -69,6 +70,7 @@ class Inference {
       check_stop(solver_options_.stop);
     }
     std::vector<Vector<double>> amplitudes;
+    // Amplitudes and probability scales are those of the first time, which is infinite, for all times.
     for (std::size_t g = 0; g < groups.size(); ++g)
       amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
     double probability_scale = 1;
@@ -85,6 +87,7 @@ class Inference {
         prediction.condition_number = gram.condition_number(prediction.regulariser.minCoeff());
       }
       finish(prediction, watch);
+      // The first prediction's time includes that of the fits, a later one has only its own.
       watch = Stopwatch();
     }
   }
@@ -136,12 +139,15 @@ class Inference {
 
   void finish(KernelPrediction& prediction, const Stopwatch& watch) {
     prediction.mean = scale_.restored(prediction.mean);
+    // Densities of the targets in their own units: standardising divided each of the n targets
+    // of an output by its factor.
     if (prediction.log_marginal_likelihood && !scale_.is_identity())
       *prediction.log_marginal_likelihood -=
           static_cast<double>(targets_.train.rows()) * scale_.factors().array().log().sum();
     const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
     if (targets_.kind == TargetKind::classes)
       prediction.probabilities = class_probabilities(
+          // Probabilities depend on scores over deviations, so a scale on the scores is its inverse on the deviations.
           prediction.mean, observed.col(0) / (prediction.probability_scale * prediction.probability_scale));
     if (targets_.test)
       prediction.scores =
@@ -207,6 +213,7 @@ std::vector<KernelPrediction> infer(
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
 
 double fitted_probability_scale(const LeaveOneOut& others, double amplitude, const Matrix<double>& targets) {
+  // Leave-one-out means are the targets minus the residuals.
   const Matrix<double> seen = targets(representative_inputs(targets.rows()), Eigen::all);
   return probability_scale(seen - others.residuals, amplitude * others.variances, classes_of(seen));
 }

@@ -146,7 +146,7 @@ double unit_noise(const OutputPosterior& part) {
   return std::get<TrainedNetworks>(part.posterior).flow.regulariser_variance();
 }
 
-/// Under an amplitude of 0 nothing has a density: the error of Regression.
+/// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
 void require_amplitudes(const ModelState& state, const char* where) {
   for (const OutputPosterior& part : state.posteriors)
     for (const double amplitude : part.amplitudes) require_fitted_amplitude(amplitude, where);
@@ -228,6 +228,7 @@ JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOption
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Matrix<double> prior = prior_gram(*state_, x, run);
   JointPrediction prediction{mean_of(*state_, cross), {}};
+  // Classes share one covariance; outputs of numbers have one each.
   const bool is_shared = !state_->class_names.empty();
   prediction.covariances.resize(is_shared ? 1 : static_cast<std::size_t>(outputs()));
   for (const OutputPosterior& part : state_->posteriors) {
@@ -248,6 +249,8 @@ Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>
   Matrix<double> sample(normals.rows(), normals.cols());
   for (std::size_t p = 0; p < roots.size(); ++p) {
     const OutputPosterior& part = state.posteriors[p];
+    // An output reads its own column of the normals, whatever part it is in: samples do not depend
+    // on how outputs are grouped.
     const Matrix<double> correlated = multiply(roots[p], Transpose::no, normals, Transpose::no);
     for (std::size_t k = 0; k < part.outputs.size(); ++k)
       sample.col(part.outputs[k]) =
@@ -346,6 +349,7 @@ double Model::log_marginal_likelihood() const {
     for (Index c = 0; c < targets.cols(); ++c)
       sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
   }
+  // Densities of the targets in their own units: standardising divided each target by its output's factor.
   return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
 }
 

@@ -13,7 +13,7 @@
 
 namespace widelimit::gp {
 
-/// Networks trained for a time, and what their mean is made of.
+/// Networks trained for a time, and the weights that their mean is made of.
 struct TrainedNetworks {
   GradientFlow flow;
   double time;
@@ -41,7 +41,7 @@ struct OutputPosterior {
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 
-/// All that a model is.
+/// All that a model is. It never changes, so that copies of a model share it.
 struct ModelState {
   AnyModelKernel kernel;
   std::vector<OutputPosterior> posteriors;

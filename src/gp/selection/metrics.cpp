@@ -96,7 +96,8 @@ double negative_log_predictive_density(const Matrix<double>& mean, const Matrix<
   require_pair(mean, targets, where);
   require_shape(variances, mean.rows(), mean.cols(), where, "the variances (as the means)");
   require_finite(variances, where, "the variances");
-  // Classes share variances: the bits of one computation for all outputs.
+  // Outputs that share variances, as those of classes do, take the code that one vector of variances
+  // takes, with the same bits.
   if (variances == variances.col(0).replicate(1, variances.cols()))
     return negative_log_predictive_density(mean, variances.col(0), 0, targets);
   if (!(variances.array() > 0).all())

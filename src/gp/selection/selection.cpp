@@ -40,6 +40,7 @@ bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, 
   if (!is_sound(candidate) || !is_sound(best)) return is_sound(candidate) && !is_sound(best);
   switch (criterion) {
     case Criterion::accuracy:
+      // Equal accuracies are told apart by the squared error below.
       if (candidate.accuracy != best.accuracy) return candidate.accuracy > best.accuracy;
       break;
     case Criterion::mean_squared_error:
@@ -149,6 +150,7 @@ CheckedGrid checked_grid(const GramAccuracy& gram, const std::vector<double>& gr
 Selection selection_by(const CheckedGrid& checked, const std::vector<RegulariserScore>& found,
                        Criterion criterion, std::vector<LeaveOneOut> others = {}) {
   std::vector<RegulariserScore> scores = checked.scores;
+  // `found` has no entries for values below the noise.
   auto next = found.begin();
   for (RegulariserScore& score : scores) {
     if (!score.above_noise) continue;
@@ -168,7 +170,7 @@ Selection selection_by(const CheckedGrid& checked, const std::vector<Regulariser
           checked.gram, std::move(of_best)};
 }
 
-/// From one reduction to a band: scores(form, lambdas).
+/// Reduces the matrix to a band once; scores_of(form, lambdas) then scores all candidates by it.
 template <typename Scores>
 std::vector<Selection> select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
                                       const Scores& scores_of) {
@@ -296,6 +298,7 @@ std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const
   const numerics::BlasThreads guard(useful_threads(n, threads));
   const bool densities =
       criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
+  // Without densities the NNGP is not needed, and its memory is freed.
   if (!densities) k = Matrix<double>();
   return select_by_band(std::move(ntk), grid, criterion,
                         [&](BandForm form, const std::vector<double>& lambdas) {
@@ -389,6 +392,7 @@ std::vector<IterativeSelection> IterativeRegression::select_all(
   std::vector<double> solved;
   const auto selections = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
     solved = lambdas;
+    // A candidate that cannot be solved for must not end the search.
     ConjugateGradientOptions lenient = options;
     lenient.leave_out_unsolved = true;
     path = solve_shifted(k, *base.preconditioner_, targets, lambdas, lenient);
@@ -407,6 +411,7 @@ std::vector<IterativeSelection> IterativeRegression::select_all(
   });
   std::vector<IterativeSelection> results;
   for (std::size_t c = 0; c < selections.size(); ++c) {
+    // checked_grid() made lambda of the same numbers, so that it is found with equal bits.
     const double best = gp::noise_variance(selections[c].best, k.diagonal().mean());
     IterativeRegression regression = base;
     regression.take_weights(

@@ -45,7 +45,7 @@ class BlockLanczos {
   [[nodiscard]] bool is_full() const { return done_ == basis_.rows(); }
   [[nodiscard]] bool is_exact() const { return done_ == basis_.cols(); }
 
-  /// Of K in the basis, ascending; rows of `vectors`.
+  /// Ritz values, ascending, and Ritz vectors as rows of coefficients in the basis.
   [[nodiscard]] SymmetricEigen ritz() const {
     // So small a problem is thousands of calls in which threads would wait for each other.
     const numerics::BlasThreads guard(1);
@@ -76,10 +76,11 @@ class BlockLanczos {
   Matrix<double> append(Matrix<double> rows) {
     const Index count = rows.rows(), n = rows.cols();
     Matrix<double> coefficients = Matrix<double>::Identity(count, count);
-    // Directions that rounding makes of nothing are projected again until nothing of the basis is in them.
+    // Directions that consist of nothing but rounding are projected again, until nothing of the basis is left in them.
     constexpr int repeats = 3;
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const auto known = basis_.topRows(filled_);
+      // Projecting twice makes vectors orthogonal to rounding, once does not.
       for (int twice = 0; twice < 2 && filled_ > 0; ++twice)
         rows -= gp::multiply(gp::multiply(rows, Transpose::no, known, Transpose::yes), Transpose::no, known,
                              Transpose::no);
@@ -115,6 +116,8 @@ double frobenius_norm_of(const BlockLanczos& krylov, const SymmetricEigen& ritz,
                          const Matrix<double>& probes) {
   if (krylov.is_exact()) return ritz.values.norm();
   constexpr double settled = 1e-3;
+  // Squares of eigenvalues are counted exactly for the Ritz vectors that have settled; what these leave is estimated
+  // from the probes (Hutchinson).
   Index first = ritz.values.size();
   while (first > 0 && krylov.residual(ritz, first - 1) <= settled * ritz.values(first - 1)) --first;
   return std::sqrt(ritz.values.tail(ritz.values.size() - first).squaredNorm() +
@@ -147,6 +150,7 @@ Spectrum spectrum_of(const Matrix<double>& probes,
     const SymmetricEigen ritz = krylov.ritz();
     const double smallest = ritz.values(0), largest = ritz.values(ritz.values.size() - 1);
     const double error = krylov.residual(ritz, 0);
+    // An error below the rounding of K cannot be improved on.
     const double enough =
         std::max(settled * std::abs(smallest), n * std::numeric_limits<double>::epsilon() * largest);
     if (krylov.is_full() || error <= enough)

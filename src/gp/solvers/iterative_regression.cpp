@@ -43,6 +43,7 @@ void IterativeRegression::take_weights(const ShiftedSolutions& path, std::size_t
                                        const std::vector<double>& lambdas) {
   weights_ = path.solutions[number];
   lambda_ = lambdas[number];
+  // The pass that made the preconditioner counts for every solution that uses it.
   passes_ = path.passes + (preconditioner_->vectors.cols() > 0 ? 1 : 0);
   relative_residual_ = path.relative_residuals[number];
 }
@@ -67,6 +68,7 @@ IterativeRegression IterativeRegression::joined(const std::vector<IterativeRegre
   constexpr const char* where = "IterativeRegression::joined";
   if (parts.empty()) throw ArgumentError(fmt::format("{}: expected a regression or more, got none", where));
   IterativeRegression result = parts.front();
+  // Joined posteriors have the amplitude 1; amplitudes of outputs are kept beside them.
   result.amplitude_ = 1;
   Index outputs = 0;
   for (const IterativeRegression& part : parts) {
