@@ -14,6 +14,7 @@ namespace {
 
 using Dense = Matrix<double>;
 
+/// arccos(rho) from half the angle, which keeps its digits near rho = 1.
 double angle_of(double rho) { return 2 * std::asin(std::sqrt((1 - std::clamp(rho, -1.0, 1.0)) / 2)); }
 
 double unit_correlation_drift(double rho) {
@@ -33,6 +34,7 @@ Dense centred(const Dense& v) {
 /// s^d = C^dd - tr C / m.
 Vector<double> centred_excess(const Dense& c) { return c.diagonal().array() - c.diagonal().mean(); }
 
+/// Theorem 4.2 in closed form (docs/theory/covariance-sde.md, section 3).
 Dense full_attention_drift(const Dense& v) {
   const double m = static_cast<double>(v.rows());
   const Dense c = centred(v);
@@ -56,6 +58,7 @@ std::vector<Dense> causal_products(const Dense& v) {
   return products;
 }
 
+/// The drift under a causal mask (docs/theory/covariance-sde.md, section 3.1).
 Dense causal_attention_drift(const Dense& v) {
   const Index m = v.rows();
   const std::vector<Dense> jv = causal_products(v);
@@ -78,6 +81,7 @@ Dense causal_attention_drift(const Dense& v) {
   return b;
 }
 
+/// S_1: V^ab times the covariance of token d, centred over what a sees, with token w, centred over what b sees.
 double first_moment(const Dense& v, Index a, Index d, Index b, Index w, AttentionMask mask) {
   const Index first = visible_tokens(mask, a, v.rows()), second = visible_tokens(mask, b, v.rows());
   if (d >= first || w >= second) return 0;
@@ -166,6 +170,7 @@ Dense linear_diffusion(const Dense& v) {
 Dense attention_diffusion(const Dense& v, AttentionMask mask) {
   require_covariance("attention_diffusion", v);
   const Index m = v.rows();
+  // M / m^2 of section 3; the other factor of each product is V.
   if (mask == AttentionMask::full) {
     const Dense product = v * centred(v) * v / static_cast<double>(m * m);
     return assemble(m, [&](Index a, Index b, Index d, Index w) {

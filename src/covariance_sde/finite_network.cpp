@@ -15,6 +15,7 @@ namespace widelimit::covariance_sde {
 
 namespace {
 
+/// Streams of networks and of the SDE's paths are apart, so that the same seed gives both other numbers.
 constexpr std::uint64_t network_streams = std::uint64_t{1} << 63;
 
 void require_options(const NetworkSpec& network, const Matrix<double>& v0, const NetworkOptions& options) {
@@ -64,6 +65,7 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
       const bool valid = chain.layer(stream);
       const typename Chain::Square next = chain.covariance();
       const std::optional<PathEnd> end = valid ? end_of_path(next, options.bounds) : PathEnd::not_finite;
+      // A path that ends keeps its last covariance inside the bounds.
       if (!end) v = next;
       const auto n = static_cast<double>(network.width);
       outcome.stop_time = static_cast<double>(layer) / n;

@@ -44,6 +44,7 @@ void require_gradient_options(const NetworkSpec& network, const Matrix<double>& 
       static_cast<double>(options.run.threads > 0 ? static_cast<unsigned>(options.run.threads)
                                                   : std::thread::hardware_concurrency());
   const double at_once = std::min(threads, static_cast<double>(options.networks));
+  // Only as many networks are in memory as run at once.
   numerics::require_memory(where, fmt::format("{} layers", options.depth),
                            numbers * static_cast<double>(options.depth) * at_once * sizeof(double),
                            "take fewer tokens, a smaller width or depth, or fewer threads");

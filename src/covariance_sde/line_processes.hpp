@@ -80,6 +80,7 @@ inline DriftedDiffusion CorrelationProcess::drifted(double start) const {
   return {.drift =
               [=](double y) {
                 const double cosh = std::cosh(y);
+                // The ReLU drift falls as e^-y, so that beyond 100 nothing is left of it.
                 return (y > 100 ? 0 : r * AngleOf(y).excess * cosh * cosh) + s / 2 * std::tanh(y);
               },
           .variance = s,
@@ -123,6 +124,7 @@ inline double wall_distance(double u) {
 }
 
 inline double at_wall_distance(double distance) {
+  // Beyond 20 sinh is e^distance / 2 in all digits.
   return distance > 20 ? std::numbers::ln2 - distance : -std::log(std::sinh(distance));
 }
 

@@ -46,6 +46,7 @@ class NetworkChain {
     draw_normals(g, stream);
     const auto n = static_cast<double>(network_.width);
     const double rest = network_.width > m ? chi_squared(network_.width - m, stream) : 0;
+    // The mean over features is u_0 = L g sqrt(n / (|g|^2 + chi^2)) of section 6.1; v_ keeps the rest.
     mean_ = root * g * std::sqrt(n / (g.squaredNorm() + rest));
     v_ -= mean_ * mean_.transpose() / n;
   }
@@ -132,6 +133,7 @@ class NetworkChain {
       mean_ = residual_.lambda() * mean_ + residual_.gamma() * (u_ * hidden_);
     }
     draw_normals(z_, stream);
+    // LayerNorm's mean has taken one of the n feature axes.
     draw_wishart_root(network_.width - v_.rows() - (normalised() ? 1 : 0), stream, t_);
     combine();
   }

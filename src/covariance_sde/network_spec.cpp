@@ -124,6 +124,7 @@ void require_network(std::string_view where, const NetworkSpec& network, Index t
   if (network.attention) require_attention(where, network);
   if (network.feedforward) {
     require_at_least(where, "hidden_width", network.feedforward->hidden_width, 0);
+    // A normaliser that is infinite or NaN fails this, too.
     require_positive(where, "s_plus^2 + s_minus^2", 2 / network.feedforward->slopes.normaliser());
   }
   if (network.plain) require_positive(where, "s_plus^2 + s_minus^2", 2 / network.plain->normaliser());

@@ -13,6 +13,7 @@ Tokens layer_norm_backward(const Tokens& x, const Tokens& gradient) {
   Tokens result = gradient.colwise() - gradient.rowwise().mean();
   for (Index a = 0; a < x.rows(); ++a) {
     const double deviation = std::sqrt((x.row(a).array() - x.row(a).mean()).square().mean());
+    // LayerNorm is constant along its own output and along the ones, so that the gradient has no part along either.
     result.row(a) -= y.row(a) * gradient.row(a).cwiseProduct(y.row(a)).mean();
     result.row(a) /= deviation;
   }
@@ -26,6 +27,7 @@ Eigen::MatrixXd softmax_backward(const NetworkSpec& network, const Eigen::Matrix
   Eigen::MatrixXd result = Eigen::MatrixXd::Zero(m, m);
   for (Index row = 0; row < m; ++row) {
     const Index seen = visible_tokens(block.mask, row, m);
+    // A is identity + softmax - centring; its slopes are those of the softmax.
     Eigen::RowVectorXd softmax = a.row(row).head(seen);
     softmax.array() += block.centring_weight / static_cast<double>(seen);
     softmax(row) -= block.identity_weight;
@@ -74,6 +76,7 @@ RecordedNetwork::Gradients RecordedNetwork::backward(const std::vector<Tokens>& 
       gradients.tokens[l] = plain_backward(weights_[l], x, gradient, gradients.layers[l]);
       continue;
     }
+    // States are kept by layer, so that what stands between the blocks is computed again.
     const Tokens between = network_.attention ? behind_block(attended(weights_[l], x)) : x;
     if (network_.feedforward)
       gradient = feedforward_backward(weights_[l], between, gradient, gradients.layers[l]);
