@@ -34,7 +34,7 @@ std::vector<std::string> paths_of(const std::vector<VariedNumber>& numbers) {
   return paths;
 }
 
-/// One run of several that take equally long, on any threads: what each has done is added up.
+/// Progress of several runs that take equally long, on any threads, as that of one run: what each has done is added up.
 class SharedProgress {
  public:
   SharedProgress(const RunControl& run, std::size_t parts)
@@ -111,6 +111,8 @@ std::vector<VariedExponents> exponents_over(const BlockVariation& variation, con
   numerics::on_threads(run.control.threads, [&] {
     numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), tasks, [&](std::ptrdiff_t i) {
       VariedExponents& point = grid[static_cast<std::size_t>(i)];
+      // Points run on one thread each; block_exponents() reports progress of its own, which is
+      // counted as a part of the whole.
       point.exponents = exponents_at(variation, point.values, run, progress.part());
     });
   });
@@ -143,6 +145,7 @@ std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariatio
                                            const VariationRun& run) {
   const std::vector<double>& from = grid[edge.first].values;
   std::vector<double> values = grid[edge.second].values;
+  // The two points of an edge differ in one number: the first one or the last one.
   const std::size_t varied = values.back() == from.back() ? 0 : values.size() - 1;
   RunControl control = run.control;
   control.progress = {};

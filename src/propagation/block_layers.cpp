@@ -8,6 +8,7 @@
 namespace widelimit::propagation {
 namespace {
 
+/// Makes the whole block from what takes the place of the layers that are being visited.
 using Rebuild = std::function<Layers(const Layers&)>;
 
 void collect(const Layers& layers, const std::string& path, const Rebuild& rebuild,

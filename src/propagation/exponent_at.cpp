@@ -44,11 +44,12 @@ double angle_at(const ParameterPoint& point, const MlpStatistics& mlp, const Col
   if (point.options.angle == AngleMeasure::one_block)
     return one_block_limit_of(parameters, mlp.k_out, mlp.f, 1, point.options.mask);
   if (point.options.mask == AttentionMask::full) return collapsed.lambda_a();
+  // The growth minus 1, like the lambda_a of full attention.
   return std::expm1(
       causal_angle_exponent_of(collapsed, parameters, whole_number("depth", point.options.depth)));
 }
 
-/// Where norms have no fixed point: over the network's depth, from norm 1.
+/// Exponents of networks whose norms have no fixed point: means over the depth, from norm 1.
 double growth_at(Exponent which, const ParameterPoint& point, const MlpStatistics& mlp) {
   const ExponentOptions& options = point.options;
   if (options.formula == Formula::published)

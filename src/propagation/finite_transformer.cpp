@@ -51,6 +51,7 @@ void normalise(const Matrix<double>& tokens, BlockTrace::Branch& branch) {
 void normalise_backward(const BlockTrace::Branch& branch, Matrix<double>& gradient) {
   const auto width = static_cast<double>(gradient.cols());
   for (Index i = 0; i < gradient.rows(); ++i) {
+    // Scaling to a fixed norm has no slope along the token.
     const double along = gradient.row(i).dot(branch.normalised.row(i)) / width;
     gradient.row(i) =
         std::sqrt(width) * branch.inverse_norms(i) * (gradient.row(i) - along * branch.normalised.row(i));
@@ -182,6 +183,7 @@ Matrix<double> FiniteTransformer::attention_backward(const BlockWeights& block, 
   const Matrix<double> branch = parameters_.alpha_A * gradient;
   const Matrix<double> averages = product(branch, Transpose::no, block.value, Transpose::no);
   Matrix<double> scores = product(averages, Transpose::no, y, Transpose::yes);
+  // Through the softmax: its Jacobian is diag(a) - a a^T, row by row.
   const Vector<double> means = trace.weights.cwiseProduct(scores).rowwise().sum();
   scores.colwise() -= means;
   scores.array() *= trace.weights.array() / std::sqrt(static_cast<double>(width_));
@@ -214,6 +216,7 @@ void require_trace(const char* where, const ForwardTrace& trace, const Matrix<do
 
 }  // namespace
 
+/// The gradient as a direction and the logarithm of its norm: over many blocks it leaves the range of double.
 InputGradient FiniteTransformer::input_gradient(const ForwardTrace& trace,
                                                 const Matrix<double>& output_gradient) const {
   require_trace("FiniteTransformer::input_gradient", trace, output_gradient, depth());

@@ -37,6 +37,7 @@ class MlpTable {
       : base_{base},
         x_{x},
         y_{y},
+        // An axis that leaves the MLP alone has one entry.
         columns_{changes_mlp(x.coordinate) ? x.values.size() : 1},
         rows_{changes_mlp(y.coordinate) ? y.values.size() : 1},
         entries_(columns_ * rows_) {}
@@ -86,6 +87,7 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
     throw ArgumentError(fmt::format("phase_diagram: the axes must set different parameters, got {} and {}",
                                     coordinate_name(x.coordinate), coordinate_name(y.coordinate)));
   require_at_least("phase_diagram", "threads", run.threads, 0);
+  // One point is checked in full; all others are checked for ranges when their exponents are computed.
   ParameterPoint point = parameter_point(base, options);
   set_coordinate(point, x.coordinate, x.values.back());
   set_coordinate(point, y.coordinate, y.values.back());
