@@ -85,6 +85,8 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
   const Index heads = chi.rows(), tokens = chi.cols(), entries = heads * tokens;
   ActivationJacobians jacobians{Matrix<double>::Zero(entries, entries), Matrix<double>::Zero(entries, heads),
                                 Matrix<double>::Zero(entries, scale_count(activation, heads))};
+  // Entry h L + l of the flattened weights is that of head h and token l. The derivatives are those of
+  // docs/theory/head-specialization.md, section 1.
   const auto s = pass.s.reshaped<Eigen::RowMajor>();
   const bool joint = activation == HeadActivation::bayes;
   for (Index row = 0; row < entries; ++row) {

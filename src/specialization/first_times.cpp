@@ -15,7 +15,7 @@ namespace {
 
 // A flow is looked at in pieces of this many steps, so that it can end once all times are known.
 constexpr Index steps_a_piece = 500;
-// Steps of SGD cost more.
+// Steps of SGD cost more, so that its pieces are shorter.
 constexpr Index sgd_steps_a_piece = 50;
 
 /// The start of a flow in place of SGD's in D dimensions.
@@ -49,6 +49,8 @@ FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, 
                            const auto points = gradient_flow(flows.activation, state, samples, options);
                            for (const FlowPoint& point : points)
                              found.see(static_cast<double>(piece.done) * flows.step + point.tau,
+                                       // The flow runs with orthonormal spikes; m_w p^(1/2) are the overlaps
+                                       // with the spikes themselves.
                                        quantities_of(point.parameters.m * matched.spike_root), flows.delta);
                            if (points.back().gradient < flows.stop_gradient) found.end = RunEnd::rest;
                            state = points.back().parameters;
@@ -74,6 +76,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                                       eta, seed + start_seed);
   SgdOptions options;
   options.tokens = flows.tokens;
+  // Without a size a batch has D sequences.
   options.batch = batch == 0 ? flows.dimension : batch;
   options.gamma = flows.step;
   return times_by_pieces({flows.steps, sgd_steps_a_piece, flows.run}, 1,
@@ -81,6 +84,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                            options.steps = piece.steps;
                            options.record = piece.record;
                            options.run = piece.run;
+                           // Each piece continues the run with sequences that have not been seen.
                            options.seed = batch_seed(seed, piece);
                            const auto points = gram_sgd(flows.activation, flows.prior, state, options);
                            for (const SgdPoint& point : points)

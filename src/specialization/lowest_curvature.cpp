@@ -27,6 +27,7 @@ VectorXd vector_of(const HeadParameters& parameters) {
 }
 
 /// Directions r A with antisymmetric A, along which S = r r^T does not change: orthonormal columns.
+/// Orthonormal columns in the coordinates of packed().
 MatrixXd rotations(const HeadParameters& parameters) {
   const Index heads = parameters.r.rows();
   std::vector<VectorXd> directions;
@@ -35,6 +36,7 @@ MatrixXd rotations(const HeadParameters& parameters) {
   for (Index i = 0; i < parameters.r.cols(); ++i)
     for (Index j = 0; j < i; ++j) {
       direction.r = Matrix<double>::Zero(heads, parameters.r.cols());
+      // r A for the A with A_ij = 1, A_ji = -1: column j takes that of i, column i minus that of j.
       direction.r.col(j) = parameters.r.col(i);
       direction.r.col(i) = -parameters.r.col(j);
       directions.push_back(vector_of(direction));
@@ -63,6 +65,7 @@ class HessianProduct {
     HeadParameters parts = unpacked(numbers_of(direction), parameters_);
     keep_what_moves(activation_, variant_, parts);
     VectorXd result = vector_of(parts);
+    // Along a rotation the loss is constant; a gradient that is not 0 would give it a curvature that says nothing.
     if (left_out_.cols() > 0) result -= left_out_ * (left_out_.transpose() * result);
     return result;
   }
@@ -108,6 +111,7 @@ std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
     next = apply(basis.col(step));
     const VectorXd parts = basis.transpose() * next;
     diagonal.push_back(parts(step));
+    // The second projection takes away what rounding has left of the first.
     next -= basis * parts;
     next -= basis * (basis.transpose() * next).eval();
     const double length = next.norm();
@@ -115,6 +119,7 @@ std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
     ritz.computeFromTridiagonal(Eigen::Map<const VectorXd>(diagonal.data(), step + 1),
                                 Eigen::Map<const VectorXd>(beside.data(), step));
     const double lowest = ritz.eigenvalues()(0);
+    // The residual of a Ritz pair is the last coefficient times the length of what is left.
     const double residual = std::abs(length * ritz.eigenvectors()(step, 0));
     if (residual <= std::max(relative_residual * std::abs(lowest), least_residual) ||
         step + 1 == std::min(apply.size(), most_steps))

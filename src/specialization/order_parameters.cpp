@@ -39,6 +39,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
         "linearly independent",
         lambda[0], lambda[features - 1], features));
   OrderParameters result{m, q, p, {}, {}, m * solver.operatorInverseSqrt()};
+  // S = q - m p^-1 m^T, from whitened overlaps m p^(-1/2).
   result.S = q - result.m_whitened * result.m_whitened.transpose();
   result.r = overlap_root(result.S);
   return result;

@@ -75,6 +75,7 @@ bool Prior::symmetric_in(Index feature) const {
   if (kind_ == Kind::gaussian) return true;
   const auto mass = [&](const Vector<double>& at) {
     double sum = 0;
+    // Points may occur several times.
     for (Index k = 0; k < points_.rows(); ++k)
       if (points_.row(k).transpose() == at) sum += probabilities_[k];
     return sum;
@@ -95,6 +96,7 @@ void Prior::sample(numerics::RandomStream& random, Vector<double>& theta) const 
     return;
   }
   const double u = random.uniform();
+  // Rounding can leave the last cumulated probability below u, so that the last point takes what is left.
   const auto place = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u);
   theta = points_.row(place - cumulative_.begin()).transpose();
 }
@@ -120,6 +122,8 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
       }
       return score;
     }
+    // The exact norm at finite D: log E exp(theta . chi - theta^T p theta / 2) for theta ~ N(0, diag(nu)) is chi^T (I +
+    // nu p)^-1 nu chi / 2 - log det(I + nu p) / 2.
     const Matrix<double> precision =
         Matrix<double>::Identity(features(), features()) + variances_.asDiagonal() * *spike_gram;
     const Eigen::PartialPivLU<Eigen::MatrixXd> factors(precision);
@@ -134,6 +138,7 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
     const double half_norm =
         spike_gram == nullptr ? half_norms_[k] : point.dot(*spike_gram * point.transpose()) / 2;
     const double term = std::log(probabilities_[k]) - half_norm + point.dot(chi_star);
+    // A running sum in units of the largest term so far.
     if (term > top) {
       sum = sum * std::exp(top - term) + 1;
       top = term;

@@ -70,6 +70,7 @@ SgdStart plant(SgdStart start, const Matrix<double>& m) {
   require_shape("plant", "m", m, start.heads.k.rows(), start.k_star.rows());
   const OrderParameters now = order_parameters(start.heads.k, start.k_star);
   const Eigen::LLT<Eigen::MatrixXd> factor(now.p);
+  // k moves within the span of the spikes: k + (m - m_now) p^-1 k_star has the overlaps m.
   start.heads.k += factor.solve(Eigen::MatrixXd((m - now.m).transpose())).transpose() * start.k_star;
   return start;
 }

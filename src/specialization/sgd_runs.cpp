@@ -15,6 +15,7 @@ namespace {
 
 /// `start` with the overlaps that the setup plants.
 template <typename Start>
+// Without overlaps to plant the start stays random.
 Start planted(Start start, const SgdSetup& setup) {
   return setup.planted_m.size() == 0 ? std::move(start) : plant(std::move(start), setup.planted_m);
 }
@@ -58,6 +59,7 @@ std::vector<FlowPoint> flow_beside(const SgdSetup& setup, const std::vector<SgdP
   flow.step = options.step;
   flow.record = flow_steps_at(points, options.step);
   flow.steps = flow.record.back();
+  // The noise of SGD's batches, in the units of the flow (docs/theory/head-specialization.md, section 3).
   flow.batch_noise = sgd.gamma * static_cast<double>(setup.dimension) / static_cast<double>(sgd.batch);
   flow.run = sgd.run;
   const auto samples = SampleSet<float>::draw(setup.prior, {sgd.tokens, setup.heads, options.samples},

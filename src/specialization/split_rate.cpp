@@ -33,7 +33,8 @@ Saddle saddle(const char* where, HeadActivation activation, Index tokens, Index 
   return {activation, tokens, 2 / static_cast<double>(heads), nu1, nu2};
 }
 
-/// The integrand of the rate for scores chi*_0 with noise z; `s` is scratch of L entries.
+/// The integrand of the rate for scores chi*_0 with noise z (docs/theory/head-specialization.md, section 5, at the
+/// unspecialised saddle); `s` is scratch of L entries.
 double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
   const double amplitude = std::sqrt(at.nu1);
   double top = -1e300;

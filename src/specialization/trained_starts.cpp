@@ -28,6 +28,7 @@ std::optional<HeadParameters> moved_from_saddle(const TrainingSetup& setup, cons
                                                 const HeadParameters& direction,
                                                 const SampleSet<float>& samples) {
   constexpr double shortest = 0.05, longest = 2, enough_gradient = 3;
+  // Lengths double, because near a saddle the loss falls with the square of the distance.
   for (double length = shortest; length < longest; length *= 2)
     for (const double sign : {1.0, -1.0}) {
       HeadParameters moved = end.parameters;
@@ -49,7 +50,7 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
   options.record.clear();
   for (const Index step : setup.flow.record)
     if (step > steps) options.record.push_back(step - steps);
-  // Not step 0, whose time is that of the rest.
+  // Step 0 is not recorded, because its time is that of the last point there is.
   if (options.record.empty()) options.record.push_back(options.steps);
   options.run = piece_of(setup.flow.run, steps, setup.flow.steps);
   std::vector<FlowPoint> points = gradient_flow(setup.activation, moved, samples, options);
@@ -78,6 +79,7 @@ void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, T
 template <typename StartOf>
 std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start_of) {
   require_at_least("train_from_starts", "starts", setup.starts, 1);
+  // All starts are judged by one set of samples that none of them was trained on.
   const SampleSet<float> judge = fresh_samples(setup);
   std::vector<TrainedStart> results;
   for (Index k = 0; k < setup.starts; ++k) {
