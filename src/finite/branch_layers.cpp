@@ -54,6 +54,7 @@ class Compound : public FiniteLayer<Scalar> {
   Index parameter_count_ = 0;
 };
 
+/// Layers one after another; without layers the identity.
 template <typename Scalar>
 class Sequence final : public Compound<Scalar> {
  public:
@@ -90,6 +91,7 @@ class Sequence final : public Compound<Scalar> {
   Form input_;
 };
 
+/// The sum of the branches' outputs times their scales.
 template <typename Scalar>
 class Sum final : public Compound<Scalar> {
  public:
@@ -149,6 +151,8 @@ class Product final : public Compound<Scalar> {
       outputs.push_back(this->part_forward(i, parameters, input, tape));
     const Matrix<Scalar>& first = outputs[0].values;
     for (std::size_t i = 0; i < this->count(); ++i) {
+      // The product of the others is formed anew, because the whole product divided by one
+      // output fails where that is 0.
       Matrix<Scalar> others = Matrix<Scalar>::Constant(first.rows(), first.cols(), scale_);
       for (std::size_t j = 0; j < this->count(); ++j)
         if (j != i) others.array() *= outputs[j].values.array();
@@ -180,6 +184,7 @@ class Product final : public Compound<Scalar> {
   Scalar scale_ = 1;
 };
 
+/// Channels of the branches side by side.
 template <typename Scalar>
 class Concatenation final : public Compound<Scalar> {
  public:
@@ -229,7 +234,8 @@ class Concatenation final : public Compound<Scalar> {
   Index channels_ = 0;
 };
 
-/// The numbers of positions before the axis are rows; a branch has the block of its own columns in each.
+/// Branches side by side along an axis of positions. All positions before the axis are rows of a matrix, in which each
+/// branch has a block of columns.
 template <typename Scalar>
 class PositionConcatenation final : public Compound<Scalar> {
  public:
@@ -279,6 +285,7 @@ class PositionConcatenation final : public Compound<Scalar> {
     return position_count(form.shape) / rows_ * form.channels;
   }
 
+  /// The numbers as a matrix: rows are inputs times the positions before the axis.
   [[nodiscard]] Eigen::Map<Matrix<Scalar>> as_rows(Matrix<Scalar>& values, Index inputs) const {
     return {values.data(), inputs * rows_, values.size() / (inputs * rows_)};
   }
