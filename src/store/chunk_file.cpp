@@ -109,6 +109,7 @@ ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers, std::u
   ChunkSum sum{};
   std::array<std::byte, 1> beyond{};
   std::size_t found = 0;
+  // One byte more than there should be is asked for, so that a file that is too long is seen.
   for (const std::span<std::byte> part : {numbers, std::span<std::byte>(sum), std::span<std::byte>(beyond)}) {
     const ssize_t count = open_file.read(part);
     // A sector that the disk cannot read any more is as good as a wrong one.

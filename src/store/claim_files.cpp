@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 /// Every process touches it to learn what time the file system has.
 constexpr const char* clock_name = "clock";
 
+/// With no time given, utimensat() sets the clock of the file system, which may be that of another machine.
 void touch(const fs::path& file) { static_cast<void>(utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }
 
 std::string first_line(const fs::path& file) {
@@ -127,7 +128,7 @@ bool ClaimFiles::is_abandoned(const fs::path& file) const {
   return !error && now() - touched > pulse_.abandoned_after;
 }
 
-/// Out of the way first, then looked at: what another process has put there meanwhile goes back.
+/// Moves a claim out of the way and only then looks at it: what another process has put there meanwhile goes back.
 void ClaimFiles::remove_abandoned(const fs::path& file) const {
   static std::atomic<unsigned> counter{0};
   const std::string judged = first_line(file);
@@ -143,6 +144,7 @@ fs::file_time_type ClaimFiles::now() const {
   touch(folder_ / clock_name);
   std::error_code error;
   const auto time = fs::last_write_time(folder_ / clock_name, error);
+  // If the clock cannot be read, no claim counts as old, so that none is taken from a process that still works.
   return error ? fs::file_time_type::min() : time;
 }
 

@@ -49,7 +49,7 @@ struct GramStore<Scalar>::Open {
 
 namespace {
 
-/// Of a store that cannot be written to.
+/// The report of a run over a store that cannot be written to: all its tiles must be there.
 template <typename Open>
 StoreRunReport found_by(const Open& open, const std::function<Index()>& next) {
   TileRecords records(open.folder.records_folder(open.store.facts));

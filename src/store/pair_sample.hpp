@@ -19,7 +19,7 @@ class PairSample {
   [[nodiscard]] std::vector<std::pair<Index, Index>> of_next_tile();
 
  private:
-  /// Of the next `pairs` pairs, which are taken: numbers from 0 on.
+  /// Which of the next `pairs` pairs are taken: numbers from 0 on.
   [[nodiscard]] std::vector<Index> taken_of(Index pairs);
 
   TileGrid grid_;

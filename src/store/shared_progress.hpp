@@ -83,7 +83,7 @@ class SharedProgress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Of a tile, what this process has to do with it.
+  /// What this process has to do with a tile.
   enum class Stage { others, in_work, written };
 
   /// A tile that counts.
@@ -115,7 +115,7 @@ class SharedProgress {
     take(changed, stage == Stage::written);
   }
 
-  /// Counts a tile or not.
+  /// Counts a tile as whole, or no longer.
   void take(Tile& tile, bool is_whole) {
     if (tile.is_counted == is_whole) return;
     tile.is_counted = is_whole;
@@ -145,7 +145,8 @@ class SharedProgress {
     }
   }
 
-  /// Of a process of another machine it can only be seen that nothing came of it for long.
+  /// Whether a process still computes. Of one on another machine it can only be seen that it has
+  /// written nothing down for long.
   static bool is_working(const TileRecords::ProcessPace& pace) {
     constexpr double least = 60, tiles = 4;
     return pace.seconds_since < std::max(least, tiles * pace.seconds_a_tile) &&

@@ -59,6 +59,7 @@ class FileCheck {
                    is_complete(stored.kernels, rows.size(), columns.size());
       } catch (const DataError& error) {
         check_.unreadable.push_back(error.what());
+        // A file that cannot be read is neither missing nor whole.
         is_whole = false;
         is_damaged = true;
       }

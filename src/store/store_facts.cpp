@@ -13,10 +13,10 @@
 namespace widelimit::store {
 namespace {
 
-/// So that tiles can be counted.
+/// Bounds the inputs, so that numbers of tiles and pairs stay within an index.
 constexpr Index most_inputs = Index{1} << 31;
 
-/// Of samples in the layers of a network file, and in the branches of layers.
+/// Collects what the layers of a network file sample, those in branches too: path, samples and seed.
 void collect_sampled(const nlohmann::json& value, const std::string& path, nlohmann::json& found) {
   if (value.is_object() && value.contains("samples") && value.contains("seed"))
     found.push_back({{"path", path}, {"samples", value["samples"]}, {"seed", value["seed"]}});

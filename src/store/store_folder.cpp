@@ -56,7 +56,7 @@ void make_folder(const fs::path& folder) {
   files::sync_folder(folder.parent_path());
 }
 
-/// Whether it is there and reads as wanted; one that a power failure or a disk spoilt does not.
+/// Whether a document is there and reads as wanted; one that a power failure or a disk has spoilt does not.
 bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
   if (!fs::is_regular_file(file)) return false;
   try {
@@ -66,7 +66,7 @@ bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
   }
 }
 
-/// What an attempt to make a store leaves, one that was interrupted or another process's that goes on.
+/// Whether a file comes from an attempt to make a store: one that was interrupted, or another process's that goes on.
 bool is_own(const std::string& name) {
   constexpr const char* arrays[] = {"nngp", "ntk", "nngp_error", "ntk_error"};
   return std::find(std::begin(arrays), std::end(arrays), name) != std::end(arrays) ||
@@ -175,7 +175,7 @@ void StoreFolder::remove_leftovers(const StoreFacts& facts) const {
   }
 }
 
-/// Of some of the files that there are, what most say.
+/// The side that most of some of the files have, by their lengths.
 std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const {
   constexpr int enough = 32;
   const std::size_t bytes = facts.is_float() ? sizeof(float) : sizeof(double);

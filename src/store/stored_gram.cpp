@@ -42,7 +42,7 @@ GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts
   return cut<Scalar>(stored.kernels, rows, columns);
 }
 
-/// Into the whole matrix; of a symmetric one on both sides of the diagonal.
+/// Puts a tile into the whole matrix, and its mirror image where that is symmetric.
 template <typename Scalar>
 void place_tile(Matrix<Scalar>& whole, const Matrix<Scalar>& numbers, const TileGrid& tiles, TileIndex tile) {
   const InputRange rows = tiles.rows_of(tile), columns = tiles.columns_of(tile);

@@ -46,6 +46,7 @@ template <typename Scalar>
 std::vector<double> cost_sums(const Inputs<Scalar>& x, double power) {
   std::vector<double> sums{0};
   for (Index i = 0; i < x.size(); ++i)
+    // A pair costs the product of what its two inputs contribute, hence half of the power for each.
     sums.push_back(sums.back() + std::pow(static_cast<double>(position_count(x.shape(i))), power / 2));
   return sums;
 }
