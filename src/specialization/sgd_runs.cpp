@@ -13,9 +13,8 @@ namespace widelimit::specialization {
 
 namespace {
 
-/// `start` with the overlaps that the setup plants.
+/// `start` with the overlaps that the setup plants. Without such overlaps the start stays random.
 template <typename Start>
-// Without overlaps to plant the start stays random.
 Start planted(Start start, const SgdSetup& setup) {
   return setup.planted_m.size() == 0 ? std::move(start) : plant(std::move(start), setup.planted_m);
 }

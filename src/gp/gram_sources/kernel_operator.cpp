@@ -37,8 +37,8 @@ MatrixOperator<Scalar>::MatrixOperator(const Matrix<Scalar>& gram) : gram_{gram}
     }
 }
 
-template <typename Scalar>
 /// A matrix of floats is widened block by block, so that it never is in memory as doubles.
+template <typename Scalar>
 Matrix<double> MatrixOperator<Scalar>::multiply(const Matrix<double>& x) const {
   if constexpr (std::is_same_v<Scalar, double>) {
     return gp::multiply(gram_, Transpose::no, x, Transpose::no);
