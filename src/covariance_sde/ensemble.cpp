@@ -18,6 +18,7 @@ std::size_t pair_count(Index tokens) { return static_cast<std::size_t>(tokens * 
 /// Position of (a, b), a <= b, among the pairs row by row.
 Index pair_index(Index tokens, Index a, Index b) {
   if (a > b) std::swap(a, b);
+  // The rows before row a hold m, m - 1, ... pairs.
   return a * tokens - a * (a - 1) / 2 + (b - a);
 }
 
@@ -71,6 +72,7 @@ std::size_t CovarianceEnsemble::offset(Index time, Index path) const {
     throw ArgumentError(
         fmt::format("CovarianceEnsemble: time and path must lie in [0, {}) and [0, {}), got {} and {}", times,
                     paths_, time, path));
+  // The paths of a time follow each other.
   return static_cast<std::size_t>(time * paths_ + path) * pair_count(tokens_);
 }
 

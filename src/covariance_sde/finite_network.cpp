@@ -43,6 +43,7 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
 std::vector<double> layer_times(const NetworkSpec& network, const std::vector<Index>& layers) {
   std::vector<double> times;
   times.reserve(layers.size());
+  // Time counts layers in units of the width.
   for (const Index layer : layers)
     times.push_back(static_cast<double>(layer) / static_cast<double>(network.width));
   return times;
@@ -139,6 +140,7 @@ CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<doub
     run_networks<MlpChain>(network, v0, options, ensemble);
   else if (heads_of(network) > 1)
     run_networks<HeadsChain>(network, v0, options, ensemble);
+  // Matrices of two tokens have a size that the compiler knows.
   else if (v0.rows() == 2)
     run_networks<NetworkChain<2>>(network, v0, options, ensemble);
   else
@@ -166,6 +168,7 @@ Matrix<double> feedforward_layer(const NetworkSpec& network, const Matrix<double
   Chain chain(network, v.rows());
   chain.set_covariance(v);
   const ActivationSlopes slopes = network.feedforward->slopes;
+  // Columns of the root times g are Gaussian with the covariance of the tokens that the branch reads.
   Eigen::MatrixXd hidden = chain.input_root() * g;
   hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
   chain.set_branch_gram(slopes.normaliser() / static_cast<double>(g.cols()) * hidden * hidden.transpose());

@@ -158,6 +158,7 @@ Tokens RecordedNetwork::attention_backward(const LayerWeights& weights, const To
     const Tokens branch = scale * sum.middleCols(at, slice);
     at += slice;
     const Eigen::MatrixXd a = attention_matrix_of(head, input);
+    // The gradient reaches the values through A^T, and the logits through the softmax of A.
     const Tokens value = a.transpose() * branch;
     const Eigen::MatrixXd logits =
         softmax_backward(network_, a, branch * (input * head.value).transpose()) / n;
@@ -181,6 +182,7 @@ Tokens RecordedNetwork::feedforward_backward(const LayerWeights& weights, const 
   const Tokens input = branch_input(x), units = input * weights.hidden / root;
   const Tokens active = units.cwiseMax(0) * activation.plus + units.cwiseMin(0) * activation.minus;
   slopes.output = scale * active.transpose() * sum;
+  // At 0 the slope is that of the negative side.
   const Tokens slope =
       (units.array() > 0)
           .select(Tokens::Constant(units.rows(), units.cols(), activation.plus), activation.minus);

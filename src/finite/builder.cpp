@@ -38,6 +38,7 @@ std::vector<PathLayer> unrolled(const Layers& layers, const std::string& prefix)
       continue;
     }
     const auto once = unrolled(repeat->layers, path + ".");
+    // Repetitions share their path; seeds, and so weights, are drawn for each.
     for (Index k = 0; k < repeat->times; ++k) list.insert(list.end(), once.begin(), once.end());
   }
   return list;
@@ -65,6 +66,7 @@ bool opens_channels(const Layers& layers);
 /// True if the channels after the layer can be asked for.
 bool opens_channels(const Layer& layer) {
   if (const auto branches = layers::branch_parts(layer))
+    // One branch that cannot choose its channels fixes those of all.
     return std::all_of(branches->branches.begin(), branches->branches.end(),
                        [](const auto& branch) { return opens_channels(branch.layers); });
   if (const auto repeat = layers::repeat_parts(layer)) return opens_channels(repeat->layers);
@@ -85,6 +87,7 @@ std::vector<Index> shared_out(Index total, const BranchParts& parts) {
     // The small addition keeps a whole number that rounding has put just below itself from losing a channel.
     channels.push_back(static_cast<Index>(std::floor(exact + 1e-9)));
     given += channels.back();
+    // Remainders are negative, so that the largest come first; equal ones keep the order of the branches.
     remainders.emplace_back(static_cast<double>(channels.back()) - exact, i);
   }
   std::sort(remainders.begin(), remainders.end());

@@ -191,6 +191,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, In
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
+    // Gradients of parameters are not wanted.
     NoSink<Scalar> sink;
     const auto batch =
         layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop)), tape);

@@ -34,6 +34,7 @@ LossGradient<Scalar> cross_entropy(const Matrix<Scalar>& outputs, const Matrix<S
     const auto shifted = (outputs.row(i).array() - outputs.row(i).maxCoeff()).eval();
     const Scalar log_sum = std::log(shifted.exp().sum());
     result.loss += static_cast<double>((targets.row(i).array() * (log_sum - shifted)).sum());
+    // Targets whose sum misses 1 by rounding have this gradient, too.
     result.gradient.row(i) =
         ((shifted - log_sum).exp() * targets.row(i).sum() - targets.row(i).array()).matrix();
   }
@@ -57,6 +58,7 @@ class Optimiser {
     ++steps_;
     const auto rate = static_cast<Scalar>(options_.learning_rate);
     if (const auto* momentum = std::get_if<Momentum>(&options_.optimiser)) {
+      // Velocities add up whole gradients, without a factor 1 - decay.
       first_ = static_cast<Scalar>(momentum->decay) * first_ + gradient;
       parameters -= rate * first_;
     } else if (const auto* adam = std::get_if<Adam>(&options_.optimiser)) {

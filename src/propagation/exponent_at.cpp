@@ -106,6 +106,7 @@ void set_coordinate(ParameterPoint& point, Coordinate coordinate, double value) 
       parameters.sigma_A = value;
       return;
     case Coordinate::tokens:
+      // Formulas of full attention take the number of tokens as it is, all others take the rounded count.
       point.tokens = value;
       parameters.tokens = whole_number("tokens", value);
       return;
@@ -118,6 +119,7 @@ void set_coordinate(ParameterPoint& point, Coordinate coordinate, double value) 
   }
 }
 
+/// Whether statistics of the MLP depend on the coordinate.
 bool changes_mlp(Coordinate coordinate) {
   return coordinate == Coordinate::sigma_w || coordinate == Coordinate::sigma_out ||
          coordinate == Coordinate::mlp_depth;

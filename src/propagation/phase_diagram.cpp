@@ -14,6 +14,7 @@ bool is_integer(Coordinate coordinate) {
          coordinate == Coordinate::mlp_depth;
 }
 
+/// Whether setting one of the coordinates sets the other one, too.
 bool overlap(Coordinate a, Coordinate b) {
   const auto holds = [](Coordinate whole, Coordinate part) {
     return whole == Coordinate::alpha && (part == Coordinate::alpha_A || part == Coordinate::alpha_M);
@@ -75,6 +76,7 @@ Axis evenly_spaced(Coordinate coordinate, double from, double to, Index count) {
     const double value = from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1);
     axis.values.push_back(is_integer(coordinate) ? std::round(value) : value);
   }
+  // Rounding may have made neighbours equal.
   axis.values.erase(std::unique(axis.values.begin(), axis.values.end()), axis.values.end());
   return axis;
 }

@@ -115,6 +115,7 @@ double Prior::token_score(const Vector<double>& chi_star, const Matrix<double>& 
 double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spike_gram) const {
   if (kind_ == Kind::gaussian) {
     if (spike_gram == nullptr) {
+      // For orthonormal spikes this is log E exp(theta . chi - |theta|^2 / 2), feature by feature.
       double score = 0;
       for (Index f = 0; f < features(); ++f) {
         const double nu = variances_[f];
@@ -130,6 +131,8 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
     const Vector<double> shrunk = factors.solve(variances_.cwiseProduct(chi_star));
     return chi_star.dot(shrunk) / 2 - std::log(factors.determinant()) / 2;
   }
+  // This is log sum_k P_k exp(theta_k . chi - |theta_k|^2 / 2), with the norm that the spikes' Gram
+  // matrix gives, if there is one.
   double top = -std::numeric_limits<double>::infinity();
   double sum = 0;
   for (Index k = 0; k < points_.rows(); ++k) {

@@ -83,6 +83,7 @@ void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t se
   const Index first = block * block_size, last = std::min(first + block_size, tiles.shape().count);
   // A whole block is drawn even if the set ends within it, so that the first samples do not depend on n.
   std::vector<float> normals(static_cast<std::size_t>(block_size / tile * tiles.tile_size()));
+  // Even streams have the normal numbers of all tokens, odd ones the features theta of the relevant token.
   const auto stream = static_cast<std::uint64_t>(block);
   numerics::fill_normals(normals, seed, 2 * stream);
   std::copy_n(normals.begin(), (last - first + tile - 1) / tile * tiles.tile_size(),

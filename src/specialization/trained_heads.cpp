@@ -30,6 +30,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
                                  const Function& f) {
   const Index heads = parameters.m.rows(), tokens = samples.tokens();
   const SampleTiles<Scalar>& tiles = tiles_of(samples);
+  // A row of m and r side by side acts on the rows chi* and xi of a sample.
   Matrix<double> rows(heads, samples.features() + samples.noises());
   rows << parameters.m, parameters.r;
   const auto sum_of = [&](Index block, Index count) -> Vector<double> {
@@ -115,6 +116,7 @@ double max_split(const Matrix<double>& m) {
 }
 
 Vector<double> feature_splits(const Matrix<double>& m) {
+  // For each feature this is the norm over heads of their distances from the mean head.
   return (m.rowwise() - m.colwise().mean()).colwise().norm().transpose();
 }
 

@@ -63,6 +63,7 @@ ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
     std::mutex idle;
     std::condition_variable_any wake;
     std::unique_lock lock(idle);
+    // The thread sleeps until the next touch or until it is to stop.
     while (!wake.wait_for(lock, stop, pulse_.interval, [&] { return stop.stop_requested(); })) touch_held();
   });
 }
@@ -70,6 +71,7 @@ ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
 ClaimFiles::~ClaimFiles() {
   toucher_.request_stop();
   toucher_.join();
+  // A copy is walked through, because release() takes names out of the list.
   for (const std::string& name : std::vector<std::string>(held_)) release(name);
 }
 
@@ -134,8 +136,10 @@ void ClaimFiles::remove_abandoned(const fs::path& file) const {
   const std::string judged = first_line(file);
   const fs::path aside = folder_ / fmt::format("abandoned-{}-{}", files::this_process().text(), counter++);
   std::error_code error;
+  // Of several processes that find a claim abandoned only one succeeds in moving it.
   fs::rename(file, aside, error);
   if (error) return;
+  // A link does not replace a claim that yet another process has made meanwhile.
   if (first_line(aside) != judged) fs::create_hard_link(aside, file, error);
   fs::remove(aside, error);
 }

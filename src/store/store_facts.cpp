@@ -42,6 +42,7 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
   const std::string precision = facts.at("precision");
   is_float_ = precision == "float";
   if (!is_float_ && precision != "double") facts.at("precision").fail("expected float or double");
+  // Steps are counts; the facts keep the totals after each of them.
   const auto total_after = [](const JsonValue& batch, std::vector<Index>& totals) {
     for (const JsonValue& step : batch.at("steps").list()) {
       const Index count = step.at("count");
@@ -102,6 +103,7 @@ nlohmann::json sampled_layer_facts(const nlohmann::json& network) {
 std::optional<std::string> difference_between(const nlohmann::json& there, const nlohmann::json& here,
                                               const std::vector<const char*>& facts) {
   for (const char* fact : facts) {
+    // Compared by themselves, facts have a difference whose path names the place within the fact.
     const nlohmann::json left{{fact, there.value(fact, nlohmann::json())}},
         right{{fact, here.value(fact, nlohmann::json())}};
     const nlohmann::json changes = nlohmann::json::diff(left, right);

@@ -86,6 +86,7 @@ template <typename Scalar>
 void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels) {
   writing_ = std::async(std::launch::async, [this, claim = std::move(claim), record = std::move(record),
                                              kernels = std::move(kernels)]() mutable {
+    // The claim ends with this task, after the tile is written.
     const TileClaim held = std::move(claim);
     const TileIndex tile = record.tile;
     if (claims_.are_kept()) files_.remove_unfinished(tile);

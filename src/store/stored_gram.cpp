@@ -147,6 +147,7 @@ Matrix<Scalar> StoredGram::rows(const std::string& array, InputRange rows) const
   Matrix<Scalar> band(rows.size(), tiles.columns());
   for (Index row = rows.begin / tiles.side(); row * tiles.side() < rows.end; ++row)
     for (Index column = 0; column < tiles.tile_columns(); ++column) {
+      // Below the diagonal a tile is the mirror image of one above it, so that its columns are rows of the band.
       const bool mirrored = tiles.is_symmetric() && column < row;
       const auto numbers = tile<Scalar>(array, mirrored ? TileIndex{column, row} : TileIndex{row, column});
       const Index first = std::max(rows.begin, row * tiles.side());

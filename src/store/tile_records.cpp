@@ -94,6 +94,7 @@ void TileRecords::read(const fs::path& file, Journal& journal) {
 }
 
 void TileRecords::note(const TileRecord& record, Journal& journal) {
+  // The pace of a process is that of its last tiles.
   constexpr std::size_t looked_at = 16;
   if (journal.last.size() == looked_at) journal.last.erase(journal.last.begin());
   journal.last.push_back({record.tile, record.pairs, record.seconds, {}});

@@ -14,6 +14,7 @@
 namespace widelimit::gp {
 namespace {
 
+// More different labels are most likely numbers to be predicted.
 constexpr std::size_t most_classes = 10'000;
 
 std::vector<std::string> as_texts(std::span<const std::int64_t> labels) {
@@ -71,6 +72,7 @@ ClassLabels ClassLabels::of(std::span<const std::int64_t> labels, const char* wh
 }
 
 ClassLabels ClassLabels::of(std::span<const std::string> labels, const char* where) {
+  // The set sorts labels, so that classes do not depend on the order of the inputs.
   const std::set<std::string> different(labels.begin(), labels.end());
   std::vector<std::string> texts(different.begin(), different.end());
   // Labels that are integers are in the order of their values, in which 10 comes after 9.

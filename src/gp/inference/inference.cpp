@@ -61,6 +61,7 @@ class Inference {
     const auto solver = make_solver_(kernel, grams_, standardised_, solver_options_, kernels_follow);
     std::vector<Selection> selections;
     if (!options_.regulariser) selections = solver->select();
+    // A choice has computed the accuracy of the matrix on its way.
     const GramAccuracy gram = selections.empty() ? solver->accuracy() : selections.front().gram;
     check_stop(solver_options_.stop);
     const auto groups = output_groups(selections, options_.regulariser.value_or(0), scale_.outputs());
@@ -84,6 +85,7 @@ class Inference {
       if (t == 0) {
         prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
         prediction.noise_floor = gram.noise_floor();
+        // The smallest regulariser has the largest condition number.
         prediction.condition_number = gram.condition_number(prediction.regulariser.minCoeff());
       }
       finish(prediction, watch);
@@ -94,6 +96,7 @@ class Inference {
 
   [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const OutputGroup& group) const {
     if (options_.amplitude)
+      // Outputs of numbers have an amplitude each, classes have one.
       return Vector<double>::Constant(static_cast<Index>(group.outputs.size()), *options_.amplitude);
     return posterior.amplitudes(standardised_.apart);
   }
@@ -132,6 +135,7 @@ class Inference {
       prediction.mean.col(output) = mean.col(column);
       prediction.variance.col(output) = (amplitude * (factor * factor)) * variance;
     }
+    // Outputs are independent, so that the evidence of all is the sum of the groups' ones.
     if (const auto evidence = posterior.log_marginal_likelihood(amplitudes))
       prediction.log_marginal_likelihood = prediction.log_marginal_likelihood.value_or(0) + *evidence;
     prediction.iterations = posterior.solution();

@@ -160,6 +160,7 @@ void require_count(Index count, const char* where) {
 
 /// Standard normal numbers of sample k.
 Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Index k) {
+  // A stream for each sample: more samples begin with the same ones.
   numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
   Matrix<double> normals(rows, columns);
   for (Index i = 0; i < rows; ++i)
@@ -198,6 +199,7 @@ std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::
 
 template <typename Scalar>
 Matrix<double> Model::mean(const Inputs<Scalar>& x, const GramOptions& run) const {
+  // Means of trained networks take the NTK only; their variances take both kernels.
   const Kernels kernels = is_trained(*state_) ? Kernels::ntk : Kernels::nngp;
   return mean_of(*state_, cross_kernels(*state_, x, kernels, run));
 }
@@ -216,6 +218,7 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
       prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
   }
   if (!state_->class_names.empty())
+    // Classes share one variance. A scale on the scores is its inverse on their deviations.
     prediction.class_probabilities =
         gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
                                                      (probability_scale() * probability_scale()));
@@ -292,6 +295,7 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
   constexpr const char* where = "Model::prior_samples";
   require_count(count, where);
   const Matrix<double> covariance = prior_gram(*state_, x, run);
+  // All parts have the prior of the network in common; their amplitudes come in with spread().
   const std::vector<Matrix<double>> roots(state_->posteriors.size(),
                                           root_of(covariance, covariance.diagonal().maxCoeff(), where));
   return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
@@ -339,6 +343,7 @@ double Model::log_marginal_likelihood() const {
   const Matrix<double> standardised = state_->scale.standardised(state_->targets);
   for (const OutputPosterior& part : state_->posteriors) {
     const auto& regression = std::get<Regression>(part.posterior);
+    // Outputs with one amplitude are evaluated together, as they share the factorization and its determinant.
     if ((part.amplitudes.array() == part.amplitudes(0)).all()) {
       sum += regression.with_amplitude(part.amplitudes(0)).log_marginal_likelihood();
       continue;
@@ -358,6 +363,7 @@ Model Model::with_amplitude(double amplitude) const {
   ModelState state = *state_;
   for (OutputPosterior& part : state.posteriors) {
     part.amplitudes.setConstant(amplitude);
+    // The fitted scale of probabilities belongs to the amplitude that is replaced.
     part.probability_scale = 1;
   }
   return Model(std::make_shared<const ModelState>(std::move(state)));

@@ -187,7 +187,7 @@ class ModelFit {
     return posteriors;
   }
 
-  /// Of some outputs. `last`: the Gram matrices are not wanted again.
+  /// The posterior of some outputs. `last`: no other posterior takes the Gram matrices after this one.
   [[nodiscard]] OutputPosterior posterior(const std::vector<Index>& outputs, const Matrix<double>& targets,
                                           const Noise& noise, bool last) {
     const int threads = options_.gram.threads;
@@ -204,12 +204,14 @@ class ModelFit {
           for (Index c = 0; c < found.size(); ++c) found(c) = regression.output(c, targets).amplitude();
         return found;
       });
+      // The posterior is kept with the amplitude 1; those of the outputs stand beside it.
       return with_probability_scale(
           {outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
           [&] { return regression.with_amplitude(1).leave_one_out(representatives); });
     }
     GradientFlow flow = GradientFlow::fit(matrix(gram_.nngp), matrix(gram_.ntk), targets, noise, 1, threads);
     Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) -> Vector<double> {
+      // Trained networks have no evidence, so that the leave-one-out predictions must be most likely.
       const LeaveOneOut others = flow.leave_one_out(representatives);
       if (each) return others.most_likely_scales(fit_place);
       return Vector<double>::Constant(targets.cols(), others.most_likely_scale(fit_place));

@@ -37,6 +37,7 @@ bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, 
   const auto is_sound = [](const RegulariserScore& score) {
     return score.above_noise && score.unsolved.empty();
   };
+  // A value that lies in the noise or could not be solved with is worse than any other.
   if (!is_sound(candidate) || !is_sound(best)) return is_sound(candidate) && !is_sound(best);
   switch (criterion) {
     case Criterion::accuracy:
@@ -146,7 +147,8 @@ CheckedGrid checked_grid(const GramAccuracy& gram, const std::vector<double>& gr
                             gram.smallest_eigenvalue, enough);
 }
 
-/// The best value, by the scores of those above the noise. `others`: of these, where they are known.
+/// Chooses among the values above the noise, whose scores are `found`, in their order. `others` holds their
+/// leave-one-out predictions, where these are known.
 Selection selection_by(const CheckedGrid& checked, const std::vector<RegulariserScore>& found,
                        Criterion criterion, std::vector<LeaveOneOut> others = {}) {
   std::vector<RegulariserScore> scores = checked.scores;
@@ -162,6 +164,7 @@ Selection selection_by(const CheckedGrid& checked, const std::vector<Regulariser
   const RegulariserScore& best = best_of(scores, criterion);
   if (!best.unsolved.empty()) throw_none_solved(best, checked.gram);
   LeaveOneOut of_best;
+  // `others` has no entries for values in the noise either, so that the place of the best is counted without them.
   if (!others.empty())
     of_best = std::move(others[static_cast<std::size_t>(
         std::count_if(scores.begin(), scores.begin() + (&best - scores.data()),
@@ -203,6 +206,7 @@ std::vector<double> regulariser_grid(double smallest, double largest, int count)
   std::vector<double> grid(static_cast<std::size_t>(count));
   const double step = std::log10(largest / smallest) / (count - 1);
   for (int i = 0; i < count; ++i) grid[static_cast<std::size_t>(i)] = smallest * std::pow(10.0, step * i);
+  // Rounding would leave the last value beside `largest`.
   grid.back() = largest;
   return grid;
 }

@@ -43,6 +43,7 @@ void require_cg_lambdas(const std::vector<double>& lambdas) {
 
 void require_right_hand_sides(const Matrix<double>& b, Index n) {
   require_targets(b, n, cg_place);
+  // Search directions of a block are made independent of each other, which more than n of them cannot be.
   if (b.cols() > b.rows())
     throw ArgumentError(fmt::format(
         "{}: expected at most n = {} right-hand sides at a time, got {}; factorize so small a matrix",
@@ -159,7 +160,7 @@ class ShiftedSolver {
 
   /// Adds the solution of a system to the result once it is as good as asked for. True if the system is done.
   bool finish(const System& system) {
-    constexpr double margin = 0.5;  // The recurrences drift.
+    constexpr double margin = 0.5;  // Residuals of the recurrence drift away from the true ones.
     const double residual = largest_ratio(system.iteration.residual_norms(), norms_);
     if (residual > margin * options_.relative_residual && result_.passes < options_.most_passes) return false;
     if (residual > options_.relative_residual) {

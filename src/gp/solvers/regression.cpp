@@ -62,6 +62,7 @@ Regression Regression::output(Eigen::Index c, const Matrix<double>& targets) con
 double Regression::log_marginal_likelihood() const {
   require_fitted_amplitude(amplitude_, "Regression::log_marginal_likelihood");
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
+  // (2.30) of Rasmussen and Williams with the covariance A (K + lambda I), A the amplitude, for independent outputs.
   return -0.5 * (quadratic_form_ / amplitude_ +
                  outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
@@ -134,6 +135,7 @@ Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<doub
   require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_gram(test_gram, cross_gram.rows(), where, threads_);
   const BlasThreads guard(threads_);
+  // With V = K_* L^-T the covariance is K_** - V V^T.
   Matrix<double> whitened = cross_gram;
   cholesky_->whiten_rows(whitened);
   add_scaled_gram(test_gram, -1, whitened);
