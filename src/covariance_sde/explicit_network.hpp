@@ -36,7 +36,7 @@ class ExplicitNetwork {
   void start(const Square& v0, numerics::RandomStream& stream);
   bool layer(numerics::RandomStream& stream);
   Square covariance() const;
-  /// Of what a residual branch sees.
+  /// The covariance of what a residual branch sees.
   Square branch_covariance() const;
   /// [m, n]
   const Eigen::MatrixXd& tokens() const { return x_; }

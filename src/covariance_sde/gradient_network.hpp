@@ -16,7 +16,7 @@ namespace widelimit::covariance_sde {
 
 /// Squared gradients of <X_L, R>.
 struct SquaredGradients {
-  std::vector<double> tokens;                   ///< By X_0, .., X_L.
+  std::vector<double> tokens;                   ///< Gradients with respect to X_0, .., X_L.
   std::vector<std::vector<double>> parameters;  ///< [parameter][layer]
 };
 
@@ -34,8 +34,8 @@ class GradientNetwork {
  private:
   /// x <- lambda x + branch, and what a LayerNorm before the branch or after the sum does.
   struct Residual {
-    Tokens before;  ///< x, of Pre-LN.
-    Tokens sum;     ///< Before the LayerNorm, of Post-LN.
+    Tokens before;  ///< x of a Pre-LN block.
+    Tokens sum;     ///< What the LayerNorm of a Post-LN block reads.
   };
   struct Head {
     GaussianProduct query, key, value;

@@ -19,12 +19,12 @@ using Eigen::Index;
 
 constexpr Index contour_points = 32;
 constexpr double displacement_a_substep = 4;  // more would cost the contour digits
-/// Of the whole evolution: some seconds for each of the grids.
+/// The most for a whole evolution: some seconds for each of the grids.
 constexpr double most_substeps = 4000;
 constexpr Index first_intervals = 1024, most_intervals = 1 << 19;
 constexpr Index most_work = 1 << 24;  // intervals times substeps, some ten seconds
 constexpr double accuracy = 1e-8;
-constexpr double order_gain = 10;  // of an error of fourth order when the spacing is halved, with a margin
+constexpr double order_gain = 10;  // fall of an error of fourth order at half the spacing, with a margin
 
 /// Rates of the walk from each node to its neighbours.
 struct Walk {

@@ -13,7 +13,7 @@ using Eigen::Index;
 constexpr Index modes = 64;
 constexpr double narrow = 0.06;      // deviation over the scale of the drift
 constexpr double log_step = 0.01;    // in the logarithm of time
-constexpr double first_move = 1e-7;  // of the law by its first time, over the scale of the drift
+constexpr double first_move = 1e-7;  // how far the law moves by its first time, over the scale of the drift
 constexpr double node_reach = 9.5, node_spacing = 0.15;
 constexpr double largest_last_coefficient = 1e-11;
 constexpr Index last_coefficients = modes / 8;

@@ -75,7 +75,7 @@ class NetworkChain {
     return v_ + mean_ * mean_.transpose() / static_cast<double>(network_.width);
   }
 
-  /// Of what the next block sees.
+  /// The covariance of what the next block sees.
   Square branch_covariance() const {
     if (!normalised()) return v_;
     const Column scale = v_.diagonal().cwiseSqrt().cwiseInverse();
@@ -150,9 +150,9 @@ class NetworkChain {
   [[nodiscard]] bool normalised() const { return network_.normalization == Normalization::pre_layer_norm; }
 
   NetworkSpec network_;
-  ResidualWeights residual_;  // of the block that is at work
+  ResidualWeights residual_;  // those of the block that is at work
   bool valid_ = true;
-  Square v_;  // of the features left after LayerNorm's mean is taken out, where it is
+  Square v_;  // without the mean over features, where LayerNorm takes it out
   Column mean_;
   Square l_, unit_, u_, z_, t_, b_;
   Column hidden_;

@@ -24,7 +24,7 @@ using numerics::RandomStream;
 /// Steps in proportion to less would not end.
 constexpr double smallest_step_control = 1e-6;
 
-constexpr double clipped_eigenvalue = 1e-12;  // of the largest
+constexpr double clipped_eigenvalue = 1e-12;  // relative to the largest
 
 /// Number of equal steps that cover the times between two. (to - from) / h is often an integer only up to
 /// rounding, which must not add a step.

@@ -19,9 +19,9 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
-constexpr std::size_t most_axes = 64;  // As in NumPy.
+constexpr std::size_t most_axes = 64;  // NumPy's limit.
 
-/// As NumPy writes it: a single byte has no order.
+/// The element's code with its byte order, as NumPy writes it; a single byte has no order.
 std::string full_code(NpyType type, bool big_endian = false) {
   const NpyElement& element = element_of(type);
   return fmt::format("{}{}", element.bytes == 1 ? '|' : big_endian ? '>' : '<', element.code);

@@ -81,7 +81,7 @@ class JacobianSink final : public GradientSink<Scalar> {
   StopRequest stop_;
 };
 
-/// For gradients with respect to inputs only.
+/// Drops gradients of parameters, for gradients with respect to inputs only.
 template <typename Scalar>
 class NoSink final : public GradientSink<Scalar> {
   void add_affine(const AffineGradient<Scalar>&) override {}

@@ -13,7 +13,7 @@ namespace widelimit::numerics {
 namespace {
 
 constexpr double least_exponent = -0.05;  // a logarithm has 0
-constexpr double rise_rounding = 1e-14;   // of the values
+constexpr double rise_rounding = 1e-14;   // relative to the values
 
 /// The exponent a of phi = phi(place) + b |x - place|^a on one side, as seen at three distances: the largest of two, so
 /// that what only changes fast is told from what is steep at every distance. 1 where phi does not rise.

@@ -58,7 +58,7 @@ std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, doubl
 void DeepSeries::look_up(double variance, std::size_t orders, Cache& cache) const {
   if (cache.variance == variance && cache.orders >= orders) return;
   cache.coefficients.resize(table_.stride());
-  static_cast<void>(table_.interpolate(variance, orders, cache.coefficients));  // as its tails were
+  static_cast<void>(table_.interpolate(variance, orders, cache.coefficients));  // true: it has tail bounds
   cache.variance = variance;
   cache.orders = orders;
 }

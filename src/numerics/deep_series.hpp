@@ -19,7 +19,7 @@ class DeepSeries {
   /// threads.
   struct Cache {
     double variance = -1;
-    std::size_t orders = 0;  ///< Of which the coefficients are there.
+    std::size_t orders = 0;  ///< Orders whose coefficients are there.
     std::vector<double> coefficients = {};
   };
 

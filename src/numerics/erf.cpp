@@ -188,7 +188,7 @@ class ShiftedErf {
     return amplitude_ * mean_slope * (amplitude_ * at.tilted_mean() + offset_);
   }
 
-  /// Of the value in p; g = E[phi'(u) phi'(v)].
+  /// The slope of the value in p; g = E[phi'(u) phi'(v)].
   [[nodiscard]] double value_slope(const Entry& at, double g) const {
     return -(at.c * g + at.shift * mixed_mean(at)) / (1 + 2 * at.p);
   }

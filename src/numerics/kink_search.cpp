@@ -124,7 +124,7 @@ class KinkSearch {
 
   void add_place(const SearchPanel& region, std::vector<double>& found) const {
     const auto known = std::lower_bound(known_.begin(), known_.end(), region.begin);
-    if (known != known_.end() && *known <= region.end) return;  // What makes these panels narrow.
+    if (known != known_.end() && *known <= region.end) return;  // A known kink makes them narrow.
     // Kinks are mostly at numbers of few decimals. The added 0.0 turns -0 into 0.
     const double middle = region.begin + region.width() / 2, written = std::round(middle * 1e4) / 1e4 + 0.0;
     const bool is_cusp = region.width() < cusp_width * std::max(1.0, std::abs(middle));

@@ -197,7 +197,7 @@ class QuadratureActivation::Implementation {
 
   template <typename Scalar>
   void apply_hard(const DualRow<Scalar>& row, std::size_t at, Caches& caches) const {
-    if (std::isnan(row.nngp[at])) return;  // It stays so.
+    if (std::isnan(row.nngp[at])) return;  // NaN stays NaN.
     const Dual<double> entry = hard_entry<Scalar>(static_cast<double>(row.left[SeriesArrays::variance][at]),
                                                   static_cast<double>(row.right[SeriesArrays::variance][at]),
                                                   static_cast<double>(row.nngp[at]), caches);

@@ -13,7 +13,7 @@ namespace {
 /// Steps of a table: each is half of the one before, down to a five-hundredth of the first.
 constexpr std::size_t step_halvings = 10;
 
-/// Of the length over which the arguments range.
+/// The first step, as a share of the length over which the arguments range.
 constexpr double first_step = 0.25;
 
 /// Error of a slope, relative to it, above which it has not settled.

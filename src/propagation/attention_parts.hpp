@@ -13,7 +13,7 @@ namespace widelimit::propagation {
 /// The matrices of an attention layer, with their biases.
 struct AttentionParts {
   bool tied = false;         ///< Queries and keys share their matrix.
-  double bias_variance = 0;  ///< Of the output.
+  double bias_variance = 0;  ///< That of the output.
   double query_bias_variance = 0, key_bias_variance = 0;
 
   /// "query", "key", "value", "output"; "query and key" for the first two if tied.

@@ -164,7 +164,7 @@ std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariatio
 void join(ZeroLine& line, const std::map<Edge, std::size_t>& places, std::size_t points, std::size_t along) {
   for (std::size_t i = 0; i + along < points; ++i) {
     if ((i + 1) % along == 0) continue;
-    // In the order around the cell: two of four crossings in a row belong together.
+    // Edges go round the cell: of four crossings, neighbours in this order belong together.
     std::vector<std::size_t> crossings;
     for (const Edge& edge :
          {Edge{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})

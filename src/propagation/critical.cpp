@@ -51,7 +51,7 @@ double kink_condition(const ParameterPoint& point) {
   return point.options.depth * std::log1p(collapsed.r) - std::log(point.tokens - 1);
 }
 
-/// To the kink along lambda_g = 0 when `outer` is the strength that rises and `inner` the root for it.
+/// Moves the point to the kink along lambda_g = 0; `outer` is the strength that rises and `inner` the root for it.
 void move_to_kink(ParameterPoint& point, Coordinate outer, Coordinate inner) {
   const auto condition = [&](double strength) {
     set_coordinate(point, outer, strength);

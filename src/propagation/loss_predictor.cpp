@@ -42,7 +42,7 @@ double squared_error(const FitTask& task, const Point& point) {
   return sum;
 }
 
-/// As NLopt calls it; `task` is a FitTask.
+/// The objective in the form in which NLopt calls it; `task` is a FitTask.
 double objective(const std::vector<double>& at, std::vector<double>&, void* task) {
   return squared_error(*static_cast<const FitTask*>(task), {at[0], at[1], at[2]});
 }

@@ -58,7 +58,7 @@ void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& sample
 
 /// Parameters of a block that are reported together: a layer's, or one of its matrices'.
 struct Portion {
-  LayerGradients of;  ///< Without numbers.
+  LayerGradients of;  ///< Names only, no numbers yet.
   Index offset, count;
 };
 

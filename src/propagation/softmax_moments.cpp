@@ -17,7 +17,7 @@ constexpr double largest_logit_std = 4;
 constexpr double largest_degree = 4000;
 /// -ln of what is left out.
 constexpr double digits = 37;
-constexpr double most_normals = 12.5;  ///< Of polynomials times the density, which falls as exp(-x^2 / 4).
+constexpr double most_normals = 12.5;  ///< Reach of polynomials times the density's root exp(-x^2 / 4).
 
 /// The trapezoidal rule over tau = ln t, with t^k exp(-t Z) dtau in the place of t^(k - 1) exp(-t Z) dt.
 struct LogTimes {

@@ -76,7 +76,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                                       eta, seed + start_seed);
   SgdOptions options;
   options.tokens = flows.tokens;
-  // Without a size a batch has D sequences.
+  // If no size is given, a batch has D sequences.
   options.batch = batch == 0 ? flows.dimension : batch;
   options.gamma = flows.step;
   return times_by_pieces({flows.steps, sgd_steps_a_piece, flows.run}, 1,

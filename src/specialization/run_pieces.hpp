@@ -22,19 +22,19 @@ namespace widelimit::specialization {
   return piece;
 }
 
-/// What times are looked for in: a run of so many steps, in pieces of so many.
+/// The run in which times are looked for: its steps, and those of a piece.
 struct PiecedRun {
   Index steps;
   Index steps_a_piece;
   RunControl run;
 };
 
-/// One piece of it.
+/// One piece of a run.
 struct RunPiece {
   Index done;    ///< Steps before it.
   Index number;  ///< 0, 1, ...
   Index steps;
-  std::vector<Index> record;  ///< All of its steps.
+  std::vector<Index> record;  ///< All steps of the piece.
   RunControl run;
 };
 

@@ -21,7 +21,7 @@ namespace widelimit::store {
 /// A file that is not what was written.
 struct FileDamage {
   std::string file;
-  std::string what;  ///< "its checksum or length is wrong"
+  std::string what;  ///< Such as "its checksum or length is wrong".
 };
 
 /// A tile as its chunks hold it, [side, side] each; NaN where nothing is.

@@ -174,7 +174,7 @@ void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
   temporary_.emplace_front(made / format_.document);
   files::replace_file(made / format_.document, whole.dump(1) + "\n");
   const files::TemporaryPathLock together;
-  check_place(folder_, format_);  // again: the fitting took a while
+  check_place(folder_, format_);  // again, because fitting takes a while
   // The earlier folder is only moved aside until the new one stands in its place.
   const fs::path earlier = beside(folder_, "old");
   const bool replaces = fs::exists(folder_);

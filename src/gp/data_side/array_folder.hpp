@@ -51,7 +51,7 @@ class ArrayFolderWriter {
 
   std::filesystem::path folder_;
   FolderFormat format_;
-  std::list<files::TemporaryPath> temporary_;  ///< Files of the folder, then the folder: so they go.
+  std::list<files::TemporaryPath> temporary_;  ///< Files first, then their folder: removed in this order.
   nlohmann::ordered_json files_ = nlohmann::ordered_json::object();
 };
 

@@ -19,7 +19,7 @@ Matrix<double> KernelOperator::columns(std::span<const Index> indices) const {
 
 template <typename Scalar>
 MatrixOperator<Scalar>::MatrixOperator(const Matrix<Scalar>& gram) : gram_{gram} {
-  constexpr double tolerance = 1e-6;  // As of require_gram(), which takes a matrix of double.
+  constexpr double tolerance = 1e-6;  // That of require_gram(), which takes doubles only.
   if (gram.rows() != gram.cols() || gram.rows() == 0)
     throw ArgumentError(
         fmt::format("MatrixOperator: the Gram matrix must be square with at least one row, got [{}, {}]",

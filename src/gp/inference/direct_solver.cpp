@@ -52,7 +52,7 @@ class RegressionPosterior final : public UnitPosterior {
   Regression fitted_;
   Matrix<double> targets_;
   const GramSources& grams_;
-  std::optional<LeaveOneOut> others_;  ///< Where the choice of the regulariser knows them.
+  std::optional<LeaveOneOut> others_;  ///< There if the choice of the regulariser has found them.
 };
 
 /// Networks trained for infinite time: the converged flow, which needs no eigenvectors.

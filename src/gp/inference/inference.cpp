@@ -101,7 +101,7 @@ class Inference {
     return posterior.amplitudes(standardised_.apart);
   }
 
-  /// For classes; that of networks after training is taken for all times.
+  /// The scale for classes, 1 for numbers; that at infinite time is taken for all times.
   [[nodiscard]] double scale_of_probabilities(const UnitPosterior& posterior,
                                               const Vector<double>& amplitudes) const {
     if (targets_.kind == TargetKind::numbers || options_.amplitude) return 1;

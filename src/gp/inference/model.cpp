@@ -172,7 +172,7 @@ Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Inde
 Matrix<double> root_of(Matrix<double> covariance, double largest_prior_variance, const char* where) {
   const numerics::BlasThreads guard(numerics::resolve_threads(0, where));
   const SymmetricEigen eigen = symmetric_eigen(std::move(covariance), where);
-  constexpr double largest_rounding = 1e-3;  // as for variances
+  constexpr double largest_rounding = 1e-3;  // the tolerance that variances have
   if (eigen.values(0) < -largest_rounding * largest_prior_variance)
     throw NumericalError(fmt::format(
         "{}: the covariance has the eigenvalue {:.6g}, with prior variances of up to {:.6g}; fit in "

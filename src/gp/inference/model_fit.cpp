@@ -66,7 +66,7 @@ GramOptions with_kernels(GramOptions options, Kernels kernels) {
   return options;
 }
 
-/// From inputs and options to a posterior, step by step.
+/// Takes inputs and options to posteriors, step by step. Model::fit() makes one and runs it.
 template <typename Scalar>
 class ModelFit {
  public:

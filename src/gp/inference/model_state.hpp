@@ -35,8 +35,8 @@ using Posterior = std::variant<Regression, TrainedNetworks>;
 struct OutputPosterior {
   std::vector<Index> outputs;
   Posterior posterior;
-  Vector<double> amplitudes;     ///< Of each of these outputs.
-  double probability_scale = 1;  ///< On scores of classes, see gp::probability_scale().
+  Vector<double> amplitudes;     ///< One for each of these outputs.
+  double probability_scale = 1;  ///< Multiplies scores of classes, see gp::probability_scale().
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
@@ -45,7 +45,7 @@ using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 struct ModelState {
   AnyModelKernel kernel;
   std::vector<OutputPosterior> posteriors;
-  Matrix<double> targets;  ///< [n, outputs], as they came.
+  Matrix<double> targets;  ///< [n, outputs], in their own units.
   TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;

@@ -170,7 +170,7 @@ class TrialLog {
   std::map<std::vector<double>, Known> tried_;
   std::vector<Trial> trials_;
   Best best_;
-  double worst_ = 1e6;  ///< For choices without a score.
+  double worst_ = 1e6;  ///< The score of choices that have none.
   int most_ = 0;
   nlopt::opt* optimiser_ = nullptr;
   std::exception_ptr error_;

@@ -121,7 +121,7 @@ void require_density_for(Criterion criterion, const Matrix<double>& targets) {
 /// The values of a grid, and those that lift K + lambda I above the noise.
 struct CheckedGrid {
   std::vector<RegulariserScore> scores;  ///< Not scored yet; one a value.
-  std::vector<double> lambdas;           ///< Of the values above the noise.
+  std::vector<double> lambdas;           ///< Those of the values above the noise.
   GramAccuracy gram;
 };
 

@@ -233,7 +233,7 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
     }
     for (Path& path : paths.of_columns) {
       const double amplitude = path.amplitude(i);
-      if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
+      if (amplitude == 0) continue;  // Targets that are all 0 have no finite density.
       path.score(i).log_marginal_likelihood = evidence(amplitude, paths.log_determinants[i], n, outputs);
       if (leave_one_out)
         path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude);

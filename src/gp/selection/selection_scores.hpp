@@ -16,7 +16,7 @@ namespace widelimit::gp {
 /// Validation data for regression_scores(): the kernel with the training inputs, [validation, n], and targets.
 struct ValidationPart {
   Matrix<double> cross;
-  Vector<double> variances;  ///< Empty: not known.
+  Vector<double> variances;  ///< Empty if not known.
   Matrix<double> targets;
 
   ValidationPart(Matrix<double> k, Vector<double> prior, Matrix<double> y)

@@ -104,7 +104,7 @@ class BlockLanczos {
   }
 
   Index block_;
-  Matrix<double> basis_;  ///< Rows.
+  Matrix<double> basis_;  ///< Its vectors are rows.
   Matrix<double> image_;
   Matrix<double> rest_;  ///< What K times the newest vectors has beside the basis, in further ones.
   Index filled_ = 0;

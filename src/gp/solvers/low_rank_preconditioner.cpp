@@ -47,7 +47,7 @@ LowRankKernel LowRankKernel::of(const KernelOperator& gram, Index columns) {
   const Matrix<double> f = reduce(c, own, 10 * rank_tolerance(own.values));
   c = Matrix<double>();
   const SymmetricEigen eigen = symmetric_eigen(multiply(f, Transpose::yes, f, Transpose::no), where);
-  constexpr double smallest_share = 1e-8;  // Of the largest: the vectors below are not orthogonal enough.
+  constexpr double smallest_share = 1e-8;  // Below it, vectors are not orthogonal enough.
   const double smallest = smallest_share * std::max(eigen.values(eigen.values.size() - 1), 0.0);
   const Index kept = (eigen.values.array() > smallest).count();
   return {reduce(f, eigen, smallest), eigen.values.tail(kept), mean(trace - eigen.values.tail(kept).sum())};

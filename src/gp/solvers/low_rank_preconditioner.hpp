@@ -35,7 +35,7 @@ class LowRankPreconditioner {
 
   const LowRankKernel* kernel_;
   Vector<double> factors_;          ///< D.
-  Vector<double> inverse_factors_;  ///< Of H^-1 = I + U D' U^T.
+  Vector<double> inverse_factors_;  ///< D' of H^-1 = I + U D' U^T.
 };
 
 }  // namespace widelimit::gp

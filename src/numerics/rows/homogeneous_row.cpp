@@ -59,8 +59,8 @@ struct HomogeneousRowLoops {
 
   struct Mapped {
     V root;           ///< sqrt(pq - c^2)
-    V weighted_root;  ///< Times the weight.
-    V distance;       ///< Of the correlation from the nearer of 1 and -1.
+    V weighted_root;  ///< The root times the weight.
+    V distance;       ///< How far the correlation is from the nearer of 1 and -1.
     V derivative;
   };
 

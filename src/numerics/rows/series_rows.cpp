@@ -33,7 +33,7 @@ struct SeriesRowLoops {
   /// Which truncation serves which entry.
   struct Levels {
     M beyond[levels];   ///< Entries that need more terms than this truncation has.
-    std::size_t count;  ///< Of truncations that some entry needs; levels + 1 if one is served by none.
+    std::size_t count;  ///< Truncations that some entry needs; levels + 1 if none serves one.
 
     HWY_INLINE Levels()
         : count{1} {}  // written out: what is implicit is not compiled for the instruction set

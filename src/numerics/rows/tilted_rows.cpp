@@ -43,7 +43,7 @@ struct TiltedRowLoops {
     return hn::AllTrue(D(), hn::Le(largest, hn::Set(D(), limit)));
   }
 
-  /// Of an entry.
+  /// The numbers from which the dual of an entry and its slopes are made.
   struct Entry {
     V c, p, q;
     V inverse;  ///< 1 / sqrt((s + p)(s + q))
