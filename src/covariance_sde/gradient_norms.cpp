@@ -62,6 +62,8 @@ std::vector<double> norms_of(const NetworkSpec& network, const Matrix<double>& v
   std::vector<double> norms = squares.tokens;
   for (const std::vector<double>& layers : squares.parameters)
     norms.insert(norms.end(), layers.begin(), layers.end());
+  // The direction has m n standard normal numbers, so that the gradient with respect to the
+  // output comes out at about 1.
   const double size = static_cast<double>(v0.rows() * network.width);
   for (double& one : norms) one /= size;
   return norms;

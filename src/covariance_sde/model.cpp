@@ -98,6 +98,7 @@ SdeModel stack(const SdeModel& first, const SdeModel& second) {
         first.slopes.plus, first.slopes.minus, second.slopes.plus, second.slopes.minus));
   if (first.attention_drift > 0 && second.attention_drift > 0 && first.mask != second.mask)
     throw ArgumentError("stack: both models attend and must share their mask, got one full and one causal");
+  // To leading order in 1 / n the changes that both blocks make in a layer add up.
   return {.relu_drift = first.relu_drift + second.relu_drift,
           .attention_drift = first.attention_drift + second.attention_drift,
           .linear_noise = first.linear_noise + second.linear_noise,

@@ -80,6 +80,7 @@ std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights r
     return spec;
   };
   constexpr auto wide = TemperatureScale::width_and_key, narrow = TemperatureScale::key;
+  // Names say what the shaped network lacks, or what the standard one is given alone.
   return {{"shaped", network(1, 1, wide)},
           {"no identity", network(0, 1, wide)},
           {"no centring", network(1, 0, wide)},

@@ -31,6 +31,7 @@ class Compound : public FiniteLayer<Scalar> {
   Activations<Scalar> part_backward(std::size_t i, const Scalar* parameters, const Tape<Scalar>& tape,
                                     Activations<Scalar> gradient, GradientSink<Scalar>& sink) const {
     gradient.stop.check();
+    // In the sink, too, the part's parameters begin at its offset.
     const typename GradientSink<Scalar>::Scope scope(sink, offsets_[i]);
     return parts_[i]->backward(parameters + offsets_[i], tape.parts[i], std::move(gradient), sink);
   }
@@ -158,6 +159,7 @@ class Product final : public Compound<Scalar> {
         if (j != i) others.array() *= outputs[j].values.array();
       tape.saved.push_back(std::move(others));
     }
+    // An output times the product of the others is the product of all.
     outputs[0].values.array() *= tape.saved[0].array();
     return std::move(outputs[0]);
   }

@@ -20,6 +20,7 @@ constexpr int scan_steps = 64;  // An exponent may rise and fall along a paramet
 std::vector<double> all_critical(Coordinate coordinate, Exponent which, const ParameterPoint& base) {
   ParameterPoint point = base;
   const bool same_mlp = !changes_mlp(coordinate), gain = coordinate == Coordinate::sigma_w;
+  // Statistics of the MLP are the costly part, so that they are shared where the coordinate leaves them alone.
   const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
   return scanned_roots(
       [&](double value) {

@@ -104,6 +104,7 @@ double group_ratio(const Matrix<double>& tokens) {
   const Eigen::RowVectorXd first = tokens.topRows(half).colwise().sum(),
                            second = tokens.bottomRows(rest).colwise().sum();
   const auto pairs = static_cast<double>(half * (half - 1) + rest * (rest - 1));
+  // |sum x|^2 - sum |x|^2 has the products of all ordered pairs of different tokens.
   const double inside = (first.squaredNorm() + second.squaredNorm() - tokens.squaredNorm()) / pairs;
   return inside / (first.dot(second) / static_cast<double>(half * rest));
 }

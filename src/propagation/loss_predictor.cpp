@@ -23,6 +23,7 @@ namespace {
 using Point = std::array<double, 3>;  // weight_a, weight_g, bias
 
 LossPredictor predictor_of(const Point& point, double ceiling) {
+  // The search may make weights negative; their sizes count.
   return {std::abs(point[0]), std::abs(point[1]), point[2], ceiling};
 }
 

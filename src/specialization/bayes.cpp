@@ -13,6 +13,7 @@ namespace widelimit::specialization {
 
 namespace {
 
+// So many samples share two random streams, so that another number would change results.
 constexpr Index samples_a_block = 4096;
 
 template <typename Score>

@@ -67,7 +67,7 @@ void score_heads(const Tile<T>& tile, std::size_t head) {
   }
 }
 
-/// Adds G (values)^T for heads_a_tile heads and rows_a_pass rows.
+/// Adds G (values)^T for heads_a_tile heads and rows_a_pass rows: numbers that are loaded serve several of both.
 template <std::size_t heads_a_tile, std::size_t rows_a_pass, typename T>
 void pull_back(const Tile<T>& tile, std::size_t head, std::size_t row) {
   const Tag<T> d;

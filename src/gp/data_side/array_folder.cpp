@@ -138,6 +138,7 @@ ArrayFolderWriter::ArrayFolderWriter(fs::path folder, FolderFormat format)
   if (folder_.has_parent_path())
     file_step(folder_, "cannot make its parent folder",
               [&](auto& error) { fs::create_directories(folder_.parent_path(), error); });
+  // The folder is written beside its place, and commit() moves it there whole.
   temporary_.emplace_back(beside(folder_, "part"));
   file_step(folder_, "cannot be written",
             [&](auto& error) { fs::create_directory(temporary_.back().path(), error); });
@@ -154,6 +155,7 @@ void ArrayFolderWriter::write(const std::string& name, const Vector<double>& vec
 
 void ArrayFolderWriter::write_bytes(const std::string& name, std::string_view head, std::string_view body) {
   const fs::path path = temporary_.back().path() / name;
+  // Files stand in the list before their folder, which can only be removed when it is empty.
   temporary_.emplace_front(path);
   files::ReplacingFile file(path);
   file.write(head);

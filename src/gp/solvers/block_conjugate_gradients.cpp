@@ -45,11 +45,13 @@ bool BlockConjugateGradients::advance(const Matrix<double>& product) {
   curvature = 0.5 * (curvature + curvature.transpose()).eval();
   const Eigen::LLT<Matrix<double>> factor(curvature);
   if (factor.info() != Eigen::Success) return false;
+  // With the residual Q R and the search directions P, the solution moves by P (P^T A P)^-1 R.
   const Matrix<double> step = factor.solve(Matrix<double>::Identity(curvature.rows(), curvature.cols()));
   solution_ += multiply(search_, Transpose::no, step * residual_factor_, Transpose::no);
   Matrix<double> change;
   residual_basis_ =
       orthonormal(residual_basis_ - multiply(image, Transpose::no, step, Transpose::no), change);
+  // The residual is Q' change R, and the new directions are Q' + P change^T.
   residual_factor_ = (change * residual_factor_).eval();
   search_ = residual_basis_ + multiply(search_, Transpose::no, change, Transpose::yes);
   preconditioned_search_ = preconditioner_.apply(search_);

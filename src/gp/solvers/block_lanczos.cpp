@@ -35,6 +35,7 @@ class BlockLanczos {
   void advance(const Multiply& multiply) {
     const Matrix<double> newest = basis_.middleRows(done_, filled_ - done_).transpose();
     Matrix<double> next = multiply(newest).transpose();
+    // These are the entries of K in the basis that concern the newest vectors; symmetry gives their mirror images.
     const Matrix<double> parts = gp::multiply(basis_.topRows(filled_), Transpose::no, next, Transpose::yes);
     image_.block(0, done_, filled_, parts.cols()) = parts;
     image_.block(done_, 0, parts.cols(), filled_) = parts.transpose();
@@ -131,6 +132,7 @@ double Spectrum::smallest_known() const {
 }
 
 Matrix<double> spectrum_probes(Index n) {
+  // The seed is fixed, so that a matrix always has the same spectrum.
   numerics::RandomStream stream(0);
   Matrix<double> signs(n, std::min(n, lanczos_block));
   for (Index i = 0; i < signs.rows(); ++i)

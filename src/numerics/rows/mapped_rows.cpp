@@ -58,8 +58,7 @@ struct MappedRowLoops {
     }
   }
 
-  /// `count` rows of a vector's columns.
-  /// A number of the matrix that is loaded serves `count` rows.
+  /// Maps `count` rows for the columns of one vector. A number of the matrix that is loaded serves all of these rows.
   template <int count, class Block>
   static HWY_INLINE void map_rows(const ColumnMap<Scalar>& map, const Block& block, const Scalar* source,
                                   Index source_step, Scalar* target, Index target_step) {

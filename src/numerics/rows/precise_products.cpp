@@ -81,6 +81,7 @@ struct PreciseLoops {
 
   static bool any_exceeds(const Scalar* values, const Scalar* bounds, Scalar factor, std::size_t size) {
     const D d;
+    // The start is below 0, so that an empty row exceeds nothing.
     V most = hn::Set(d, Scalar{-1});
     for_each_vector<Scalar>(size, [&](auto tag, auto block) HWY_ATTR {
       const V bound = hn::Mul(hn::Set(tag, factor), block.load(tag, bounds));
