@@ -15,7 +15,7 @@ namespace widelimit::covariance_sde {
 
 namespace {
 
-/// Streams of networks and of the SDE's paths are apart, so that the same seed gives both other numbers.
+/// Streams of networks and of the SDE's paths are apart, so that one seed gives them different numbers.
 constexpr std::uint64_t network_streams = std::uint64_t{1} << 63;
 
 void require_options(const NetworkSpec& network, const Matrix<double>& v0, const NetworkOptions& options) {

@@ -105,14 +105,14 @@ SquaredGradients GradientNetwork::backward(const Tokens& direction, numerics::Ra
   return result;
 }
 
-/// The gradient by the sum of skip and branch from that by the block's output.
+/// Takes the gradient with respect to the block's output to that with respect to the sum of skip and branch.
 GradientNetwork::Tokens GradientNetwork::through_sum(const Residual& residual, const Tokens& gradient) const {
   return network_.normalization == Normalization::post_layer_norm
              ? layer_norm_backward(residual.sum, gradient)
              : gradient;
 }
 
-/// The gradient by the tokens before a branch from that by what the branch reads.
+/// Takes the gradient with respect to what a branch reads to that with respect to the tokens before it.
 GradientNetwork::Tokens GradientNetwork::through_input(const Residual& residual,
                                                        const Tokens& input_gradient) const {
   return network_.normalization == Normalization::pre_layer_norm

@@ -67,7 +67,7 @@ class GradientNetwork {
   /// x_ <- the sum, normalised where that is after the block.
   void finish(Residual& residual, Tokens sum);
 
-  /// Each returns the gradient by the block's input, and appends its squared gradients by parameters.
+  /// Each returns the gradient with respect to the block's input, and appends the squares of those of its parameters.
   Tokens attention_backward(const AttentionTape& tape, const Tokens& gradient, numerics::RandomStream& stream,
                             std::vector<double>& squares) const;
   Tokens feedforward_backward(const FeedforwardTape& tape, const Tokens& gradient,

@@ -272,7 +272,7 @@ std::optional<Vector2> refined(ExponentFunction& first, ExponentFunction& second
     jacobian << first.gradient(position).transpose(), second.gradient(position).transpose();
     const Vector2 change = jacobian.fullPivLu().solve(Vector2(first(position), second(position)));
     position -= change;
-    // Newton's method far from the crossing would find that of other curves.
+    // Far from the crossing, Newton's method would find a crossing of other curves.
     if (!position.allFinite() || !inside(position) || (position - start).norm() > 0.1) return std::nullopt;
     if (change.norm() < 1e-13) return position;
   }

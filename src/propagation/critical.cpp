@@ -39,7 +39,7 @@ std::optional<double> least_critical(Coordinate coordinate, Exponent which, cons
 ParameterPoint checked(const char* where, const Parameters& parameters, Coordinate free,
                        const ExponentOptions& options) {
   ParameterPoint point = parameter_point(parameters, options);
-  // Whatever the parameters hold for the free one: it is set to a legal value before all are checked.
+  // The free parameter may hold anything: a legal value takes its place before all are checked.
   set_coordinate(point, free, free == Coordinate::sigma_w ? 1 : 0.5);
   require_parameters(where, point.parameters);
   return point;

@@ -203,7 +203,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
   auto next = record.begin();
   numerics::on_threads(options.run.threads, [&] {
     for (Index step = 0; step <= options.steps; ++step) {
-      // Recorded are loss and parameters before the step, as the loss belongs to these.
+      // Parameters are recorded as they are before the step, because the loss is theirs.
       const GramState before = state;
       const Matrix<double> C = cholesky(before.gram);
       const auto sums_of = [&](Index block, Index count) {

@@ -20,11 +20,12 @@ void require_symmetric(const Matrix<double>& derivative, const char* where) {
         where, gap, largest));
 }
 
-/// Derivatives of the leave-one-out density by K + lambda I, whose inverse is P: residuals are w_i / P_ii and variances
-/// a / P_ii, so that the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the inputs.
+/// Derivatives of the leave-one-out density with respect to K + lambda I, whose inverse is P: residuals are w_i / P_ii
+/// and variances a / P_ii, so that the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the
+/// inputs.
 struct DensityDerivatives {
   Matrix<double> by_weights;  ///< [n, outputs]
-  Vector<double> by_inverse;  ///< By the diagonal of P.
+  Vector<double> by_inverse;  ///< In the diagonal of P.
   double by_amplitude;
 
   DensityDerivatives(const Vector<double>& inverse, const Matrix<double>& weights, double amplitude) {
@@ -54,7 +55,7 @@ Regression::ScoreCotangents Regression::score_cotangents() const {
   // change with it, so that there is no term of the amplitude.
   Matrix<double>& of_evidence = cotangents.log_marginal_likelihood = -0.5 * outputs * inverse;
   add_scaled_gram(of_evidence, 0.5 / amplitude_, weights_);
-  // dP = -P dK P and dw = -P dK w turn derivatives by P and w into those by K, of which the symmetric part counts.
+  // dP = -P dK P and dw = -P dK w lead from derivatives in P and w to those in K, whose symmetric part counts.
   Matrix<double>& of_density = cotangents.leave_one_out_density =
       multiply(inverse, Transpose::no, density.by_inverse.asDiagonal() * inverse, Transpose::no);
   const Matrix<double> moved = multiply(inverse, Transpose::no, density.by_weights, Transpose::no);

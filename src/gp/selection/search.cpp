@@ -109,7 +109,7 @@ class TrialLog {
     double score = 0;
   };
 
-  /// `slopes`: where derivatives by the place are written, if there are any to be.
+  /// `slopes`: takes the derivatives with respect to the place; empty if none are wanted.
   double objective(const std::vector<double>& place, std::vector<double>& slopes) {
     std::vector<double> values;
     for (std::size_t i = 0; i < place.size(); ++i) values.push_back(value_at(parameters_[i], place[i]));

@@ -185,7 +185,7 @@ GradientFlow GradientFlow::from_parts(Parts parts, int threads) {
 
 // eta t, the only form in which the two enter.
 double GradientFlow::reachable_rate(double time, const char* where) const {
-  // A condition that NaN fails.
+  // The condition is written so that NaN fails it, too.
   if (!(time >= 0))
     throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));
   const double rate = learning_rate_ * time;
