@@ -40,7 +40,7 @@ class CausalTerms {
     sum += scale * v.cwiseProduct(factor);
     for (Index a = 0; a < v.rows(); ++a) {
       const double seen = static_cast<double>(a + 1);
-      // r of section 3.1, centred and cut off behind token a; divided by the number of seen tokens below it is h_a.
+      // r of section 3.1, centred and cut off after token a; divided by the number of seen tokens below it is h_a.
       column_ = v.diagonal().array() - 2 * means_.row(a).transpose().array() + work_(a, a);
       column_.head(a + 1).array() -= column_.head(a + 1).mean();
       column_.tail(v.rows() - a - 1).setZero();

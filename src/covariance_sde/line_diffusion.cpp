@@ -59,7 +59,7 @@ Walk walk_on(const LineDiffusion& diffusion, const Nodes& nodes) {
     if (i + 1 < count)
       walk.up[i] = rate * std::exp(log_scale - diffusion.log_scale_density(x + h / 2));
     else
-      // Behind the last node the scale function rises to the wall by its density over exit_rate, where between nodes it
+      // Beyond the last node the scale function rises to the wall by its density over exit_rate, where between nodes it
       // rises by the density times h.
       walk.up[i] = rate * h * diffusion.exit_rate;
     if (i > 0) walk.down[i] = rate * std::exp(log_scale - diffusion.log_scale_density(x - h / 2));

@@ -45,7 +45,7 @@ void check_labels(std::span<const int> labels, std::size_t classes) {
 
 std::vector<Indices> split_as_drawn(std::size_t items, std::span<const std::size_t> counts,
                                     std::uint64_t seed) {
-  // Parts are pieces of one random order, so that none depends on those behind it.
+  // Parts are pieces of one random order, so that none depends on those after it.
   Indices order = iota(items);
   shuffle(order, RandomStream(seed, order_streams));
   std::vector<Indices> parts;

@@ -6,7 +6,7 @@
 namespace widelimit::data {
 namespace {
 
-/// Capitals first, first + stride, ..., last, each with its small letter `shift` characters behind.
+/// Capitals first, first + stride, ..., last, each with its small letter `shift` characters later.
 struct Run {
   char32_t first;
   char32_t last;
@@ -102,7 +102,7 @@ bool has_case(char32_t character) {
   });
 }
 
-/// Whether a sigma at i is the last letter of a word: one with case stands before it and none behind it.
+/// Whether a sigma at i is the last letter of a word: one with case stands before it and none after it.
 bool is_final(const std::u32string& text, std::size_t i) {
   return i > 0 && has_case(text[i - 1]) && (i + 1 == text.size() || !has_case(text[i + 1]));
 }

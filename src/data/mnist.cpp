@@ -102,7 +102,7 @@ ByteImages read_images(const MnistFiles& files) {
 constexpr std::string_view training_images = "train-images-idx3-ubyte";
 constexpr std::string_view training_labels = "train-labels-idx1-ubyte";
 
-/// The file of this name, plain or with .gz behind it; the plain one comes first.
+/// The file of this name, plain or with .gz added; the plain one comes first.
 std::optional<fs::path> find_plain_or_packed(const fs::path& folder, std::string_view name) {
   for (const std::string_view ending : {"", ".gz"}) {
     fs::path path = folder / fmt::format("{}{}", name, ending);

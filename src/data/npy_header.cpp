@@ -171,7 +171,7 @@ class HeaderParser {
       ++at_;
     }
     if (at_ == start) fail("a whole number as an extent of the shape");
-    // Python 2 wrote long integers with an L behind them.
+    // Python 2 wrote long integers with an L at the end.
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;
     return value;
   }

@@ -46,7 +46,7 @@ std::optional<Header> header_in(std::string_view line) {
   return Header{*words, *dimension};
 }
 
-/// How many numbers a line has behind its word.
+/// How many numbers a line has after its word.
 std::size_t count_numbers(std::string_view line) {
   std::size_t fields = 0;
   while (!take_field(line).empty()) ++fields;
@@ -93,7 +93,7 @@ class Reader {
     const auto header = first.empty() ? std::nullopt : header_in(first[0]);
     const std::size_t behind = header ? usual_numbers(std::span(first).subspan(1)) : 0;
     // A line of two integers may as well be a word, written in digits, with a vector of one number. It is a header if
-    // the lines behind it have as many numbers as it says, or have more than one.
+    // the lines after it have as many numbers as it says, or have more than one.
     if (header && behind > 0 && (behind == header->dimension || behind > 1)) {
       header_ = header;
       if (behind != header->dimension)

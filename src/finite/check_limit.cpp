@@ -49,7 +49,7 @@ std::vector<std::vector<Network>> candidates(const Layer& layer, Index channels)
   using namespace layers;
   const Layer front = dense({1.2, 0.1}), inner = dense({1.6, 0.1}), readout = dense({1.1, 0.2});
   const Layers deep{front, relu(), inner};
-  // Zeros have no variance behind biases that begin at 0, but an NTK of 1.
+  // Zeros have no variance after biases that begin at 0, but an NTK of 1.
   const Layer zero_biases = dense({1.2, 0, {{.input_width = channels, .zero_biases = true}}});
   const std::string kind = layer.kind();
   return {
@@ -134,7 +134,7 @@ KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const 
     std::vector<double> nngp_distances, ntk_distances;
     MonteCarloOptions sampling;
     sampling.widths = {.hidden = width, .outputs = width, .layers = {}};
-    // Heads and their widths grow with the width, as the limit of attention wants it.
+    // Heads and their widths grow with the width, as the limit of attention requires.
     sampling.heads = {.count = std::max<Index>(1, width / options.width_per_head),
                       .key_width = std::max<Index>(1, width / 4),
                       .value_width = std::max<Index>(1, width / 8)};

@@ -37,7 +37,7 @@ std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, doubl
   if (!orders) return std::nullopt;
 
   constexpr std::size_t first = MehlerTable::first_coefficient;
-  // Where the e_k of MehlerTable differ from the d_k, they stand behind all of these.
+  // Where the e_k of MehlerTable differ from the d_k, they follow all of these.
   const std::size_t rise_offset = table_.has_own_rises() ? truncations.back() : 0;
   double value = 0;
   double derivative = 0;

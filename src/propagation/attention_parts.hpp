@@ -18,7 +18,7 @@ struct AttentionParts {
 
   /// "query", "key", "value", "output"; "query and key" for the first two if tied.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// Parameters of each in a finite network of `width` channels in front and behind, in the order of names().
+  /// Parameters of each in a finite network of `width` channels before and after, in the order of names().
   [[nodiscard]] std::vector<Index> counts(Index width, const finite::Heads& heads) const;
 };
 

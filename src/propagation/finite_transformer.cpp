@@ -88,7 +88,7 @@ FiniteTransformer::FiniteTransformer(const Parameters& parameters, Index width, 
     block.query = gaussian_matrix(stream, width, parameters.sigma_A);
     block.key = gaussian_matrix(stream, width, parameters.sigma_A);
     block.value = gaussian_matrix(stream, width, 1);
-    // The output matrix behind mlp_depth hidden layers has a gain of its own.
+    // The output matrix after mlp_depth hidden layers has a gain of its own.
     for (int layer = 0; layer <= parameters.mlp_depth; ++layer)
       block.mlp.push_back(gaussian_matrix(stream, width, layer < parameters.mlp_depth ? gain : output_gain));
     blocks_.push_back(std::move(block));

@@ -67,7 +67,7 @@ std::vector<double> full_model_losses(HeadActivation activation, const HeadParam
       for (Index l = 0; l < samples.tokens(); ++l) {
         double a = 0;
         for (const Index h : trials[trial]) a += pass.factor(h, parameters.v) * pass.s(h, l);
-        // Kept heads share the factor 1 / H of the mean anew, with the weights that they have in the full model.
+        // The mean runs over the kept heads, with the weights that they have in the full model.
         const double residual = a / static_cast<double>(trials[trial].size()) - (l == 0 ? 1 : 0);
         loss += residual * residual;
       }

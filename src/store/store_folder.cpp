@@ -79,7 +79,7 @@ bool is_own(const std::string& name) {
 
 StoreFolder::StoreFolder(fs::path folder) : folder_{std::move(folder)} {
   if (folder_.empty()) throw ArgumentError("a store takes a folder, got an empty path");
-  // Behind a slash at the end the last component is empty.
+  // After a slash at the end, the last component is empty.
   if (!folder_.has_filename()) folder_ = folder_.parent_path();
 }
 

@@ -15,7 +15,7 @@ namespace widelimit::store {
 namespace {
 
 constexpr Index shape_byte = 0, first_tile_byte = 1;
-/// Who has tile t stands in the file, at first_owner + t * owner_bytes.
+/// The owner of tile t is written into the file at first_owner + t * owner_bytes.
 constexpr Index first_owner = 4096, owner_bytes = 96;
 
 /// Names of the claims on the shape where there are no locks: one file of the process that changes it,

@@ -155,7 +155,7 @@ void ArrayFolderWriter::write(const std::string& name, const Vector<double>& vec
 
 void ArrayFolderWriter::write_bytes(const std::string& name, std::string_view head, std::string_view body) {
   const fs::path path = temporary_.back().path() / name;
-  // Files stand in the list before their folder, which can only be removed when it is empty.
+  // Files precede their folder in the list, because it can only be removed when it is empty.
   temporary_.emplace_front(path);
   files::ReplacingFile file(path);
   file.write(head);
