@@ -282,7 +282,7 @@ DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, doubl
   require_within_reach(where, model, time);
   const double start = gap.to_u(gap0);
   std::vector<LineDistribution> laws = late_laws_of(where, gap, start, time);
-  // From u = log(sqrt(kappa) Delta) to the chart of the distribution, log(Delta).
+  // This goes from u = log(sqrt(kappa) Delta) to the chart of the distribution, log(Delta).
   for (LineDistribution& law : laws) law.low += std::log(gap0) - start;
   return {DiffusionDistribution::Chart::gap, laws};
 }

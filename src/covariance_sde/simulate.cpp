@@ -154,7 +154,7 @@ class PathRunner {
 
   void draw(RandomStream& stream) {
     const Index m = v_.rows();
-    // G_1 + G_1^T, drawn as such: the diagonal has the variance 4, the other entries have 2.
+    // This draws G_1 + G_1^T itself: the diagonal has the variance 4, the other entries have 2.
     for (Index a = 0; a < m; ++a) {
       s_(a, a) = 2 * stream.normal();
       for (Index b = a + 1; b < m; ++b) s_(a, b) = s_(b, a) = std::numbers::sqrt2 * stream.normal();

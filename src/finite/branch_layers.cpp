@@ -55,7 +55,7 @@ class Compound : public FiniteLayer<Scalar> {
   Index parameter_count_ = 0;
 };
 
-/// Layers one after another; without layers the identity.
+/// Runs layers one after another; without layers it is the identity.
 template <typename Scalar>
 class Sequence final : public Compound<Scalar> {
  public:
@@ -92,7 +92,7 @@ class Sequence final : public Compound<Scalar> {
   Form input_;
 };
 
-/// The sum of the branches' outputs times their scales.
+/// Adds up the branches' outputs times their scales.
 template <typename Scalar>
 class Sum final : public Compound<Scalar> {
  public:
@@ -186,7 +186,7 @@ class Product final : public Compound<Scalar> {
   Scalar scale_ = 1;
 };
 
-/// Channels of the branches side by side.
+/// Puts the channels of the branches side by side.
 template <typename Scalar>
 class Concatenation final : public Compound<Scalar> {
  public:
@@ -236,8 +236,8 @@ class Concatenation final : public Compound<Scalar> {
   Index channels_ = 0;
 };
 
-/// Branches side by side along an axis of positions. All positions before the axis are rows of a matrix, in which each
-/// branch has a block of columns.
+/// Puts branches side by side along an axis of positions. All positions before the axis are rows of a matrix, in which
+/// each branch has a block of columns.
 template <typename Scalar>
 class PositionConcatenation final : public Compound<Scalar> {
  public:

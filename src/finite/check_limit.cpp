@@ -159,7 +159,8 @@ double z_score(const std::vector<WidthSample>& samples, const Limit& limit, cons
   std::vector<LinePoint> points;
   for (std::size_t k = 0; k < widths.size(); ++k) {
     const auto width = static_cast<double>(widths[k]);
-    // Rounding stands in for the error of what does not scatter at all; of what cancels, that of its terms.
+    // An entry that does not scatter has the error of its rounding, and a small one, which may be a difference,
+    // that of the largest entry.
     const double rounding =
         std::max(1e-13 * std::abs(limit.value(i, j)), 1e-15 * limit.value.cwiseAbs().maxCoeff());
     const double error = std::max(samples[k].error(i, j), rounding);

@@ -71,7 +71,7 @@ Index block_inputs(const FiniteNetwork<Scalar>& network, const Side<Scalar>& sid
   std::size_t numbers = 0;
   for (const auto& record : one.records(0))
     numbers += static_cast<std::size_t>(record.inputs.size() + record.gradients.size());
-  // Tape and records of both sides: four times the numbers of one record.
+  // Tape and records of both sides take four times the numbers of one record.
   const std::size_t bytes = 4 * sizeof(Scalar) * std::max<std::size_t>(numbers, 1);
   return std::clamp<Index>(static_cast<Index>(options.memory_bytes / bytes), 1, most);
 }

@@ -20,7 +20,7 @@ Vector<Scalar> normal_parameters(Index count, std::uint64_t seed, int threads, c
   Vector<Scalar> parameters(count);
   parallel((count + block - 1) / block, threads, [&](Index k) {
     stop.check();
-    // A stream for each block, so that parameters do not depend on the number of threads.
+    // Each block has a stream of its own, so that parameters do not depend on the number of threads.
     numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
     for (Index i = k * block; i < std::min(count, (k + 1) * block); ++i)
       parameters[i] = static_cast<Scalar>(stream.normal());

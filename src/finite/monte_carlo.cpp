@@ -89,7 +89,7 @@ void KernelMoments::add(const Matrix<double>& draw) {
     squares = mean;
   }
   ++draws;
-  // Welford's update, which does not subtract large sums.
+  // Welford's update does not subtract large sums.
   const Matrix<double> before = draw - mean;
   mean += before / static_cast<double>(draws);
   squares += before.cwiseProduct(draw - mean);

@@ -84,7 +84,7 @@ void contract_jacobians(const GradientRecord<Scalar>& left, const GradientRecord
                         const NtkOptions& options, Matrix<Scalar>& ntk) {
   const Index in = left.inputs.cols(), out = left.gradients.cols();
   const auto column_bytes = static_cast<std::size_t>((left.n + right.n) * in) * sizeof(Scalar);
-  // As many columns of W at a time as the memory allows.
+  // A slice has as many columns of W as the memory allows.
   const Index slice = std::clamp<Index>(static_cast<Index>(options.memory_bytes / column_bytes), 1, out);
   const auto add = [&ntk](const Matrix<Scalar>& a, const Matrix<Scalar>& b) {
     multiply(Transpose::no, Transpose::yes, Scalar{1}, map_of(a), map_of(b), Scalar{1}, ntk);
@@ -103,8 +103,8 @@ bool structured_is_cheaper(const GradientRecord<Scalar>& left, const GradientRec
   const auto rows = static_cast<double>(left.inputs.rows()),
              columns = static_cast<double>(right.inputs.rows());
   const double pairs = static_cast<double>(left.n) * static_cast<double>(right.n);
-  // Multiplications of both ways: products of inputs and of gradients for all pairs of positions, against weight
-  // gradients of all inputs and their products.
+  // The left side counts multiplications for products of inputs and of gradients at all pairs of positions, the right
+  // side those for the weight gradients of all inputs and for their products.
   return rows * columns * (in + out) <= (rows + columns + pairs) * in * out;
 }
 

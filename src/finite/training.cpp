@@ -73,7 +73,7 @@ class Optimiser {
     const auto a = static_cast<Scalar>(adam.first_decay), b = static_cast<Scalar>(adam.second_decay);
     first_ = a * first_ + (1 - a) * gradient;
     second_ = b * second_ + (1 - b) * gradient.cwiseAbs2();
-    // Bias corrections of Kingma and Ba 2015, algorithm 1.
+    // The corrections take out the zeros with which the averages begin (Kingma and Ba 2015, algorithm 1).
     const auto steps = static_cast<double>(steps_);
     const auto rate = static_cast<Scalar>(options_.learning_rate / (1 - std::pow(adam.first_decay, steps)));
     const auto correction = static_cast<Scalar>(1 / (1 - std::pow(adam.second_decay, steps)));

@@ -187,7 +187,7 @@ class QuadratureActivation::Implementation {
   void gather(const Scalar* const* prepared, std::size_t at, std::size_t orders,
               std::array<double, most_numbers>& numbers) const {
     numbers[0] = static_cast<double>(prepared[SeriesArrays::mean][at]);
-    // Coefficients of phi', followed by the rises where they differ.
+    // The numbers are coefficients of phi', followed by the rises where they differ.
     for (std::size_t first = 0; first < (table.has_own_rises() ? 2 : 1) * series_truncations.back();
          first += series_truncations.back())
       for (std::size_t k = first; k < first + orders; ++k)

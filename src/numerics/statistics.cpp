@@ -65,7 +65,7 @@ Estimate variance(std::span<const double> sample) {
     second += square;
     fourth += square * square;
   }
-  // The standard error of a variance, from the fourth central moment.
+  // The standard error of a variance comes from the fourth central moment.
   const double value = second / (n - 1);
   return {value, std::sqrt(std::max(fourth / n - value * value, 0.0) / n)};
 }
@@ -91,7 +91,7 @@ ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t t
   if (trials < 1 || successes < 0 || successes > trials)
     throw ArgumentError(fmt::format(
         "binomial_interval: expected 0 to trials successes of at least 1, got {} of {}", successes, trials));
-  // Wilson's interval, which stays within [0, 1] and is valid for few successes.
+  // Wilson's interval stays within [0, 1] and is valid for few successes.
   constexpr double z = 1.959963984540054;  // 97.5 % of the standard normal distribution
   const auto n = static_cast<double>(trials), share = static_cast<double>(successes) / n;
   const double centre = share + z * z / (2 * n), scale = 1 + z * z / n;
@@ -153,7 +153,7 @@ double kolmogorov_smirnov_p_value(double distance, double effective_size) {
     throw ArgumentError(
         fmt::format("kolmogorov_smirnov_p_value: size must be at least 1, got {}", effective_size));
   const double root = std::sqrt(effective_size);
-  // Stephens' correction for finite samples (Numerical Recipes, section 14.3).
+  // This is Stephens' correction for finite samples (Numerical Recipes, section 14.3).
   return kolmogorov_tail((root + 0.12 + 0.11 / root) * distance);
 }
 

@@ -63,7 +63,7 @@ Matrix<double> sharp_causal_means(const Matrix<double>& cosines, double score_va
     std::vector<ScaledSums> sums;
     for (Index j = 0; j < cosines.cols(); ++j) {
       sums.push_back({score_variance * t * cosines(i, j), cosines(i, j), 1});
-      // Sums over l <= j of row i; with those of the rows above they become sums over k <= i as well.
+      // Row i first gets its sums over l <= j; with those of the rows above they become sums over k <= i as well.
       if (j > 0) sums.back().add(sums[static_cast<std::size_t>(j) - 1]);
     }
     for (std::size_t j = 0; j < sums.size(); ++j) {
@@ -154,7 +154,7 @@ TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   // are so sharp that w does.
   const double equal = (tokens - 1) * std::exp(-score_variance * e);
   const double one_over_different = std::exp(score_variance * e * (1 - e)) / (tokens - 1);
-  // phi(c) - phi(1) as one quotient, which does not cancel however close both are.
+  // One quotient gives phi(c) - phi(1), without cancellation however close both are.
   const double rise = -std::expm1(-score_variance * e * e);  // 1 - equal / different
   return {1 - e * equal / (1 + equal), e * rise / ((1 + equal) * (1 + one_over_different))};
 }

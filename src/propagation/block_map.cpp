@@ -80,10 +80,10 @@ StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   require_state("BlockMap::attention_jacobian", state);
   const double n = static_cast<double>(parameters_.tokens), s = square(parameters_.sigma_A);
   const double e = state.cosine_gap();
-  // The weights of the other tokens for equal and for different queries: w(1) and w(c) of
+  // These are the weights of the other tokens for equal and for different queries, w(1) and w(c) of
   // docs/theory/signal-propagation.md, section 2.
   const double equal = (n - 1) * std::exp(-s * e), different = (n - 1) * std::exp(-s * e * (1 - e));
-  // Shares of the other tokens. For different queries the weight overflows where scores are
+  // These are the shares of the other tokens. For different queries the weight overflows where scores are
   // sharp, its inverse does not.
   const double phi_equal = equal / (1 + equal), phi_different = 1 / (1 + 1 / different);
   const double equal_slope = -s * phi_equal / (1 + equal);

@@ -154,7 +154,7 @@ Matrix<double> TokenDistribution::draw(Index tokens, Index width, std::uint64_t 
     result.row(i) = std::sqrt(common_) * normals.row(0) +
                     std::sqrt(group_) * normals.row(i < tokens / 2 ? 1 : 2) +
                     std::sqrt(own_) * normals.row(i + 3);
-  // Equal tokens of the exact norm: the state of which the theory speaks, not one of its mean.
+  // Equal tokens get the exact norm, because the theory speaks of that state and not of one with that mean norm.
   if (exact_ > 0) {
     const double target = std::sqrt(exact_ * static_cast<double>(width));
     for (Index i = 0; i < tokens; ++i) result.row(i) *= target / result.row(i).norm();

@@ -218,7 +218,7 @@ double causal_gap_share(Index tokens) {
 
 double causal_angle_exponent(const Parameters& parameters) {
   const CollapsedPoint point = collapsed_point(parameters);
-  // The eigenvalue 1/2 of M, squared (docs/theory/signal-propagation.md, section 8).
+  // This is the square of the eigenvalue 1/2 of M (docs/theory/signal-propagation.md, section 8).
   return point.m * (point.a0 + square(parameters.alpha_A) / (4 * point.q_star)) - 1;
 }
 
@@ -287,7 +287,7 @@ double critical_curvature(const Parameters& parameters) {
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
   const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const double share = (n - 1) / n;
-  // The part of tau that comes from the norm, which follows the gap slowly.
+  // This part of tau comes from the norm, which follows the gap slowly.
   const double slow_norm = rest_M * branch_A * share / (point.q_star * (1 - point.mu_q));
   const double tau = branch_A * share / point.q_star + rest_A * slow_norm;
   return point.q_star * branch_M * rest_A / square(point.q_M) *

@@ -70,7 +70,7 @@ double gradient_exponent_from(const BlockMap& map, const TokenState& start, Inde
   const double branch_M = parameters.alpha_M * parameters.alpha_M;
   const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const std::vector<TokenState> states = map.trajectory(start, depth - 1);
-  // Back from the output, with the start g = 1, h = 0 scaled to g = 1 in every block.
+  // The recursion runs back from the output, with the start g = 1, h = 0, and is scaled to g = 1 in every block.
   double same = 1, other = 0, log_scale = 0;  // token Gram matrix of the gradient: diagonal, off-diagonal
   for (auto state = states.rbegin(); state != states.rend(); ++state) {
     // The MLP comes last in a block, and therefore first here.

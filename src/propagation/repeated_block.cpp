@@ -131,14 +131,14 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
   const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
-  // `part` of two equally long runs: one for gradients, one for angles.
+  // There are two equally long runs, one for gradients and one for angles; `part` is the number of this one.
   const auto through = [&](const Matrix<double>& tangent, TokenRule rule, std::ptrdiff_t part) {
     return run_tokens({start, tangent_scale * tangent}, repeated(block, depth), part_of(run, part, 2), rule);
   };
   exponents.gradient =
       a_block(log_gradient(through(identity(tokens), TokenRule::equal_tokens, 0).back()), depth);
   const auto passed = through(contrasts(tokens), TokenRule::contrasts, 1);
-  // The contrast relative to the norm, as a logarithm, after so many blocks; it starts with that
+  // This is the logarithm of the contrast relative to the norm after so many blocks; it starts with that
   // of P over the start's norm.
   const auto relative = [&](std::size_t blocks) {
     if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};

@@ -83,7 +83,7 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   const Index n = design.tokens, width = design.options.width;
   Matrix<double> start = root * numerics::normal_matrix(n, width, random);
   add_tokens(start, 0, samples);
-  // The tokens of one network, as a batch of one sequence.
+  // The tokens of one network are a batch of one sequence.
   const Inputs<double> inputs(start.data(), {1, n, width});
   const Finite whole = design.blocks(design.depth, seed);
   Finite block = design.blocks(1, seed);
@@ -97,7 +97,7 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   }
   const Matrix<double> direction = numerics::normal_matrix(1, n * width, random);
   const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
-  // The squared gradient over n and the width, in the units of layer_gradients().
+  // Squared gradients are divided by n and the width, as those of layer_gradients() are.
   add_gradients(gradient, portions, 1 / static_cast<double>(n * width), samples);
 }
 

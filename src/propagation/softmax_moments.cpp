@@ -100,7 +100,7 @@ SoftmaxMoments softmax_moments(Index keys, double logit_std) {
   // One or two of the n keys are singled out in each sum; each of the others contributes a factor phi_0.
   const Eigen::ArrayXd others = phi[0].max(0).pow(n - 2), all = others * phi[0];
   const double h = LogTimes::step;
-  // n t^k / Gamma(k) for k = 2, 3 and 4 powers of 1 / Z.
+  // The factors are n t^k / Gamma(k) for k = 2, 3 and 4 powers of 1 / Z.
   const double squares = n * h * (phi[2] * all).sum(), cubes = n / 2 * h * (phi[3] * all).sum();
   const double pairs = h / 6 * (n * phi[4] * all + n * (n - 1) * phi[2].square() * others).sum();
   return {squares, squares - 2 * cubes + pairs};

@@ -130,7 +130,7 @@ GramBatch drawn_block(const Prior& prior, const GramState& state, const SgdOptio
       for (Index i = 0; i < size; ++i) block.z(mu * tokens + l, i) = static_cast<double>(*next++);
     for (Index l = 0; l < tokens; ++l) {
       for (Index j = 0; j < l; ++j) block.T(mu * tokens + l, j) = static_cast<double>(*next++);
-      // Bartlett's decomposition of a Wishart matrix of D - H - F degrees of freedom.
+      // This is Bartlett's decomposition of a Wishart matrix of D - H - F degrees of freedom.
       block.T(mu * tokens + l, l) = std::sqrt(numerics::chi_squared(state.dimension - size - l, random));
     }
     prior.sample(random, features);
@@ -161,7 +161,7 @@ GramState plant(GramState start, const Matrix<double>& m) {
   const Matrix<double> old_m = start.gram.topRightCorner(heads, features);
   const Matrix<double> p = start.gram.bottomRightCorner(features, features);
   const Eigen::LLT<Eigen::MatrixXd> factor(p);
-  // m p^-1 m^T: the part of q that lies in the span of the spikes.
+  // m p^-1 m^T is the part of q that lies in the span of the spikes.
   const auto along_spikes = [&](const Matrix<double>& overlaps) {
     return Matrix<double>(overlaps * factor.solve(Eigen::MatrixXd(overlaps.transpose())));
   };

@@ -50,7 +50,7 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
   const double L = static_cast<double>(tokens), H = static_cast<double>(heads);
   const bool may_rest = activation == HeadActivation::softmax1;
   const double w = may_rest ? 1 / (L + std::exp(b)) : 1 / L;
-  // The constants of docs/theory/head-specialization.md, section 5; w is the weight of a token at rest.
+  // These are the constants of docs/theory/head-specialization.md, section 5; w is the weight of a token at rest.
   HessianConstants constants;
   constants.c1 = (squared(1 - w) + (L - 1) * w * w) / (H * H * L);
   constants.c2 = constants.c1 / L;
@@ -89,7 +89,8 @@ EscapeRates escape_rates(const HessianConstants& constants, Index heads, double 
   require_at_least("escape_rates", "heads H", heads, 1);
   if (!(eigenvalue >= 0))
     throw ArgumentError(fmt::format("escape_rates: eigenvalue must be >= 0, got {}", eigenvalue));
-  // Along an eigenvector of the covariance: heads against each other, and all heads together.
+  // Both rates are those along an eigenvector of the covariance: of heads against each other,
+  // and of all heads together.
   const double split = 2 * (constants.c3 + constants.c4) * eigenvalue;
   const double pull = constants.c1 + (constants.c2 + constants.c4) * eigenvalue;
   return {split, split - 2 * static_cast<double>(heads) * pull};

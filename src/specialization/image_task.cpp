@@ -105,7 +105,7 @@ Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
   Vector<double> scores(tokens.rows());
   for (Index l = 0; l < tokens.rows(); ++l) {
     const Vector<double> overlaps = amplitude_ * (images_ * tokens.row(l).transpose()) - half_norms;
-    // The odds of token l: the sum over images of e^{nu x . X_l - |nu x|^2 / 2}.
+    // The odds of token l are the sum over images of e^{nu x . X_l - |nu x|^2 / 2}.
     scores[l] = log_sum_exp(overlaps);
   }
   return softmax_of(scores);

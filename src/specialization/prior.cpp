@@ -141,7 +141,7 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
     const double half_norm =
         spike_gram == nullptr ? half_norms_[k] : point.dot(*spike_gram * point.transpose()) / 2;
     const double term = std::log(probabilities_[k]) - half_norm + point.dot(chi_star);
-    // A running sum in units of the largest term so far.
+    // The sum runs in units of the largest term so far.
     if (term > top) {
       sum = sum * std::exp(top - term) + 1;
       top = term;

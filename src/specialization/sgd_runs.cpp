@@ -58,7 +58,7 @@ std::vector<FlowPoint> flow_beside(const SgdSetup& setup, const std::vector<SgdP
   flow.step = options.step;
   flow.record = flow_steps_at(points, options.step);
   flow.steps = flow.record.back();
-  // The noise of SGD's batches, in the units of the flow (docs/theory/head-specialization.md, section 3).
+  // This is the noise of SGD's batches, in the units of the flow (docs/theory/head-specialization.md, section 3).
   flow.batch_noise = sgd.gamma * static_cast<double>(setup.dimension) / static_cast<double>(sgd.batch);
   flow.run = sgd.run;
   const auto samples = SampleSet<float>::draw(setup.prior, {sgd.tokens, setup.heads, options.samples},

@@ -160,7 +160,7 @@ void require_count(Index count, const char* where) {
 
 /// Standard normal numbers of sample k.
 Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Index k) {
-  // A stream for each sample: more samples begin with the same ones.
+  // Each sample has a stream of its own, so that more samples begin with the same ones.
   numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
   Matrix<double> normals(rows, columns);
   for (Index i = 0; i < rows; ++i)

@@ -44,8 +44,8 @@ Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trape
   for (int node = 0; node <= nodes; ++node) {
     const double u = largest - rule.reach + rule.spacing * node;
     double product = rule.spacing;
-    // The product over all classes but k is that of the classes before k times that of those after it: dividing the whole
-    // product by Phi(u - s_k) would fail where that is 0.
+    // The product over all classes but k is that of the classes before k times that of the classes after it: dividing
+    // the whole product by Phi(u - s_k) would fail where that is 0.
     for (Index k = 0; k < classes; ++k) {
       below(k) = normal_distribution(u - scores(k));
       product_before(k) = product;

@@ -166,7 +166,7 @@ void BandCholesky::whiten(Matrix<double>& x) const {
 void BandCholesky::unwhiten(Matrix<double>& x) const {
   const blasint columns = band_int(x.cols());
   double* rows = x.data() + x.size();
-  // Backward substitution with the transposed blocks, from the last row up.
+  // This is backward substitution with the transposed blocks, from the last row up.
   for (std::size_t k = diagonal_.size(); k-- > 0;) {
     const double* const next = rows;
     rows -= diagonal_[k].rows() * x.cols();

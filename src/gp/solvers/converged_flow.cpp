@@ -77,7 +77,7 @@ LeaveOneOut ConvergedFlow::leave_one_out(std::span<const Index> inputs) const {
   for_each_row_block(chosen, [&](Index first, Index count) {
     const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     const Matrix<double> columns = inverse_columns(*matrices_, places);
-    // The diagonal of the inverse at the chosen inputs.
+    // g is the diagonal of the inverse at the chosen inputs.
     for (Index j = 0; j < count; ++j) g(first + j) = columns(places[static_cast<std::size_t>(j)], j);
     // Rounding may take a quadratic form that is nearly 0 below it.
     variances.segment(first, count) = quadratic_forms(matrices_->nngp, columns).cwiseMax(0);

@@ -126,7 +126,7 @@ LeaveOneOut GradientFlow::leave_one_out(std::span<const Index> inputs) const {
   const auto chosen = static_cast<Index>(inputs.size());
   LeaveOneOut result{weights(infinite_time)(inputs, Eigen::all), Vector<double>(chosen)};
   for_each_row_block(chosen, [&](Index first, Index count) {
-    // Rows of G = (T + lambda I)^-1 for these inputs only.
+    // Only the rows of G = (T + lambda I)^-1 for these inputs are formed.
     const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     const Matrix<double> g = spectral_rows(vectors, inverse, places);
     const Matrix<double> left = multiply(g, Transpose::no, decomposition_->nngp, Transpose::no);
@@ -213,7 +213,7 @@ Vector<double> GradientFlow::residual(double time, const char* where) const {
   const double rate = reachable_rate(time, where);
   return decomposition_->ntk.values.unaryExpr([&](double eigenvalue) {
     const double l = eigenvalue + regulariser_variance_;
-    // An eigenvalue of 0 without regulariser: the limit of the expression below.
+    // For an eigenvalue of 0 without regulariser, this is the limit of the expression below.
     if (l <= 0) return 1 - eigenvalue * rate;
     return (regulariser_variance_ + eigenvalue * std::exp(-rate * l)) / l;
   });
@@ -269,7 +269,7 @@ Vector<double> GradientFlow::variance_of(double time, const ConstRef& nngp_cross
     const Matrix<double> b =
         response(ntk_cross.middleRows(first, count), decomposition_->ntk.vectors, factors);
     Matrix<double> left = multiply(b, Transpose::no, decomposition_->nngp, Transpose::no);
-    // The diagonal of B K B^T - 2 K_* B^T, row by row.
+    // This is the diagonal of B K B^T - 2 K_* B^T, row by row.
     left -= 2 * nngp_cross.middleRows(first, count);
     variance.segment(first, count) += left.cwiseProduct(b).rowwise().sum();
   });

@@ -88,7 +88,7 @@ void orthogonalise(Matrix<double>& rows) {
   Matrix<double> excess = Matrix<double>::Zero(n, n);
   add_scaled_gram(excess, 0.5, rows);
   excess.diagonal().array() -= 0.5;
-  // R - (R R^T - I) R / 2 block of columns by block of columns, so that the workspace stays small.
+  // R - (R R^T - I) R / 2 is formed block of columns by block of columns, so that the workspace stays small.
   for_each_row_block(n, [&](Index first, Index count) {
     const Matrix<double> columns = rows.middleCols(first, count);
     rows.middleCols(first, count) -= multiply(excess, Transpose::no, columns, Transpose::no);

@@ -131,7 +131,8 @@ struct HomogeneousRowLoops {
         in_variances = hn::NegMulAdd(c, product, in_variances);
         block.store(d, hn::Mul(ntk_above, mapped.derivative), ntk_adjoint);
       }
-      // 1 / (2p) from the prepared inverse root. Positions without variance have -1 there, but their in_variances is 0.
+      // 1 / (2p) comes from the prepared inverse root. Positions without variance have -1 there,
+      // but their in_variances is 0.
       const V half = hn::Mul(hn::Set(d, Scalar{0.5}), in_variances);
       block.store(d, in_c, nngp_adjoint);
       block.store(d, hn::Mul(half, hn::Mul(left, left)), left_adjoint);
