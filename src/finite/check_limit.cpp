@@ -138,6 +138,7 @@ KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const 
     sampling.heads = {.count = std::max<Index>(1, width / options.width_per_head),
                       .key_width = std::max<Index>(1, width / 4),
                       .value_width = std::max<Index>(1, width / 8)};
+    // Every width has networks of its own.
     sampling.seed = mixed_seed(options.seed, k);
     sampling.draws = options.draws;
     sampling.threads = options.threads;
@@ -194,6 +195,7 @@ LimitRow row_of(const Subject& subject, const std::string& kernel, const std::ve
   const Estimate slope = fit_line(points).slope;
   row.slope = slope.value;
   row.slope_error = slope.standard_error;
+  // The slope is granted four of its standard errors.
   row.passed =
       row.largest_z <= options.largest_z && row.slope <= -1 + options.slope_tolerance + 4 * row.slope_error;
   return row;

@@ -67,6 +67,7 @@ template <typename Scalar>
 Index block_inputs(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side,
                    const NtkOptions& options) {
   constexpr Index most = 32;
+  // The pass of one input tells how large its records are.
   const BlockPass<Scalar> one(network, side, {0, 1}, options);
   std::size_t numbers = 0;
   for (const auto& record : one.records(0))

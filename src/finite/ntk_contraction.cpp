@@ -43,6 +43,7 @@ void contract_structured(const GradientRecord<Scalar>& left, const GradientRecor
                          const StopRequest& stop, Matrix<Scalar>& ntk) {
   constexpr Index rows_at_a_time = 256;
   const Index d = positions_of(left), e = positions_of(right);
+  // Inputs are taken whole, with some rows_at_a_time rows of positions in all.
   const Index step = std::max<Index>(1, rows_at_a_time / d);
   const Scalar w = left.weight_scale * right.weight_scale, b = left.bias_scale * right.bias_scale;
   for (Index first = 0; first < left.n; first += step) {
@@ -62,6 +63,7 @@ template <typename Scalar>
 Matrix<Scalar> weight_gradients(const GradientRecord<Scalar>& record, Index first, Index count) {
   const Index in = record.inputs.cols(), out = record.gradients.cols(), d = positions_of(record);
   Matrix<Scalar> gradients(record.n, in * count);
+  // X_i^T G_i adds up the positions of an input, which share the weights.
   for (Index i = 0; i < record.n; ++i)
     numerics::gemm(Transpose::yes, Transpose::no, in, count, d, record.weight_scale,
                    {record.inputs.data() + i * d * in, in},

@@ -52,6 +52,7 @@ FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, 
                                        // The flow runs with orthonormal spikes; m_w p^(1/2) are the overlaps
                                        // with the spikes themselves.
                                        quantities_of(point.parameters.m * matched.spike_root), flows.delta);
+                           // A flow at rest moves no further, so that later pieces are spared.
                            if (points.back().gradient < flows.stop_gradient) found.end = RunEnd::rest;
                            state = points.back().parameters;
                          });
@@ -108,6 +109,7 @@ FirstTimes class_split_times_of_sgd(HeadActivation activation, Index heads, cons
                            one.seed = batch_seed(options.seed, piece);
                            const auto points = image_sgd(activation, task, state, one);
                            for (const ImageSgdPoint& point : points)
+                             // The quantities are splits of the heads' overlaps with the class means.
                              found.see(static_cast<double>(piece.done) * one.gamma + point.tau,
                                        feature_splits(point.heads.k * task.class_means().transpose()), delta);
                            state = points.back().heads;

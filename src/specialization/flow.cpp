@@ -121,6 +121,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   if (options.stepper == FlowStepper::runge_kutta4)
     visit_times(odeint::runge_kutta4<State>(), derivative, packed(start), times, options.step, visit);
   else
+    // Dense output gives the states at recorded times without shortening adaptive steps.
     visit_times(
         odeint::make_dense_output(options.tolerance, options.tolerance, odeint::runge_kutta_dopri5<State>()),
         derivative, packed(start), times, options.step, visit);

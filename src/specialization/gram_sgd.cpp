@@ -40,8 +40,10 @@ GramSums sum_block(HeadActivation activation, const GramState& state, const Matr
     z = block.z.middleRows(mu * tokens, tokens);
     // C^-1 M = C^T: the signal in the coordinates of z.
     z.row(eps).noalias() += block.theta.row(mu) * C.bottomRows(features);
+    // A head is its row of C in the coordinates of z, so that its scores are products with z.
     chi.noalias() = C.topRows(heads).lazyProduct(z.transpose());
     const auto T = block.T.middleRows(mu * tokens, tokens);
+    // W has the products of the tokens' parts that are orthogonal to all heads and spikes.
     W.noalias() = T.lazyProduct(T.transpose());
     products.noalias() = z.lazyProduct(z.transpose());
     products += W;
@@ -207,6 +209,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
       const GramState before = state;
       const Matrix<double> C = cholesky(before.gram);
       const auto sums_of = [&](Index block, Index count) {
+        // Every block of every step has a stream of its own.
         const auto stream = static_cast<std::uint64_t>(step * blocks + block);
         return sum_block(activation, before, C, drawn_block(prior, before, options, stream, count));
       };

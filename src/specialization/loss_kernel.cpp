@@ -20,6 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t samples_a_tile = 64;
 
+// Vectors have at most 16 numbers, so that two of them always divide the 64 samples of a tile.
 template <typename T>
 using Tag = hn::CappedTag<T, 16>;
 
@@ -201,6 +202,7 @@ void differentiate_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   T* const b = tile.offsets + head * lanes;
   T* const v =
       tile.offsets + (heads + (tile.block.activation == HeadActivation::softmax1 ? 0 : head)) * lanes;
+  // `rest` is 0 but for softmax1, so that only there b has a gradient.
   const auto rest = hn::Load(d, tile.per_head + head * lanes);
   hn::Store(hn::NegMulAdd(hn::Mul(share, rest), own, hn::Load(d, b)), d, b);
   hn::Store(hn::MulAdd(own, hn::Set(d, T{1} / static_cast<T>(heads)), hn::Load(d, v)), d, v);
@@ -256,6 +258,7 @@ void add_noise(const Tile<T>& tile, std::size_t offset) {
       auto sum = hn::Zero(d);
       for (std::size_t c = 0; c < columns; c += lanes) {
         const auto weight = hn::Load(d, tile.weights + c % samples_a_tile);
+        // Samples past the end of the set have the weight 0.
         const auto used = hn::Gt(weight, hn::Zero(d));
         const auto inverse = hn::IfThenElseZero(used, hn::Div(hn::Set(d, T{1}), weight));
         const auto left = hn::Load(d, tile.scores + h * columns + c);

@@ -26,8 +26,8 @@ VectorXd vector_of(const HeadParameters& parameters) {
   return Eigen::Map<const VectorXd>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
-/// Directions r A with antisymmetric A, along which S = r r^T does not change: orthonormal columns.
-/// Orthonormal columns in the coordinates of packed().
+/// Directions r A with antisymmetric A, along which S = r r^T does not change, as orthonormal columns in the
+/// coordinates of packed().
 MatrixXd rotations(const HeadParameters& parameters) {
   const Index heads = parameters.r.rows();
   std::vector<VectorXd> directions;
@@ -44,6 +44,7 @@ MatrixXd rotations(const HeadParameters& parameters) {
   MatrixXd all(vector_of(parameters).size(), static_cast<Index>(directions.size()));
   for (Index k = 0; k < all.cols(); ++k) all.col(k) = directions[static_cast<std::size_t>(k)];
   if (all.cols() == 0) return all;
+  // The directions are dependent if r is singular, so that only as many columns as the rank are kept.
   const Eigen::ColPivHouseholderQR<MatrixXd> factors(all);
   return factors.householderQ() * MatrixXd::Identity(all.rows(), factors.rank());
 }
@@ -98,6 +99,7 @@ template <typename Operator>
 std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
   constexpr Index most_steps = 200;
   constexpr double relative_residual = 1e-3, least_residual = 1e-7;
+  // The start is random but always the same, so that results repeat.
   numerics::RandomStream stream(0);
   VectorXd next(apply.size());
   for (double& entry : next) entry = stream.normal();

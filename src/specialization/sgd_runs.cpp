@@ -22,6 +22,7 @@ Start planted(Start start, const SgdSetup& setup) {
 }  // namespace
 
 std::vector<SgdPoint> sgd_from_random_start(const SgdSetup& setup) {
+  // The start's seed is apart from that of the batches.
   const std::uint64_t seed = setup.options.seed + start_seed;
   const Index features = setup.prior.features();
   if (setup.form == SgdForm::vector)

@@ -60,6 +60,7 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
 
 /// Looks at the end of a flow, and goes on from a saddle as long as time is left.
 void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, TrainedStart& result) {
+  // Under batch noise a small gradient is no rest.
   while (converged(setup, result) && setup.flow.batch_noise == 0) {
     const FlowPoint& end = result.end();
     const LowestCurvature lowest =
@@ -122,6 +123,7 @@ std::size_t median_start(const std::vector<TrainedStart>& starts) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return starts[a].loss < starts[b].loss; });
+  // Of an even number this is the lower one of the two in the middle.
   return order[(order.size() - 1) / 2];
 }
 

@@ -33,6 +33,7 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
     // y^ - y = sum_l (a_l - delta_l) X_l.
     const Vector<Scalar> residual = X.middleRows(first, tokens).transpose() * miss.template cast<Scalar>();
     sums.loss += static_cast<double>(residual.squaredNorm());
+    // g_l = (2 / D) X_l . (y^ - y) is the derivative of the loss with respect to a_l.
     const Vector<double> g = (X.middleRows(first, tokens) * residual).template cast<double>() *
                              (2 / static_cast<double>(dimension));
     pass.backward(g, v);
@@ -40,6 +41,7 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
     sums.gradient.b += pass.b_gradient;
     sums.gradient.v += pass.v_gradient;
   }
+  // This is the chain rule through chi = k X^T, for all sequences in one product.
   sums.gradient.k = (gradients * X).template cast<double>();
   return sums;
 }
