@@ -46,6 +46,7 @@ double available_memory() { return memory_limits().least(); }
 double room_for_matrices(int threads) {
   const MemoryLimits limits = memory_limits();
   if (!limits.address_space) return limits.least();
+  // Threads that have yet to start will map a buffer of BLAS and an arena of malloc each.
   const auto reserved = static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) *
                         resolve_threads(threads, "room_for_matrices");
   return std::min(limits.least(), std::max(0.0, *limits.address_space - mapped_bytes() - reserved));
