@@ -108,7 +108,7 @@ class ControlledSums {
   }
 
   /// The slopes of the four sums; 0, which leaves the control out, where the draws do not tell or are too few: fitted
-  /// to two or three, a slope scatters more than the control takes away.
+  /// to eight, a slope still scatters more than the control takes away.
   [[nodiscard]] AttentionSums slopes() const {
     AttentionSums slopes;
     for (const auto sum : attention_sums) {
@@ -131,7 +131,7 @@ class ControlledSums {
   }
 
  private:
-  static constexpr std::int64_t least_draws = 4;
+  static constexpr std::int64_t least_draws = 16;
   static constexpr std::array attention_sums{&AttentionSums::values, &AttentionSums::value_ntks,
                                              &AttentionSums::value_logits, &AttentionSums::value_logit_ntks};
 

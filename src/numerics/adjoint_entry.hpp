@@ -42,7 +42,14 @@ void write_checked_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const D
   const auto sum = static_cast<double>(row.nngp_adjoint[i]) + static_cast<double>(row.left_adjoint[i]) +
                    static_cast<double>(row.right_adjoint[i]) +
                    (row.ntk_adjoint == nullptr ? 0.0 : static_cast<double>(row.ntk_adjoint[i]));
-  if (!matters || std::isfinite(sum) || !(row.left_variance[i] > 0 && row.right_variance[i] > 0)) return;
+  if (std::isfinite(sum)) return;
+  if (!matters) {
+    // Zero times an infinite slope would be NaN, and would spread from here.
+    row.nngp_adjoint[i] = row.left_adjoint[i] = row.right_adjoint[i] = 0;
+    if (row.ntk_adjoint != nullptr) row.ntk_adjoint[i] = 0;
+    return;
+  }
+  if (!(row.left_variance[i] > 0 && row.right_variance[i] > 0)) return;
   throw NumericalError(
       fmt::format("the derivatives of the dual nonlinearity are not finite at the variances {:g} and {:g} "
                   "and the covariance {:g}: "

@@ -1,5 +1,6 @@
 #include "widelimit/numerics/random_stream.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -28,7 +29,11 @@ std::uint64_t RandomStream::bits64() {
 }
 
 // The half keeps the result above 0, so that its logarithm is finite.
-double RandomStream::uniform() { return (static_cast<double>(bits64() >> 11) + 0.5) * 0x1p-53; }
+double RandomStream::uniform() {
+  // From 2^52 on the half has no bit of its own, and the largest of all sums is rounded up to 2^53.
+  constexpr double below_one = 1 - 0x1p-53;
+  return std::min((static_cast<double>(bits64() >> 11) + 0.5) * 0x1p-53, below_one);
+}
 
 double RandomStream::normal() {
   if (has_spare_normal_) {
