@@ -13,6 +13,8 @@
 
 namespace widelimit {
 
+/// Everything that tiles share: copies of the batches, the task of the whole matrix, and one ReplicateTiles with its
+/// states for each replicate. The plan is that of the whole matrix, so that a tile has the bits that gram() gives.
 template <typename Scalar>
 struct GramTiles<Scalar>::Tiles {
   Network network;
@@ -30,10 +32,13 @@ struct GramTiles<Scalar>::Tiles {
         x2{std::move(columns)},
         options{tiles_options},
         task{x2 ? rectangular_task(network, x1, *x2) : symmetric_task(network, x1)} {
+    // Tiles have no result for these two options.
     options.variances = nullptr;
     options.seconds_per_line = nullptr;
     GramPlan plan = plan_of({});
     task.check(plan.program.graph);
+    // Entries of vectors come from matrix products of whole tiles, whose grid must be that of gram(). Entries of
+    // inputs with positions do not depend on the tile.
     if (plan.vectors_only) grid = plan.largest_tile_side;
     const GramBatches<Scalar> batches{x1, x2 ? &*x2 : nullptr};
     const std::int64_t count = sampled_replicates(plan.program.graph);
@@ -65,6 +70,7 @@ struct GramTiles<Scalar>::Tiles {
   void check(InputRange rows, InputRange columns) const {
     check(rows, task.rows, "rows");
     check(columns, task.columns, "columns");
+    // Tiles below the diagonal are not computed, and a tile that is partly on it would need both kinds of pairs.
     if (!x2 && rows != columns && columns.begin < rows.end)
       throw ArgumentError(fmt::format(
           "GramTiles: of a symmetric matrix, expected rows that are the columns or come before them, got "
