@@ -41,7 +41,7 @@ void PairBackwardPass<Scalar>::make_room(std::size_t pairs) {
   }
 }
 
-/// Null for nodes that are no more than kept, and readouts.
+/// The entries that a pooling or map gathers; null for readouts and nodes that are only kept.
 template <typename Scalar>
 std::unique_ptr<EntryGathering> PairBackwardPass<Scalar>::gathering_of(NodeId id) const {
   if (const auto* pool = std::get_if<PoolNode>(&node(id).operation)) {
@@ -63,6 +63,7 @@ void PairBackwardPass<Scalar>::forward(const PairBlock<Scalar>& block, Readouts 
   for (std::size_t step = 0; step < program_.steps.size(); ++step) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) {
       const bool reads_out = std::holds_alternative<ReadoutNode>(node(plane->target).operation);
+      // Runs that end at readouts are evaluated in the backward pass anyway, plane by plane.
       if (!reads_out || readouts == Readouts::wanted) forward(step, *plane, block, stop);
     }
     for (std::size_t number = 0; number < block.pairs.size(); ++number) {
@@ -93,6 +94,7 @@ template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(std::size_t step, const PlaneStep& plane,
                                        const PairBlock<Scalar>& block, const StopRequest& stop) {
   for (std::size_t number = 0; number < block.pairs.size(); ++number) {
+    // Readouts, poolings and maps add up planes of all offsets, so they begin with zeros.
     pairs_[number].readouts[plane.target] = {};
     kept_[number][plane.target].clear(with_ntk_);
   }
@@ -112,7 +114,9 @@ void PairBackwardPass<Scalar>::forward(std::size_t step, const PlaneStep& plane,
   }
 }
 
-/// Offset 0 comes last: while inputs are recorded, all others add to the adjoints of its variances.
+/// Each plane passes forward once more before it passes backward, while it is in the cache. Offset 0 comes last:
+/// while inputs are recorded, variances are the entries of offset 0 before a row stage, and all other offsets add to
+/// their adjoints.
 template <typename Scalar>
 void PairBackwardPass<Scalar>::backward(std::size_t step, const PlaneStep& plane,
                                         const PairBlock<Scalar>& block, const StopRequest& stop) {
@@ -143,6 +147,7 @@ template <typename Scalar>
 void PairBackwardPass<Scalar>::put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
                                            std::size_t pair) {
   const auto& readout = std::get<ReadoutNode>(node(target).operation);
+  // Flatten reads entries with equal positions only.
   if (readout.kind == ReadoutKind::flatten && !at.is_diagonal) return;
   const double weight = readout_weight(program_.graph, geometry_, target);
   const NodeId input = node(target).inputs[0];
@@ -200,7 +205,7 @@ void PairBackwardPass<Scalar>::take_adjoint(NodeId target, const PlacedPlane& at
                 });
 }
 
-/// One matrix product: the products of all positions of the pair.
+/// K = X^T X' / C, of features X [C, d] and X' [C, d'], is one matrix product for each pair.
 template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(const InputStep& input, const PairBlock<Scalar>& block,
                                        std::size_t number) {
@@ -221,6 +226,7 @@ void PairBackwardPass<Scalar>::backward(const InputStep& input, const PairBlock<
   const KeptNode<Scalar>& kept = kept_[number][input.node];
   const BlockInput<Scalar>&left = block.left_of(number), &right = block.right_of(number);
   const Index channels = left.record->layout->channels[input.node];
+  // X-bar = X' K-bar^T / C and X'-bar = X K-bar / C, added to what other pairs gave.
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
   const numerics::MatrixView<Scalar> adjoint{kept.nngp_adjoint.data(), kept.columns};
   if (block.left_wanted)
@@ -272,6 +278,7 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
     InputRecord<Scalar>& record = *block.left[0].record;
     Scalar* variances = record.variances(pair.node);
     for (Index a = 0; a < before.rows; ++a)
+      // An input with itself has its variances on the diagonal of its covariance.
       variances[a] = before.nngp[static_cast<std::size_t>(a * (before.columns + 1))];
     name_layer(node(pair.node), [&] {
       check_variances(variances, before.rows);
@@ -310,6 +317,8 @@ void PairBackwardPass<Scalar>::backward(const PairStep& pair, const PairBlock<Sc
     name_layer(node(pair.node),
                [&] { operation.stage->apply_adjoint(view(pair.node, block, number, stop), adjoint); });
   }
+  // The input's state depends on its covariance with itself, and its variances are that covariance's diagonal. All
+  // pairs have contributed to the adjoints of both, which now join the adjoint of the covariance.
   if (!block.recording) return;
   InputRecord<Scalar>& record = *block.left[0].record;
   with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {

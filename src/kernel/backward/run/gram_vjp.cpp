@@ -26,7 +26,8 @@ BackwardPlan plan_of(const Network& network, const GramTask& task, const Inputs<
   return plan;
 }
 
-/// The gradient, if all of it is finite: what layers find of themselves names them, what overflows elsewhere ends here.
+/// Returns the gradient if all of it is finite. Forward passes name the layer whose numbers leave the range; what
+/// overflows in a backward pass is found only here.
 template <typename Scalar>
 xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name) {
   const auto found =
@@ -40,7 +41,7 @@ xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name
                   place / (gradient.size() / gradient.shape(0)), name, *found));
 }
 
-/// Of kernels without entries.
+/// The derivative, all zeros, of a result without entries.
 template <typename Scalar>
 xt::xarray<Scalar> no_gradient(const Inputs<Scalar>& x) {
   std::vector<std::size_t> dimensions(x.axes() + 2, 0);
@@ -67,13 +68,16 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
   RecordedBatch<Scalar> batch(plan, x, "x", stop);
   VjpComputation<Scalar> computation(plan, run);
   computation.record(batch);
-  // Of the inputs as the left and as the right ones.
+  // An input is a left one in some tiles and a right one in others, which run at the same time. Separate adjoints for
+  // the two roles keep threads from adding to one place.
   BatchAdjoints<Scalar> adjoints(batch.records, stop), as_right(batch.records, stop);
   const TileBatch<Scalar> left{x, batch.records, adjoints}, right{x, batch.records, as_right};
   if (pairs == Pairs::all)
     computation.symmetric(left, right, cotangents);
   else
     computation.diagonal(left, right, cotangents);
+  // Once all pairs have contributed, each input with itself passes backward, from the adjoints of its record to its
+  // features.
   adjoints.add(as_right);
   computation.self_backward(left);
   return finite_gradient(input_gradient(plan, x, adjoints), "x");
