@@ -30,7 +30,7 @@ Inputs<Scalar>::Inputs(const Scalar* data, std::vector<Index> dimensions) {
     throw ArgumentError(fmt::format(
         "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got {} dimensions",
         rank));
-  // A batch may hold no inputs.
+  // A batch may have no inputs, but every input has positions and channels.
   check_sizes("inputs", {dimensions.begin() + 1, dimensions.end()});
   if (dimensions.front() < 0)
     throw ArgumentError(fmt::format("inputs: expected a number of inputs, got {}", dimensions.front()));
@@ -73,12 +73,14 @@ Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
           fmt::format("inputs: lengths[{}] must be in 1..{}, got {}", i, longest, lengths[i]));
     shapes_.push_back({lengths[i]});
   }
+  // A batch without inputs still has a shape.
   if (lengths.empty()) shapes_ = padded.shapes_;
 }
 
 namespace {
 
-/// What a masked batch owns.
+/// What a masked batch owns: its values, with zeros at masked positions, and one byte for each position, 1 where it
+/// counts.
 template <typename Scalar>
 struct MaskedBatch {
   std::vector<Scalar> values;
@@ -89,7 +91,7 @@ std::vector<Index> dimensions_of(const xt::xarray<bool>& mask) {
   return {mask.shape().begin(), mask.shape().end()};
 }
 
-/// True if the sizes are those of the shape, or, of a padded mask, hold it.
+/// True if the sizes are those of the shape. Sizes of a padded mask may be larger.
 bool holds(std::span<const Index> sizes, const Shape& shape, bool is_padded) {
   if (sizes.size() != shape.size()) return false;
   for (std::size_t k = 0; k < shape.size(); ++k)
@@ -97,7 +99,7 @@ bool holds(std::span<const Index> sizes, const Shape& shape, bool is_padded) {
   return true;
 }
 
-/// The values of the first positions along each axis of an array of these sizes.
+/// The values of the first shape[k] positions along each axis k of an array of these sizes.
 std::vector<std::uint8_t> corner(const bool* values, std::span<const Index> sizes, const Shape& shape) {
   std::vector<std::uint8_t> counts;
   Index places = 1;
@@ -183,6 +185,7 @@ Inputs<Scalar>::Inputs(const Inputs& inputs, const MasksOfInputs& masks)
       batch->values.push_back(counts[k / width] != 0 ? values[k] : Scalar{0});
     batch->masks.insert(batch->masks.end(), counts.begin(), counts.end());
   }
+  // Pointers are taken only now, when the vectors no longer grow.
   std::size_t first = 0;
   for (Index i = 0; i < inputs.size(); ++i) {
     data_.push_back(batch->values.data() + first * width);

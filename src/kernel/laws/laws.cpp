@@ -30,10 +30,10 @@ namespace {
 struct Subject {
   Network network;
   std::string name;
-  std::vector<Index> dimensions;  ///< Of the inputs.
+  std::vector<Index> dimensions;  ///< The dimensions of the inputs.
   xt::xarray<double> x, y;
 
-  /// Rounded to the type; sequences carry graphs.
+  /// The inputs, rounded to the type. Sequences carry random graphs.
   template <typename Scalar>
   [[nodiscard]] Inputs<Scalar> first() const {
     return with_drawn_graphs(Inputs<Scalar>(xt::xarray<Scalar>(x)), 0);
@@ -44,8 +44,8 @@ struct Subject {
   }
 };
 
-/// Leaves everything as it is, and compares the self-covariances that pass with the variances recorded for
-/// them.
+/// A stage that changes nothing. It counts how many covariances of inputs with themselves differ from the variances
+/// recorded for them.
 class SelfProbe final : public PairStageOf<SelfProbe> {
  public:
   StageRules rules() const override {
@@ -81,8 +81,9 @@ xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64
   auto inputs = numerics::standard_normal<double>(dimensions, numerics::RandomStream(seed, stream));
   const auto size = static_cast<std::ptrdiff_t>(inputs.size()) / dimensions[0];
   double* data = inputs.data();
+  // The second input is strongly correlated with the first one.
   for (std::ptrdiff_t i = 0; i < size; ++i) data[size + i] = 0.9 * data[i] + 0.2 * data[size + i];
-  // A duplicate, a constant and zeros.
+  // The last three inputs are a duplicate of the first one, a constant and zeros.
   std::copy_n(data, size, data + (dimensions[0] - 3) * size);
   std::fill_n(data + (dimensions[0] - 2) * size, size, 0.7);
   std::fill_n(data + (dimensions[0] - 1) * size, size, 0.0);
@@ -115,7 +116,7 @@ struct Surrounding {
 };
 
 std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
-  // Zeros have an NTK of 1 behind biases that begin at 0.
+  // In the standard parametrisation with biases that begin at 0, an input of zeros has an NTK of 1 after this layer.
   const Layer standard = layers::dense({1.5, 0, {{.input_width = channels, .zero_biases = true}}});
   std::vector<Surrounding> list{
       {"raw inputs", {}}, {"dense", {layers::dense({1.5, 0})}}, {"standard dense", {standard}}};
@@ -154,13 +155,13 @@ class Checker {
       throw ArgumentError(fmt::format("check_laws: channels must be at least 1, got {}", options.channels));
   }
 
-  /// Adds the network for every shape it takes.
+  /// Adds the network for every shape to which it can be applied.
   void add(const Network& network) {
     for (const Shape& shape : options_.shapes)
       if (!rejected(network, shape)) subjects_.push_back(make_subject(network, shape, options_));
   }
 
-  /// Adds networks around the layers; `probe` stands directly after them.
+  /// Adds networks that contain the layers between others; `probe` comes directly after them.
   void add_around(const std::string& name, const Layers& layers, const Layers& probe) {
     for (const Shape& shape : options_.shapes)
       for (const Surrounding& before : prefixes(shape, options_.channels))
@@ -178,7 +179,7 @@ class Checker {
           fmt::format("check_laws: {} can be used with none of the shapes given; {}", name, first_error_));
   }
 
-  /// Adds a row: `deviation` of every subject must be at most `tolerance`.
+  /// Adds a row to the report: the `deviation` of every subject must be at most `tolerance`.
   void check(const std::string& law, double tolerance,
              const std::function<double(const Subject&)>& deviation) {
     double largest = 0;
@@ -224,8 +225,8 @@ GramOptions single_thread() {
   return options;
 }
 
-/// Largest |left - right| relative to the geometric mean of the inputs' own kernels; where those vanish,
-/// to 1.
+/// The largest |left - right| relative to the geometric mean of the inputs' own kernels. Where those vanish, it is
+/// absolute.
 double scaled_difference(const Matrix<double>& left, const Matrix<double>& right, const Matrix<double>& rows,
                          const Matrix<double>& columns) {
   double largest = 0;
@@ -250,7 +251,7 @@ double exchange_deviation(const Subject& subject) {
                 scaled_difference(there.ntk, back.ntk.transpose(), rows.ntk, columns.ntk));
 }
 
-/// How far below 0 the smallest eigenvalue lies, relative to the largest in absolute value.
+/// How far the smallest eigenvalue is below 0, relative to the largest absolute one.
 double negativity(const Matrix<double>& gram) {
   const auto eigenvalues =
       Eigen::SelfAdjointEigenSolver<Matrix<double>>(gram, Eigen::EigenvaluesOnly).eigenvalues();
@@ -295,6 +296,7 @@ double tile_deviation(const Subject& subject) {
   GramOptions pairs = single_thread(), blocks = single_thread();
   pairs.tile_size = 1;
   blocks.tile_size = 2;
+  // With one byte for states, every block has the fewest inputs that a block can have.
   blocks.state_memory_bytes = 1;
   return larger(changed_bits(subject, pairs), changed_bits(subject, blocks));
 }
@@ -333,7 +335,7 @@ double precision_deviation(const Subject& subject) {
                 scaled_difference(in_float.ntk.cast<double>(), in_double.ntk, ntk, ntk));
 }
 
-/// gram() itself throws where a result is not finite.
+/// gram() itself throws if a result is not finite.
 double finite_deviation(const Subject& subject) {
   static_cast<void>(
       gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread()));
@@ -345,7 +347,7 @@ Shape shape_of(const Subject& subject) {
   return {subject.dimensions.begin() + 1, subject.dimensions.end() - 1};
 }
 
-/// Readouts as they are written, so that no layer hides in one that was pulled back.
+/// Readouts are not pulled back, so that no layer is hidden in one.
 Graph graph_as_written(const Subject& subject) {
   return Lowering::lower(subject.network, shape_of(subject), {}, {.channels = subject.dimensions.back()},
                          Readouts::as_written);

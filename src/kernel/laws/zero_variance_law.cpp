@@ -11,7 +11,7 @@ namespace {
 /// NNGP and NTK after a stage.
 using Entry = std::array<double, 2>;
 
-/// A single position's auxiliary numbers.
+/// The auxiliary numbers of a single position.
 template <typename Scalar>
 struct Prepared {
   Prepared(const RowStage& stage, double variance) : numbers(stage.auxiliary_count()) {
@@ -27,7 +27,8 @@ struct Prepared {
   std::vector<const Scalar*> rows;
 };
 
-/// Of two uncorrelated positions with an NTK of 1, as layers with biases in the standard parametrisation have it.
+/// The kernels of two uncorrelated positions with an NTK of 1, as layers with biases in the standard parametrisation
+/// have it, after the stage.
 template <typename Scalar>
 Entry behind(const RowStage& stage, double p, double q) {
   const Prepared<Scalar> left(stage, p), right(stage, q);
@@ -36,7 +37,8 @@ Entry behind(const RowStage& stage, double p, double q) {
   return {static_cast<double>(nngp), static_cast<double>(ntk)};
 }
 
-/// `at(p)` is what stands after the stage at a variance p.
+/// The distance of at(0) from the limit of at(p), the kernels after the stage at a variance p. There is a limit if p
+/// = 1e-12 and 1e-9 agree.
 template <typename At>
 double distance_to_limit(const At& at) {
   constexpr double settled = 1e-3;

@@ -14,7 +14,7 @@
 namespace widelimit {
 namespace {
 
-/// A pair stage of a tile.
+/// A pair stage, on all pairs of a tile.
 template <typename Scalar>
 class PairStageRun {
  public:
@@ -24,7 +24,7 @@ class PairStageRun {
         input_{run.pair.input_of(node)},
         stage_{*std::get<PairNode>(run.pair.node(node).operation).stage} {}
 
-  /// Records the variances of the tile's input, and what the stage keeps of it.
+  /// Records the variances of the tile's only input, and the stage's own state.
   void record() const {
     const Shape& shape = run_.pair.geometry.shapes.left[input_];
     const Index positions = position_count(shape);
@@ -58,7 +58,7 @@ class PairStageRun {
   }
 
  private:
-  /// Of the input whose state is recorded, before the stage.
+  /// The mask before the stage of the input whose state is recorded.
   [[nodiscard]] std::optional<PositionMask> recorded_mask() const {
     const MaskRulePointer& rule = std::get<PairNode>(run_.pair.node(node_).operation).mask;
     if (!rule) return std::nullopt;
@@ -86,12 +86,14 @@ class PairStageRun {
     const StoreLayout& out = run_.stores.layout(node_);
     const Plane<Scalar> target = run_.stores.at(node_, pair);
     const PairMatrices<Scalar> from = matrices(pair);
+    // A stage that was asked for the diagonal need not write the rest. NaN there shows if anything reads it.
     fill_plane(target, static_cast<std::size_t>(out.size()), preset, preset);
     auto result = pair_result<Scalar>(target, out.left_positions(), out.right_positions(), from.scratch);
     name_layer(run_.pair.node(node_), [&] { stage_.apply(view(pair, from), result); });
   }
 
-  /// The sums of a functional stage run over the planes themselves.
+  /// Applies a functional stage (a readout pulled back). It needs only weighted sums of the covariances, which run
+  /// over the planes as they are stored.
   void apply_functional(const FunctionalStage& stage, Index pair) const {
     const PairGeometry& geometry = run_.pair.geometry;
     const StoreLayout& layout = run_.stores.layout(input_);

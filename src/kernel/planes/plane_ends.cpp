@@ -19,9 +19,11 @@ class ReadoutEnd final : public PlaneEnd<Scalar> {
   void begin_tile() override { sums_.clear(target_, run_.tile().pair_count()); }
 
   void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
+    // With demand for everything, planes of all offsets come, but flatten reads only equal positions.
     if (diagonal_only_ && !plane.is_diagonal) return;
     const Index length = plane.layout.length;
     for (Index n = 0; n < stack.count; ++n)
+      // Guards are zero, so a plane is added up in one sweep, from its first entry to its last.
       sums_.add(target_, stack.first_pair + n, planes + n * length, length);
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
 
-/// Of a row of the planes in front, gaps included.
+/// The length of a row of the planes before the map, gaps included.
 Index mapped_row_size(const PairLayout& pair) {
   Index gap = 0;
   for (const RunGeometry& run : pair.geometry.runs) gap = std::max(gap, run.guard[2]);
@@ -58,7 +58,9 @@ void PlaneMap<Scalar>::begin_tile(Index pairs) {
                Scalar{0});
 }
 
-/// Of all pieces, by mapped offset and row, with positions in the plane; those of one entry in the order of the pieces.
+/// The terms of all pieces along an axis, sorted by mapped offset and row, with positions counted in the plane. Terms
+/// of one entry stay in the order of the pieces, which is that of execution, so that an entry adds up its terms in
+/// one order whether or not planes are joined.
 template <typename Scalar>
 std::vector<AxisTerm> PlaneMap<Scalar>::terms(std::size_t axis, const AxisPieces& pieces) const {
   std::vector<AxisTerm> result;
@@ -102,6 +104,7 @@ typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<Axi
 
 template <typename Scalar>
 const typename PlaneMap<Scalar>::Rows& PlaneMap<Scalar>::rows_of(const std::array<AxisPieces, 3>& axis) {
+  // The second offset follows from the first one, since both complement each other.
   const RowKey key{axis[0].offset[0], axis[1].offset[0], axis[0].count, axis[1].count};
   const auto found = rows_.find(key);
   return found != rows_.end() ? found->second : rows_.emplace(key, make_rows(axis)).first->second;
@@ -121,6 +124,7 @@ std::vector<typename PlaneMap<Scalar>::Columns> PlaneMap<Scalar>::make_columns(
       first = std::min(first, all[end].position);
       last = std::max(last, all[end].position);
     }
+    // [position in the row before the map][column of the chunk], for the positions that the chunk reads.
     columns.matrix.assign(static_cast<std::size_t>((last + 1 - first) * chunk), Scalar{0});
     for (std::size_t i = begin; i < end; ++i)
       columns
@@ -129,6 +133,7 @@ std::vector<typename PlaneMap<Scalar>::Columns> PlaneMap<Scalar>::make_columns(
     columns.map = {nullptr, first, last + 1, static_cast<std::size_t>(all[end - 1].row + 1 - columns.start)};
     result.push_back(std::move(columns));
   }
+  // The pointers are set last, because vectors moved while the list grew.
   for (Columns& columns : result) columns.map.matrix = columns.matrix.data();
   return result;
 }
@@ -143,6 +148,7 @@ void PlaneMap<Scalar>::place(const std::array<AxisPieces, 3>& axis, const PlaneL
   group_.layout = layout;
   group_.rows = &rows_of(axis);
   group_.adds.clear();
+  // The first plane of a group overwrites a row, so that sums need not be cleared.
   for (const std::ptrdiff_t target : group_.rows->targets) {
     std::uint8_t& begun = group_.begun[static_cast<std::size_t>(target)];
     group_.adds.push_back(begun);
@@ -178,7 +184,7 @@ void PlaneMap<Scalar>::end_group() {
   }
 }
 
-/// Along the last axis.
+/// Maps neighbouring rows of all pairs along the last axis and adds them to the mapped planes.
 template <typename Scalar>
 void PlaneMap<Scalar>::map_rows(Index first_row, Index rows) {
   for (Index pair = 0; pair < pairs_; ++pair)

@@ -13,17 +13,18 @@ namespace {
 
 using numerics::linear_rows;
 
-/// Some rows of a block of W, each moved so that the entries of an offset stand side by side.
+/// Some rows of a block of W, stored such that entries of one offset, W[row, row + offset], are next to each other,
+/// as they are in a plane.
 template <typename Scalar>
 class SkewedRows {
  public:
   static constexpr Index most_rows = 32;
 
-  /// Columns of the block.
+  /// The block has `columns` columns.
   explicit SkewedRows(Index columns)
       : columns_{columns}, entries_(static_cast<std::size_t>((columns + most_rows) * most_rows)) {}
 
-  /// Rows [first, first + count) of a block, `step` numbers apart.
+  /// Takes rows [first, first + count) of a block, whose rows are `step` numbers apart.
   void take(const Scalar* block, Index step, Index first, Index count) {
     first_ = first;
     for (Index row = 0; row < count; ++row) {
@@ -33,7 +34,7 @@ class SkewedRows {
     }
   }
 
-  /// Entries (row, row + offset) from a row on.
+  /// The entries (row, row + offset), (row + 1, row + 1 + offset), ... of the rows that were taken.
   [[nodiscard]] const Scalar* at(Index row, Index offset) const {
     return entries_.data() + (offset + first_ + most_rows - 1) * most_rows + row - first_;
   }
@@ -87,8 +88,8 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::diagonal(const Scalar* lef
   return values;
 }
 
-/// Offsets that differ along the last axis only share the blocks of W between a row of left positions and a
-/// row of right ones.
+/// Sums W_ab K_ab over all entries; W is [d, d']. Offsets that differ only along the last axis share the blocks of W
+/// between a row of left positions and a row of right positions, so each block is skewed once for all of them.
 template <typename Scalar>
 typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::full(const Scalar* weights) const {
   Values values;

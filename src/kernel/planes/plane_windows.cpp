@@ -11,11 +11,11 @@ namespace {
 
 using numerics::linear_rows;
 
-/// One kernel's numbers of one plane.
+/// Clears the guards of one kernel of one plane.
 template <typename Scalar>
 void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   const auto clear = [](Scalar* begin, Index size) {
-    // Mostly one number, for which a call of memset would be long.
+    // Mostly there is one number, for which a call of memset would take long.
     if (size == 1)
       *begin = 0;
     else
@@ -76,12 +76,13 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
                       const std::array<Scalar*, 2>& scratch) {
   const auto& rows = linear_rows<Scalar>();
   const auto size = static_cast<std::size_t>(padded(count * layout.length));
-  // What follows the last plane is read as its lower guards, but not written by others.
+  // What follows the last plane is read as its guards, and may contain the rest of a longer plane.
   fill_plane(source + count * layout.length, static_cast<std::size_t>(padded(layout.margin()) + row_padding),
              Scalar{0}, Scalar{0});
   numerics::Convolution convolution{.axes = {}, .axis_count = 0, .scale = scale, .bias = bias};
   for (std::size_t k = 3; k-- > 0;)
     if (window.size[k] > 1)
+      // A step along axis k is a shift by its stride, since guards keep neighbouring rows apart.
       convolution.axes[convolution.axis_count++] = {-front[k] * layout.stride[k], layout.stride[k],
                                                     static_cast<std::size_t>(window.size[k])};
   rows.convolve(convolution, source.nngp, source.ntk, scratch.data(), target.nngp, target.ntk, size);
@@ -90,7 +91,7 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 template <typename Scalar>
 void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
                       const Plane<Scalar>& source, const Plane<Scalar>& target) {
-  // Gaps after the last row see what follows it.
+  // What the windows of gaps after the last row read must be numbers.
   fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
              Scalar{0});
   if (source.ntk != nullptr)

@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// Sums over the planes of readouts, of every pair of a tile.
+/// The sums over the planes of readouts, in double, for every pair of a tile.
 template <typename Scalar>
 class ReadoutSums {
  public:
