@@ -31,10 +31,11 @@ std::string kind_name(BranchKind kind) {
   return {};
 }
 
-/// The positions of a branch among those of all.
+/// Puts the positions of one branch among those of all branches, with zeros elsewhere. The sum of all branches so
+/// placed is their concatenation.
 class Placement final : public PositionMap {
  public:
-  /// Along `axis`, of a branch of this shape, after `front` others of `total`.
+  /// Places a branch of this shape along `axis`, after `front` of `total` positions.
   Placement(std::size_t axis, Shape shape, Index front, Index total)
       : axis_{axis}, shape_{std::move(shape)}, front_{front}, total_{total} {}
 
@@ -61,6 +62,8 @@ void add_layers(const Layers& layers, LayerExtent& extent) {
   for (const Layer& layer : layers) {
     const LayerExtent inner = model_of(layer).extent();
     extent.layers += inner.layers;
+    // Layers are created from the inside out, so a network that is too large or too deep is refused before recursion
+    // or memory could run out.
     extent.depth = std::max(extent.depth, inner.depth + 1);
   }
 }
@@ -117,6 +120,8 @@ class Branches final : public LayerModel {
     std::vector<LoweredBranch> lowered;
     for (std::size_t i = 0; i < branches_.size(); ++i) {
       const double weight = branches_[i].weight;
+      // Scales multiply channels, so covariances get their squares. A share of the channels multiplies covariances
+      // itself.
       lowered.push_back({lowering.branch(branches_[i].layers, input, i),
                          kind_ == BranchKind::concat ? weight : weight * weight});
     }
@@ -128,7 +133,7 @@ class Branches final : public LayerModel {
   finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
 
  private:
-  /// Covariances take the square of a scale, which must not be lost.
+  /// Covariances take the square of a scale, which must not overflow or underflow.
   void require_weight(double weight) const {
     require_finite(kind(), weight_name(), weight);
     if (kind_ != BranchKind::concat && weight != 0 && !std::isnormal(weight * weight))
@@ -163,7 +168,7 @@ class Branches final : public LayerModel {
     return {};
   }
 
-  /// The branches among the positions of all of them.
+  /// The branches, each placed among the positions of all of them.
   std::vector<LoweredBranch> placed(Lowering& lowering, std::vector<LoweredBranch> lowered) const {
     const auto axis = static_cast<std::size_t>(axis_);
     Index total = 0, front = 0;
@@ -189,7 +194,7 @@ class Branches final : public LayerModel {
 
   BranchKind kind_;
   std::vector<WeightedBranch> branches_;
-  Index axis_;  ///< Of concatenated positions.
+  Index axis_;  ///< The axis along which positions are concatenated.
   LayerExtent extent_;
 };
 

@@ -8,7 +8,7 @@ namespace {
 template <typename Scalar>
 using Sparse = Eigen::SparseMatrix<Scalar, Eigen::RowMajor>;
 
-/// The matrix over all positions, in row-major order of the axes.
+/// The matrix over all positions, in row-major order of the axes: the Kronecker product of the maps of the axes.
 template <typename Scalar>
 Sparse<Scalar> whole_matrix(const std::vector<layers::AxisMap>& maps) {
   struct Entry {
@@ -39,7 +39,7 @@ Sparse<Scalar> whole_matrix(const std::vector<layers::AxisMap>& maps) {
   return matrix;
 }
 
-/// No tape: the layer is linear and has no parameters.
+/// The layer is linear and has no parameters, so it leaves nothing on the tape.
 template <typename Scalar>
 class PositionMapping final : public FiniteLayer<Scalar> {
  public:
@@ -81,7 +81,7 @@ class PositionMapping final : public FiniteLayer<Scalar> {
   Sparse<Scalar> matrix_;
 };
 
-/// Tape and parameters are those of the convolution.
+/// A map and then a convolution, whose tape and parameters are those of the layer.
 template <typename Scalar>
 class MappedConvolution final : public FiniteLayer<Scalar> {
  public:
