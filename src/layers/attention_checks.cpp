@@ -125,6 +125,7 @@ void check_attention_fits(const AttentionOptions& options, const Shape& input) {
 
 void check_attention_sees(const AttentionOptions& options, const PositionMask& mask) {
   if (!may_see_nothing(options)) return;
+  // Masked positions see nothing and are allowed to, since their results are set to 0.
   const SeenPositions seen(options, position_count(mask.shape), mask.counts);
   for (Index a = 0; a < seen.size(); ++a)
     if (mask.counts[static_cast<std::size_t>(a)] != 0 && seen.of(a).empty())

@@ -40,6 +40,7 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
       const Scalar roots = row.left[0][i] * row.right[0][i];
       // Rounding must not leave the range of correlations. A position without variance counts as uncorrelated.
       const Scalar rho = roots > 0 ? std::clamp<Scalar>(row.nngp[i] / roots, -1, 1) : Scalar{0};
+      // The product of the 1s is 0 at guards, where exp would leave the NTK's factor other than 0.
       const Scalar factor = row.left[1][i] * row.right[1][i] * std::exp(gamma * (rho + shift));
       row.nngp[i] = roots * factor;
       if (row.ntk != nullptr) row.ntk[i] *= gamma * factor;
@@ -54,12 +55,15 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
       const double roots = static_cast<double>(row.left[0][i]) * static_cast<double>(row.right[0][i]);
       numerics::DualSlopes slopes{};
       if (!(roots > 0)) {
+        // Without variance rho counts as 0, and the slope of K' in c is gamma exp(gamma shift), the factor of T.
         slopes.value_in_c = slopes.dual.derivative =
             static_cast<double>(row.left[1][i] * row.right[1][i]) * gamma_ * std::exp(gamma_ * shift_);
       } else {
         const auto p = static_cast<double>(row.left_variance[i]),
                    q = static_cast<double>(row.right_variance[i]);
         const double rho = std::clamp(static_cast<double>(row.nngp[i]) / roots, -1.0, 1.0);
+        // `bend` is the slope dg/dc of g = gamma exp(gamma (rho + shift)). `value` and `derivative` are p df/dp and p
+        // dg/dp, which are those in q as well.
         const double factor = std::exp(gamma_ * (rho + shift_)), bend = gamma_ * gamma_ * factor / roots;
         const double value = roots * factor * (1 - gamma_ * rho) / 2, derivative = -roots * rho * bend / 2;
         slopes = {{roots * factor, gamma_ * factor},

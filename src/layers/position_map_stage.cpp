@@ -83,6 +83,8 @@ class SparseMap {
  private:
   static constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
 
+  // With inner == 1 the numbers along the axis are neighbours, and a row of the map reads single numbers. Chunks of
+  // neighbouring outputs are then products with a small dense matrix [columns read, chunk].
   void apply_along_rows(Index outer, const Scalar* source, Scalar* target) const {
     const Index rows = static_cast<Index>(begin_.size()) - 1;
     std::fill_n(target, outer * rows, Scalar{0});
@@ -257,6 +259,8 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
 
   std::size_t scratch_size(const Shape& left, const Shape& right) const override {
     std::vector<AxisMap> maps = map_->axis_maps(left);
+    // K [d, d'] has the axes of the left input followed by those of the right one, which are mapped as if they were
+    // one input's.
     const std::vector<AxisMap> right_maps = map_->axis_maps(right);
     maps.insert(maps.end(), right_maps.begin(), right_maps.end());
     return 2 * static_cast<std::size_t>(largest_array(maps, [](const AxisMap& map) { return map.columns; }));

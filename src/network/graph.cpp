@@ -24,7 +24,7 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
   return input;
 }
 
-// How each operation changes shapes, as a visitor. Stages and windows throw if they cannot take theirs.
+/// How each operation changes shapes, as a visitor. Stages and windows throw if they cannot take theirs.
 struct ShapeRule {
   const std::vector<Shape>& inputs;
   const Shape& network_input;

@@ -263,7 +263,7 @@ State Lowering::sequence(const Layers& layers, State state, const std::string& f
   return state;
 }
 
-// Layers are nested at most deepest_layers deep, so that no two levels share a bit.
+/// Layers are nested at most deepest_layers deep, so that no two levels share a bit.
 std::uint64_t Lowering::fresh_bit() const { return std::uint64_t{1} << (branch_depth_ % 64); }
 
 State Lowering::branch(const Layers& layers, const State& input, std::size_t index) {

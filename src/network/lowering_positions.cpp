@@ -16,7 +16,7 @@ State no_longer_raw(State state) {
   return state;
 }
 
-// Without a position that counts, means would divide by 0.
+/// Without a position that counts, means would divide by 0.
 void require_position(const PositionMask& mask) {
   if (mask.count() == 0)
     throw ArgumentError(fmt::format("expected a mask that leaves a position after this layer, got none of {}",

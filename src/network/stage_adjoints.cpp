@@ -26,7 +26,7 @@ void PairStage::apply_adjoint(const PairView<double>& /*pair*/,
                               const PairAdjoint<double>& /*adjoint*/) const {
   throw_no_adjoint();
 }
-// By default a stage's state passes nothing back to the covariance of the input with itself.
+/// By default a stage's state passes nothing back to the covariance of the input with itself.
 void PairStage::prepare_adjoint(const SelfView<float>& /*input*/,
                                 const SelfAdjoint<float>& /*adjoint*/) const {}
 void PairStage::prepare_adjoint(const SelfView<double>& /*input*/,

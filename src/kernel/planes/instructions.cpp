@@ -10,6 +10,7 @@
 
 namespace widelimit {
 
+/// K_ab = sum over channels of x_a x'_b / C, entry by entry of a plane, whose arrays are one row for each channel.
 template <typename Scalar>
 void multiply_features(const PlacedInstruction<Scalar>& input, Index stacked) {
   const Plane<Scalar> target = input.result();
@@ -38,6 +39,7 @@ class SelfDiagonal {
   }
 
   void apply(const RowStage& stage, const Plane<Scalar>& target) {
+    // Arrays of the left side come first in rows_, then those of the right side.
     stage.apply_self(numerics::DualRow<Scalar>{nngp_.data(), ntk_.empty() ? nullptr : ntk_.data(),
                                                rows_.data(), rows_.data() + arrays_, nngp_.size()});
     scatter(nngp_, target.nngp);

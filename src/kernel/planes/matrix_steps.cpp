@@ -31,6 +31,7 @@ class PairStageRun {
     const PairMatrices<Scalar> kernels = matrices(0);
     const Eigen::Map<const Matrix<Scalar>> nngp(kernels.nngp, positions, positions);
     Scalar* variances = run_.recorded->array(node_, 0);
+    // The tile holds an input with itself, so that its variances are the diagonal.
     for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
     name_layer(run_.pair.node(node_), [&] {
       check_variances(variances, positions);
@@ -39,6 +40,8 @@ class PairStageRun {
           mask ? std::span<const std::uint8_t>(mask->counts) : std::span<const std::uint8_t>();
       const SelfView<Scalar> itself{nngp, shape, run_.stop, counts, run_.recorded->graph()};
       const FunctionalStage* functional = functional_stage(stage_);
+      // Such states need T of the input with itself. The recording tile then has it even if only the NNGP was asked
+      // for.
       if (functional != nullptr && functional->reads_own_ntk(shape))
         functional->prepare_with_ntk(itself, kernels.ntk, run_.recorded->extra(node_));
       else
@@ -110,6 +113,7 @@ class PairStageRun {
                   MatrixSums<Scalar>(kept.nngp, kept.ntk, layout.left_positions(), layout.right_positions()))
             : sum_up(PlaneSums<Scalar>(geometry.left_sizes[input_], geometry.right_sizes[input_],
                                        geometry.demanded[input_], layout, kept));
+    // The result stands on a single position.
     *target.nngp = static_cast<Scalar>(values.nngp);
     if (target.ntk != nullptr) *target.ntk = static_cast<Scalar>(values.ntk);
   }
@@ -131,6 +135,7 @@ void execute(const TileRun<Scalar>& run, const InputStep& step) {
     run.stop.check();
     const InputState<Scalar>&left = run.tile().left_of(pair), &right = run.tile().right_of(pair);
     const Plane<Scalar> target = run.stores.at(node, pair);
+    // K = X^T X' / C for features X [C, d] and X' [C, d'], and T = 0.
     const Index channels = left.layout().arrays[node];
     numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, layout.left_positions(),
                    layout.right_positions(), channels, Scalar{1} / static_cast<Scalar>(channels),

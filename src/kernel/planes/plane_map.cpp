@@ -18,10 +18,13 @@ Index mapped_row_size(const PairLayout& pair) {
   return padded(pair.planes.row + gap);
 }
 
+/// The numbers of one kernel of one pair between the map's two steps: all rows of the mapped planes, each still as
+/// long as before the map.
 Index mapped_kernel_size(const PairLayout& pair, NodeId node) {
   return pair.stores.layouts[node].rows() * mapped_row_size(pair);
 }
 
+/// The terms of the map along each axis, for the two shapes of the pair.
 std::array<AxisMapping, 3> axis_mappings(const PairLayout& pair, NodeId node) {
   const PlaneMapping& mapping = *plane_mapping(*std::get<PairNode>(pair.node(node).operation).stage);
   const NodeId input = pair.input_of(node);
@@ -66,7 +69,9 @@ std::vector<AxisTerm> PlaneMap<Scalar>::terms(std::size_t axis, const AxisPieces
   std::vector<AxisTerm> result;
   for (std::size_t piece = 0; piece < static_cast<std::size_t>(pieces.count); ++piece)
     for (AxisTerm term : axes_[axis].terms(pieces.offset[piece])) {
+      // Mapped offsets that nobody demands have no room in the layout.
       if (!layout_.contains(axis, term.offset)) continue;
+      // Rows count from the first one of the mapped plane, and positions from the beginning of this plane.
       term.row -= behind(axis, term.offset).origin;
       term.position += pieces.start[piece] - pieces.origin[piece];
       result.push_back(term);
@@ -81,6 +86,7 @@ template <typename Scalar>
 typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<AxisPieces, 3>& axis) const {
   Rows rows;
   const std::vector<AxisTerm> slabs = terms(0, axis[0]), lines = terms(1, axis[1]);
+  // Terms of one mapped entry are neighbours, since terms are sorted.
   const auto end_of_entry = [](const std::vector<AxisTerm>& all, std::size_t begin) {
     std::size_t end = begin;
     while (end < all.size() && all[end].offset == all[begin].offset && all[end].row == all[begin].row) ++end;
@@ -90,6 +96,7 @@ typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<Axi
     next_x = end_of_entry(slabs, x);
     for (std::size_t y = 0, next_y = 0; y < lines.size(); y = next_y) {
       next_y = end_of_entry(lines, y);
+      // A row behind the map is the sum over slabs and lines of rows before it, with the product of both weights.
       rows.targets.push_back(layout_.first_row({slabs[x].offset, lines[y].offset}) +
                              slabs[x].row * behind(1, lines[y].offset).extent + lines[y].row);
       for (std::size_t i = x; i < next_x; ++i)
@@ -118,6 +125,7 @@ std::vector<typename PlaneMap<Scalar>::Columns> PlaneMap<Scalar>::make_columns(
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     Columns columns{.offset = all[begin].offset, .start = all[begin].row, .matrix = {}, .map = {}};
     Index first = all[begin].position, last = first;
+    // Chunks of neighbouring columns that one vector instruction computes together. Each has a small dense matrix.
     for (end = begin;
          end < all.size() && all[end].offset == columns.offset && all[end].row < columns.start + chunk;
          ++end) {
@@ -175,6 +183,7 @@ void PlaneMap<Scalar>::end_group() {
   if (!group_.is_open) return;
   group_.is_open = false;
   auto& begun = group_.begun;
+  // Only rows that this group has added to hold sums. Neighbouring ones are mapped together.
   for (auto begin = std::find(begun.begin(), begun.end(), 1); begin != begun.end();
        begin = std::find(begin, begun.end(), 1)) {
     const auto end = std::find(begin, begun.end(), 0);
@@ -184,7 +193,8 @@ void PlaneMap<Scalar>::end_group() {
   }
 }
 
-/// Maps neighbouring rows of all pairs along the last axis and adds them to the mapped planes.
+/// Maps neighbouring rows of all pairs along the last axis and adds them to the mapped planes. Planes were mapped
+/// along the first two axes when they were added.
 template <typename Scalar>
 void PlaneMap<Scalar>::map_rows(Index first_row, Index rows) {
   for (Index pair = 0; pair < pairs_; ++pair)

@@ -29,6 +29,7 @@ class SkewedRows {
     first_ = first;
     for (Index row = 0; row < count; ++row) {
       const Scalar* from = block + (first + row) * step;
+      // With rows counted from `first`, entry (row, column) goes to line column - row + most_rows - 1, place `row`.
       Scalar* to = entries_.data() + (most_rows - 1 - row) * most_rows + row;
       for (Index column = 0; column < columns_; ++column) to[column * most_rows] = from[column];
     }
@@ -47,6 +48,7 @@ class SkewedRows {
 
 }  // namespace
 
+/// Adds the product of weights with `size` neighbouring entries from `begin` on.
 template <typename Scalar>
 void PlaneSums<Scalar>::add(const Scalar* weights, Index begin, Index size, Values& values) const {
   const auto count = static_cast<std::size_t>(size);
@@ -57,8 +59,11 @@ void PlaneSums<Scalar>::add(const Scalar* weights, Index begin, Index size, Valu
 template <typename Scalar>
 typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::outer(const Scalar* left, const Scalar* right) const {
   Values values;
+  // No plane has more entries than the smaller input has positions.
   std::vector<Scalar> weights(static_cast<std::size_t>(padded(std::min(product(left_), product(right_)))));
   offsets_.for_each([&](const Index3& offset) {
+    // Entry a of a plane has the weight u_a u'_(a + offset). The weights of a whole plane are made first, in the
+    // plane's order.
     const Box box(left_, right_, offset);
     if (box.empty()) return;
     const Index columns = box.extent[2];

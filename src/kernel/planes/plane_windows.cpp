@@ -21,6 +21,8 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
     else
       std::fill_n(begin, size, Scalar{0});
   };
+  // Guards are those of rows, then gaps between pieces of a row, then whole rows between and behind pieces of a slab,
+  // then slabs behind the plane.
   for (Index i = 0; i < layout.extent[0]; ++i) {
     for (Index j = 0; j < layout.extent[1]; ++j)
       clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
@@ -32,6 +34,7 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
 }
 
+/// Clears the guards along the first axis, which lie behind all slabs.
 template <typename Scalar>
 void clear_last_slabs(const PlaneLayout& layout, Scalar* plane) {
   const Index end = layout.extent[0] * layout.stride[0];
@@ -52,6 +55,7 @@ template <typename Scalar>
 void pack_plane(const Scalar* source, const std::array<Index, 2>& step, const PlaneLayout& layout,
                 Scalar* plane) {
   const auto& rows = linear_rows<Scalar>();
+  // Rows are packed with their guards; what is left of a slab are guard rows.
   const Index slab = layout.extent[1] * layout.stride[1];
   for (Index i = 0; i < layout.extent[0]; ++i) {
     Scalar* target = plane + layout.at(i, 0);
@@ -98,6 +102,7 @@ void convolve_strided(const numerics::PlaneWindows& windows, const numerics::Pla
     return numerics::convolve_windows<Scalar>(windows, steps, {source.nngp, source.ntk},
                                               {target.nngp, target.ntk});
   numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  // Without T before the convolution T' = K'.
   if (target.ntk != nullptr) std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
 }
 
@@ -111,6 +116,7 @@ void select_strided(const numerics::PlaneWindows& windows, const numerics::Plane
   if (source.ntk != nullptr)
     numerics::window_sums<Scalar>(windows, steps, source.ntk, nullptr, target.ntk);
   else
+    // A selection has no weights and adds nothing to T = 0.
     std::fill_n(target.ntk, steps.planes * steps.target_plane, Scalar{0});
 }
 

@@ -42,6 +42,8 @@ struct GramTiles<Scalar>::Tiles {
     if (plan.vectors_only) grid = plan.largest_tile_side;
     const GramBatches<Scalar> batches{x1, x2 ? &*x2 : nullptr};
     const std::int64_t count = sampled_replicates(plan.program.graph);
+    // Replicates share the memory for states. Networks without sampled stages have a single one, which takes over the
+    // plan above.
     const std::size_t bytes = options.state_memory_bytes / static_cast<std::size_t>(count);
     has_errors = plan.program.graph.fewest_samples != 0;
     if (!has_errors) {
@@ -49,6 +51,7 @@ struct GramTiles<Scalar>::Tiles {
       return;
     }
     for (std::int64_t r = 0; r < count; ++r)
+      // Plans of replicates differ in the samples that their stages draw.
       replicates.push_back(make_replicate_tiles(plan_of({r, count}), batches, options, bytes));
   }
   Tiles(const Tiles&) = delete;
@@ -81,6 +84,7 @@ struct GramTiles<Scalar>::Tiles {
   GramResult<Scalar> run(ReplicateTiles<Scalar>& replicate, InputRange rows, InputRange columns, Index pairs,
                          ProgressCounter& progress) const {
     auto result = empty_result<Scalar>(options, rows.size(), columns.size());
+    // A mistake in a tile's plan would leave entries that nobody computed.
     const Index before = progress.done();
     const bool finite = replicate.compute(rows, columns, target_of(result), progress);
     if (progress.done() - before != pairs)
@@ -152,6 +156,7 @@ GramResult<Scalar> GramTiles<Scalar>::compute(InputRange rows, InputRange column
   ProgressCounter progress(tiles_->options, pairs * static_cast<Index>(replicates.size()));
   if (!has_errors()) return tiles_->run(*replicates.front(), rows, columns, pairs, progress);
   ReplicateMean<Scalar> nngp, ntk;
+  // Results of replicates are added in one order, so that the mean does not depend on threads.
   for (const auto& replicate : replicates) {
     const auto result = tiles_->run(*replicate, rows, columns, pairs, progress);
     nngp.add(result.nngp);

@@ -123,6 +123,7 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
     Matrix<Scalar> seen(gradient.values.rows(), in_);
     const Index d = position_count(output_.shape), out = output_.channels;
     for (Index a = 0; a < d; ++a)
+      // The rows of position a of all inputs are d rows apart, which the stride d * out expresses without a copy.
       numerics::gemm(Transpose::no, Transpose::yes, gradient.inputs, in_, out, weight_scale_,
                      {gradient.values.data() + a * out, d * out}, {parameters + a * block(), out}, Scalar{0},
                      seen.data() + a * in_, d * in_);
@@ -133,6 +134,7 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
                               Activations<Scalar> direction,
                               const Scalar* parameter_direction) const override {
     Matrix<Scalar> z(tape.saved[0].rows(), output_.channels);
+    // d(x W + b) = x dW + dx W + db.
     apply(parameter_direction, tape.saved[0], Scalar{0}, z);
     apply(parameters, patches_.gather(direction.values, direction.inputs), Scalar{1}, z);
     add_biases(parameter_direction, z);

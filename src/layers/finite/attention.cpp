@@ -29,6 +29,8 @@ Tying tying(const AttentionOptions& options) {
   return layers::query_key_weights(options) == QueryKeyWeights::tied ? Tying::tied : Tying::untied;
 }
 
+/// The factor of Q K^T: sigma / width or sigma / sqrt(width), by the scaling (docs/theory/attention.md, sections 2 and
+/// 3).
 double logit_scale(const AttentionOptions& options, Index key_width) {
   const auto width = static_cast<double>(key_width);
   return options.query_key_std /
@@ -48,6 +50,7 @@ struct AttentionMaps {
 template <typename Scalar>
 AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& options) {
   const Heads& heads = site.heads;
+  // Encodings are parameters too, [d, channels], and come first.
   Index offset = options.positions ? position_count(site.input.shape) * site.input.channels : 0;
   const auto next = [&offset](Index in, Index out, double weight_variance, double bias_variance) {
     const AffineMap<Scalar> map(offset, in, out, affine_scales({weight_variance, bias_variance}, in));
@@ -98,6 +101,7 @@ class Attention final : public FiniteLayer<Scalar> {
         rotation_(options, heads_.key_width, d_),
         maps_{make_maps<Scalar>(site, options)},
         places_(d_, heads_.count),
+        // The epsilon only keeps rows of equal numbers from dividing by 0.
         norm_(Centring::mean, 1e-12),
         encodings_(options.positions, site.input.shape) {}
 
@@ -145,6 +149,8 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat queries(n * d_, heads_.count * heads_.key_width), key_gradient(queries.rows(), queries.cols());
     Mat values(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(gradient, [&](Index i, Index h) {
+      // `out` is the gradient O-bar of zeta(G) V. V-bar = zeta(G)^T O-bar, zeta-bar = O-bar V^T, and through G = s Q
+      // K^T: Q-bar = s G-bar K and K-bar = s G-bar^T Q.
       const auto weights = square(saved[saved_weights], i, h), out = part(joined, i, h);
       multiply_heads(yes, no, {d_, heads_.value_width, d_}, Scalar{1}, weights, out, Scalar{0},
                      places_.side_by_side(values, i, h));
@@ -156,6 +162,7 @@ class Attention final : public FiniteLayer<Scalar> {
       multiply_heads(yes, no, {d_, heads_.key_width, d_}, logit_scale_, square(logits, 0, 0),
                      part(saved[saved_queries], i, h), Scalar{0}, places_.side_by_side(key_gradient, i, h));
     });
+    // Rotations are orthogonal, so that gradients are turned back by the inverse.
     rotation_.turn_back(queries);
     rotation_.turn_back(key_gradient);
     return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
@@ -176,6 +183,7 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat joined(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(direction, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h);
+      // dG = s (dQ K^T + Q dK^T), and d(zeta(G) V) = dzeta V + zeta dV.
       const auto change = places_.square(logits, 0, 0);
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(queries, i, h),
                      part(keys(tape), i, h), Scalar{0}, change);
@@ -206,6 +214,7 @@ class Attention final : public FiniteLayer<Scalar> {
                                      GradientSink<Scalar>& sink) const {
     const Mat& encoded = tape.saved[saved_encoded];
     const Index n = like.inputs;
+    // Tied keys are the queries, so that both gradients reach the same map.
     if (tying_ == Tying::tied) heads.queries += heads.keys;
     Mat through_encoded = maps_.query.backward(parameters, encoded, heads.queries, n, sink);
     if (tying_ == Tying::untied)

@@ -15,6 +15,7 @@ Sparse<Scalar> whole_matrix(const std::vector<layers::AxisMap>& maps) {
     Index row, column;
     double weight;
   };
+  // Begins with the map of no axes, of one position, and multiplies one axis on after the other.
   std::vector<Entry> entries{{0, 0, 1}};
   Index rows = 1, columns = 1;
   for (const layers::AxisMap& map : maps) {
@@ -67,6 +68,7 @@ class PositionMapping final : public FiniteLayer<Scalar> {
   }
 
  private:
+  // Every channel of every input is mapped alike.
   static Activations<Scalar> mapped(const Sparse<Scalar>& matrix, const Activations<Scalar>& batch,
                                     const Shape& shape) {
     Matrix<Scalar> values(batch.inputs * matrix.rows(), batch.values.cols());

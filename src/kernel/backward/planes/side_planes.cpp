@@ -20,6 +20,8 @@ void SidePlanes<Scalar>::count_arrays(std::size_t instruction) {
   const RecordLayout& layout = *inputs_->front().record->layout;
   StagePlanes& stage = stages_[instruction];
   if (std::holds_alternative<InputNode>(run_.node(instruction).operation)) {
+    // Every channel of the features has an adjoint. Of a row stage's arrays only the variances have one: auxiliary
+    // arrays are functions of them, and stages differentiate through both at once.
     stage.arrays = stage.adjoint_arrays = layout.channels[node];
   } else if (std::holds_alternative<RowNode>(run_.node(instruction).operation)) {
     stage.arrays = layout.auxiliaries[node] + 1;
@@ -30,10 +32,12 @@ void SidePlanes<Scalar>::count_arrays(std::size_t instruction) {
 template <typename Scalar>
 void SidePlanes<Scalar>::begin_plane(const PlaneTape<Scalar>& tape, const AxisOffsets& columns,
                                      Index places) {
+  // Strips are cut for one set of offsets along the last axis. Planes that agree there share them.
   if (columns != columns_) {
     flush();
     for (StagePlanes& stage : stages_) stage.has_strips = false;
   }
+  // Planes are packed again for each set of offsets, when an instruction first asks for them.
   for (StagePlanes& stage : stages_) stage.has_planes = false;
   tape_ = &tape;
   columns_ = columns;

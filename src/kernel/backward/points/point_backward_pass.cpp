@@ -49,6 +49,8 @@ PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_n
       sources_.push_back(i);
     } else if (!std::holds_alternative<AffineNode>(operation(i)) &&
                !std::holds_alternative<SumNode>(operation(i))) {
+      // Dense layers and sums pass adjoints back without values. If there are no other nodes, the values of readouts
+      // need not be read.
       is_linear_ = false;
     }
   }
@@ -72,6 +74,8 @@ void PointBackwardPass<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const>
     const Index auxiliaries = right.front()->layout->auxiliaries[id];
     StageArrays& arrays = arrays_[i];
     arrays.values.resize(static_cast<std::size_t>(auxiliaries + 1) * columns);
+    // Array k is a row of `columns` numbers, one for each right input. Auxiliary arrays come first, and the variances
+    // are last.
     for (std::size_t j = 0; j < columns; ++j) take_values(i, j, *right[j]);
     arrays.variance_adjoints.assign(columns, Scalar{0});
     arrays.state_adjoints.assign(columns * static_cast<std::size_t>(right.front()->layout->states[id]),
@@ -189,6 +193,7 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
   // Stages work in place, and the backward pass will read the values before the stage. They stay in the input's
   // entry.
   copy_plane(inputs(i)[0]->value(), columns, to.value());
+  // The left input is the same in the whole row, so its numbers are repeated for every column.
   std::vector<Scalar>& left_values = arrays_[i].left_values;
   left_values.resize((auxiliaries + 1) * columns);
   for (std::size_t k = 0; k <= auxiliaries; ++k) {
@@ -217,6 +222,7 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
   const PackedArrays<Scalar> arrays(arrays_[i].left_values.data(), arrays_[i].values.data(),
                                     stage.auxiliary_count(), columns);
   const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
+  // Stages leave the adjoints of the variances here: left ones in front, right ones behind.
   variances_.assign(2 * columns, Scalar{0});
   Scalar *of_left = variances_.data(), *of_right = variances_.data() + columns;
   for_each_part(static_cast<Index>(columns), row_.same, [&](Index first, Index count, bool itself) {
@@ -242,6 +248,7 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
   add_times(adjoint, 1, columns, from.adjoint());
   Scalar& left_variance = row_.left_adjoint->variances(node_of(i))[0];
   left_variance = std::accumulate(of_left, of_left + columns, left_variance);
+  // Right inputs collect their adjoints over all rows of the tile; end_tile() hands them to the records.
   for (std::size_t j = 0; j < columns; ++j) arrays_[i].variance_adjoints[j] += of_right[j];
   // The backward pass of a recorded row comes after all pairs, which have added their part to the adjoint of the left
   // input's variance. This variance is the value before the stage, so its adjoint joins the adjoint of that value.

@@ -45,6 +45,7 @@ xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name
 template <typename Scalar>
 xt::xarray<Scalar> no_gradient(const Inputs<Scalar>& x) {
   std::vector<std::size_t> dimensions(x.axes() + 2, 0);
+  // The shape that input_gradient() would have: ragged inputs are padded to the largest sizes.
   dimensions.front() = static_cast<std::size_t>(x.size());
   dimensions.back() = static_cast<std::size_t>(x.channels());
   for (Index i = 0; i < (x.is_ragged() ? std::max<Index>(x.size(), 1) : 1); ++i)
@@ -104,12 +105,15 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   const StopRequest stop(run.stop);
   RecordedBatch<Scalar> first(plan, x1, "x1", stop), second(plan, x2, "x2", stop);
   VjpComputation<Scalar> computation(plan, run);
+  // States of all inputs are recorded before any pair, because pairs of both batches read them.
   computation.record(first);
   computation.record(second);
   BatchAdjoints<Scalar> of_first(first.records, stop), of_second(second.records, stop);
   const TileBatch<Scalar> left{x1, first.records, of_first, wanted != VjpInputs::x2},
       right{x2, second.records, of_second, wanted != VjpInputs::x1};
   computation.rectangular(left, right, cotangents);
+  // Adjoints of the states are complete only after all pairs. Each input with itself then passes them on to its
+  // features.
   computation.self_backward(left);
   computation.self_backward(right);
   GramVjp<Scalar> derivatives;
