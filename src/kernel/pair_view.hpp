@@ -11,7 +11,7 @@ template <typename Scalar>
 struct StageInput {
   const Scalar* variances;
   const Scalar* state;
-  const Shape& shape;  ///< Before the stage.
+  const Shape& shape;  ///< The shape of the input before the stage.
   const InputGraph* graph;
 };
 

@@ -170,7 +170,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     SeenPositions seen_right_;
     std::optional<RotaryTable> rho_;
     StopRequest stop_;
-    // Those of one row at a time.
+    // Buffers for one row at a time.
     DualRows duals_;
     Vector<double> turns_;
     Vector<double> turned_;

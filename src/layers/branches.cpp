@@ -162,6 +162,7 @@ class Branches final : public LayerModel {
         return lowering.product(lowered);
       case BranchKind::concat:
         return lowering.concatenation(lowered);
+      // Placed branches are 0 at each other's positions, so their sum is the concatenation.
       case BranchKind::concat_positions:
         return lowering.sum(placed(lowering, lowered));
     }
@@ -177,6 +178,7 @@ class Branches final : public LayerModel {
       if (shape.size() <= axis)
         lowering.reject(fmt::format("expected branches with an axis {}, got {}", axis_, axes_text(shape)));
       total += shape[axis];
+      // All other axes must agree, which comparing whole shapes shows.
       shape[axis] = lowered[0].state.shape[axis];
       if (shape != lowered[0].state.shape)
         lowering.reject(fmt::format("expected branches of equal shape but for axis {}, got {} and {}", axis_,
@@ -203,6 +205,7 @@ class Repeat final : public LayerModel {
   Repeat(Index times, Layers layers) : times_{times}, layers_{std::move(layers)} {
     if (times < 1) throw ArgumentError(fmt::format("repeat: times must be at least 1, got {}", times));
     add_layers(layers_, extent_);
+    // The extent counts the repeat itself as one layer. Only those within it are multiplied.
     extent_.layers = 1 + static_cast<double>(times) * (extent_.layers - 1);
     check_extent(kind(), extent_);
   }
@@ -220,6 +223,7 @@ class Repeat final : public LayerModel {
   State lower(Lowering& lowering, const State& input) const override {
     State state = input;
     if (layers_.empty()) return state;
+    // Each pass appends nodes of its own, which have weights of their own.
     for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
     return state;
   }

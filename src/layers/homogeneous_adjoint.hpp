@@ -14,7 +14,7 @@ namespace widelimit::layers {
 struct NodeSums {
   double point;                                       ///< r
   Eigen::Array4d behind = Eigen::Array4d::Zero();     ///< Adjoints of g_1 .. g_4.
-  Eigen::Array4d mirrored = Eigen::Array4d::Zero();   ///< The same at -r.
+  Eigen::Array4d mirrored = Eigen::Array4d::Zero();   ///< Adjoints of g_1 .. g_4 at -r.
   Eigen::Array4d functions = Eigen::Array4d::Zero();  ///< g_1 .. g_4
   Eigen::Array4d slopes = Eigen::Array4d::Zero();     ///< Their derivatives in r.
 };

@@ -64,6 +64,7 @@ class Slice final : public PositionMapLayer {
   State lower(Lowering& lowering, const State& input) const override {
     if (!goes_forward()) return PositionMapLayer::lower(lowering, input);
     try {
+      // The window below knows less than the slice: the slice's own messages are better.
       static_cast<void>(axis_maps(input.shape));
     } catch (const ArgumentError& error) {
       lowering.reject(error.what());

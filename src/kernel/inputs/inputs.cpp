@@ -55,6 +55,7 @@ Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) : is_ragged_
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
     : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
+  // Lengths come first and masks second, because a mask is checked against the shapes of single inputs.
   if (padded.is_masked())
     throw ArgumentError("inputs: expected lengths before the mask, got a batch with a mask");
   if (padded.graphs_)
@@ -143,6 +144,7 @@ typename Inputs<Scalar>::MasksOfInputs Inputs<Scalar>::masks_of_batch(const Inpu
                                     fmt::join(expected, ", "), inputs.is_ragged() ? " or a larger one" : "",
                                     fmt::join(dimensions, ", ")));
   MasksOfInputs masks;
+  // A mask of a ragged batch is padded. Only the corner of each input's own shape is read.
   const std::size_t of_input = mask.size() / static_cast<std::size_t>(std::max<Index>(inputs.size(), 1));
   for (Index i = 0; i < inputs.size(); ++i)
     masks.counts.push_back(
@@ -264,6 +266,7 @@ Inputs<Scalar> Inputs<Scalar>::slice(Index begin, Index end) const {
   };
   Inputs some;
   some.data_ = part(data_);
+  // A batch of one shape keeps it once, even if it has no inputs.
   some.shapes_ = shapes_.size() == 1 ? shapes_ : part(shapes_);
   some.channels_ = channels_;
   some.is_ragged_ = is_ragged_;
@@ -284,6 +287,7 @@ xt::xarray<bool> positions_other_than(Scalar constant, const xt::xarray<Scalar>&
   const Scalar* position = x.data();
   for (bool& counts : mask) {
     counts = !std::all_of(position, position + channels, [&](Scalar value) {
+      // NaN equals nothing, but callers may mark padding with it.
       return value == constant || (std::isnan(constant) && std::isnan(value));
     });
     position += channels;

@@ -65,6 +65,7 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
     result.ntk = pair.ntk;
     if (!pair.same_input) return;
     for (Index a = 0; a < pair.nngp.rows(); ++a)
+      // Equal bits are expected: variances are recorded from the same covariance of the input with itself.
       if (pair.nngp(a, a) != pair.left_variance[a] &&
           !(std::isnan(pair.nngp(a, a)) && std::isnan(pair.left_variance[a])))
         ++mismatches_;
@@ -76,6 +77,8 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
   mutable std::atomic<long> mismatches_ = 0;
 };
 
+/// Standard normal inputs, among them cases that are hard for dual activations: correlations near 1, duplicates and
+/// zeros.
 xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64_t seed,
                                std::uint64_t stream) {
   auto inputs = numerics::standard_normal<double>(dimensions, numerics::RandomStream(seed, stream));
@@ -115,6 +118,8 @@ struct Surrounding {
   Layers layers;
 };
 
+/// Layers in front of the tried one: raw inputs, Gaussian channels with and without positions, and an NTK where there
+/// is no variance.
 std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
   // In the standard parametrisation with biases that begin at 0, an input of zeros has an NTK of 1 after this layer.
   const Layer standard = layers::dense({1.5, 0, {{.input_width = channels, .zero_biases = true}}});
@@ -133,6 +138,7 @@ std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
   return list;
 }
 
+/// Layers behind the tried one. Flatten demands one offset of it, global pooling all, and dense alone takes vectors.
 std::vector<Surrounding> suffixes() {
   return {{"flatten", {layers::flatten(), layers::dense({1, 0.1})}},
           {"global average", {layers::global_average_pool(), layers::dense({1, 0.1})}},
@@ -239,8 +245,10 @@ double scaled_difference(const Matrix<double>& left, const Matrix<double>& right
   return largest;
 }
 
+/// The larger number, or NaN if one of them is NaN, so that a NaN fails the law.
 double larger(double left, double right) { return left <= right || std::isnan(right) ? right : left; }
 
+/// Exchanging the inputs must transpose both kernels.
 double exchange_deviation(const Subject& subject) {
   const auto there =
       gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread());
@@ -264,6 +272,7 @@ double negativity_deviation(const Subject& subject) {
   return larger(negativity(result.nngp), negativity(result.ntk));
 }
 
+/// Computing all offsets must not change what is demanded.
 double demand_deviation(const Subject& subject) {
   GramOptions everything = single_thread();
   everything.demand = GramOptions::Demand::everything;
@@ -292,6 +301,7 @@ double changed_bits(const Subject& subject, const GramOptions& options) {
   return larger(changed_bits<float>(subject, options), changed_bits<double>(subject, options));
 }
 
+/// Neither the tiles nor the blocks of states may change a bit.
 double tile_deviation(const Subject& subject) {
   GramOptions pairs = single_thread(), blocks = single_thread();
   pairs.tile_size = 1;
@@ -301,6 +311,7 @@ double tile_deviation(const Subject& subject) {
   return larger(changed_bits(subject, pairs), changed_bits(subject, blocks));
 }
 
+/// Two threads with tiles of one pair each must give the bits of one thread.
 double thread_deviation(const Subject& subject) {
   GramOptions threads;
   threads.threads = 2;
@@ -312,6 +323,8 @@ double thread_deviation(const Subject& subject) {
   return first.nngp == second.nngp && first.ntk == second.ntk ? 0 : 1;
 }
 
+/// The diagonal of a Gram matrix must have the bits of gram_diagonal(), and covariances of an input with itself those
+/// of its recorded variances.
 template <typename Scalar>
 double self_deviation(const Subject& subject, const SelfProbe* probe) {
   const long before = probe == nullptr ? 0 : probe->mismatches();
@@ -324,6 +337,7 @@ double self_deviation(const Subject& subject, const SelfProbe* probe) {
   return static_cast<double>(mismatches) + (same ? 0 : 1);
 }
 
+/// Float must agree with double on the same inputs, rounded to float for both.
 double precision_deviation(const Subject& subject) {
   const xt::xarray<float> values = subject.x;
   const Inputs<float> x = subject.first<float>();
@@ -370,6 +384,8 @@ void Checker::check_all(const SelfProbe* probe) {
   });
   check("precision", options_.float_tolerance, precision_deviation);
   check("finite", 0, finite_deviation);
+  // Exact laws allow no deviation. The others compare numbers that round differently; the limit at variance 0 is
+  // approached by finite steps.
   check("zero variance", 2e-3, zero_deviation);
   check("adjoints", options_.adjoint_tolerance, way_back_deviation);
 }

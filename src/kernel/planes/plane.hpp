@@ -15,7 +15,7 @@ struct Plane {
   Scalar* ntk;
 };
 
-/// The same kernels, `entries` numbers later.
+/// The plane that begins `entries` numbers later.
 template <typename Scalar>
 Plane<Scalar> operator+(const Plane<Scalar>& plane, std::ptrdiff_t entries) {
   return {plane.nngp + entries, plane.ntk != nullptr ? plane.ntk + entries : nullptr};

@@ -59,7 +59,7 @@ struct PlaneLayout {
   Index3 gap;       ///< Where the guards between two pieces begin; equal to extent if there is one piece.
   Index3 gap_size;  ///< Their number.
   Index3 stride;
-  Index length;  ///< From the first entry to the next plane, guards included.
+  Index length;  ///< Numbers from one plane to the next, guards included.
 
   PlaneLayout() : PlaneLayout(Index3{0, 0, 0}, Index3{0, 0, 0}) {}
   PlaneLayout(const Index3& plane_extent, const Index3& plane_guard) {

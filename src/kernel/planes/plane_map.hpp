@@ -70,7 +70,7 @@ class PlaneMap {
   struct RowSums {
     Scalar* begin;
     Index row_size;     ///< Numbers from a row to the next.
-    Index kernel_size;  ///< From the NNGP of a pair to its NTK.
+    Index kernel_size;  ///< Numbers from the NNGP of a pair to its NTK.
     Index kernels;      ///< 1 or 2.
 
     [[nodiscard]] Scalar* of(Index pair, Index kernel) const {
@@ -95,7 +95,7 @@ class PlaneMap {
   Index next_mapped_;
   RowSums sums_;
   Index pairs_ = 0;
-  std::map<RowKey, Rows> rows_;  ///< By the offsets along the first two axes, and how many there are.
+  std::map<RowKey, Rows> rows_;  ///< Keyed by the offsets along the first two axes and their counts.
   Group group_;
 };
 

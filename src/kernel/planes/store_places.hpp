@@ -15,7 +15,7 @@ struct StorePlaces {
   std::vector<Index> begin;          ///< Where a kept node's nngp begins in the store; the ntk follows it.
   std::vector<bool> keeps_ntk;       ///< [node]; that of an input is zero and mostly not kept.
   Index size = 0;                    ///< Numbers for each pair.
-  Index matrix_size = 0;             ///< Those of matrices and of nodes that pair stages read.
+  Index matrix_size = 0;             ///< Numbers of matrices, and of nodes that pair stages read.
 };
 
 StorePlaces place_stores(const Program& program, const PairGeometry& geometry, Kernel kernel);

@@ -49,7 +49,8 @@ struct WorkspaceLayout {
 /// True if an instruction reads auxiliary arrays of the inputs. A stage may have none.
 [[nodiscard]] bool reads_arrays(const Program& program, const Instruction& instruction);
 
-/// In builds with assertions or the address sanitizer, what nobody has written is not a number: who reads it shows.
+/// In builds with assertions or the address sanitizer, numbers that have not been written are NaN, so that reading
+/// them shows in the results.
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool poisons_workspace = true;
 #else

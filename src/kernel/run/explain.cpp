@@ -48,6 +48,7 @@ class PlanNode {
 
   [[nodiscard]] std::string storage() const {
     if (!has_positions(id_)) return "number";
+    // A node that is not kept lives in the planes of a run, one offset at a time.
     if (!plan_.program.kept[id_]) return "fused";
     return plan_.program.as_matrix[id_] ? "kept, matrix" : "kept, planes";
   }
@@ -103,6 +104,7 @@ class PlanNode {
 
   void describe(const RowNode&, PlanLine& line) const {
     line.operation = "entry by entry";
+    // Row stages differ, but a dual activation stands for all of them.
     line.flops = line.entries * flops_per_dual;
   }
 

@@ -33,7 +33,7 @@ template <typename Scalar, typename Result>
 struct KeptStates {
   std::shared_ptr<const GramPlan> plan;
   OrderedInputs<Result> inputs;
-  std::optional<Block<Scalar, Result>> block;  ///< From the first input on, as many as the memory allows.
+  std::optional<Block<Scalar, Result>> block;  ///< The first inputs, as many as the memory allows.
 
   [[nodiscard]] const Block<Scalar, Result>* first_block() const { return block ? &*block : nullptr; }
 

@@ -49,14 +49,14 @@ class PointBackwardPass {
     StopRequest stop = {};
   };
 
-  /// From the sources to the result.
+  /// Computes the values of all instructions, from the sources to the result.
   void forward(const Row& row);
 
   /// Sets where backward() adds derivatives with respect to scalars; null, as at first, if they are not wanted.
   void sum_scalars(ScalarAdjoints* scalars) { scalars_ = scalars; }
 
-  /// From result()'s adjoint, set after begin_backward(), to those of the sources and of what is recorded of the
-  /// inputs.
+  /// Callers call begin_backward(), set result()'s adjoint, and call backward(). It adds to the adjoints of the
+  /// sources and of what is recorded of the inputs.
   void begin_backward();
   void backward(const Row& row);
 

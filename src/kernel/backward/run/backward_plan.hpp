@@ -18,7 +18,7 @@ struct BackwardPlan {
   bool with_ntk;
   bool with_scalars = false;  ///< Derivatives with respect to graph_scalars() are wanted.
   Index channels;
-  std::map<Shape, RecordLayout> records;                  ///< Of every shape that occurs.
+  std::map<Shape, RecordLayout> records;                  ///< One for every shape that occurs.
   std::map<Shape, PairGeometry> selves;                   ///< An input with itself, for its record.
   std::map<std::pair<Shape, Shape>, PairGeometry> pairs;  ///< Left and right shape.
   /// An input node. One without positions makes a vector of each input of a batch; these are the rows of matrix
