@@ -60,8 +60,8 @@ std::string memory_text(double bytes) {
 }
 
 void require_memory(std::string_view where, std::string_view what, double bytes, std::string_view advice) {
-  // A process with less in all could not have started. Limits are read from files, which takes a tenth of a millisecond:
-  // more than the Gram matrix of some inputs of a small network.
+  // A process with less in all could not have started. Limits are read from files, which takes a tenth of a
+  // millisecond: more than the Gram matrix of some inputs of a small network.
   constexpr double always_there = 1 << 20;
   if (bytes <= always_there) return;
   const double available = available_memory();
