@@ -59,14 +59,14 @@ TEST_CASE("help: lines are broken between words, below what they go on with") {
   CHECK(wrapped(indent + "csv: a CSV file, which is split, or a folder of train.csv\n", 75) ==
         indent + "csv: a CSV file, which is split, or a folder\n" + indent + "  of train.csv\n");
   CHECK(wrapped("  --data sample|reviews|cifar10|mnist|imdb|npy|csv|graphs REQUIRED\n", 40) ==
-        "  --data\n    sample|reviews|cifar10|mnist|imdb|npy|\n    csv|graphs REQUIRED\n");
+        "  --data\n    sample|reviews|cifar10|mnist|imdb|\n    npy|csv|graphs REQUIRED\n");
 }
 
 TEST_CASE("help: examples are broken so that a shell takes them") {
   CHECK(wrapped("  widelimit gp --network struct --network conv-gap --data sample\n", 50) ==
         "  widelimit gp --network struct \\\n    --network conv-gap --data sample\n");
   CHECK(wrapped("  widelimit networks resnet:depth=2,groups=3 --json > resnet.json\n", 40) ==
-        "  widelimit networks \\\n    resnet:depth=2,groups=3 --json > \\\n    resnet.json\n");
+        "  widelimit networks \\\n    resnet:depth=2,groups=3 \\\n    --json > resnet.json\n");
   const std::string json =
       R"(  echo '{"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2}}' > flow.json)";
   CHECK(wrapped(json + "\n", 48) ==

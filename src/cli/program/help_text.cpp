@@ -99,17 +99,19 @@ bool is_command(const std::string& line) {
 }
 
 /// Where to break a command for a shell: before an option if there is one, else before the last word that ends
-/// within `width` letters. Within quotes, which hold JSON, spaces may be broken too.
+/// within `width` letters, or after the first one where it is longer. Within quotes, which hold JSON, spaces may be
+/// broken too.
 std::size_t command_break(const std::string& line, std::size_t indent, std::size_t width, bool& quoted) {
   std::size_t last = 0, option = 0, quoted_last = 0;
   char quote = 0, quote_at_last = 0;
-  for (std::size_t i = 0; i < line.size() && i <= width; ++i) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i > width && (last != 0 || quoted_last != 0)) break;
     const char c = line[i];
     if (quote == 0 && (c == '\'' || c == '"'))
       quote = c;
     else if (c == quote)
       quote = 0;
-    else if (c == ' ' && i > indent && quote == 0 && i + 2 <= width) {
+    else if (c == ' ' && i > indent && quote == 0 && (i + 2 <= width || last == 0)) {
       last = i, quote_at_last = 0;
       if (line.compare(i + 1, 2, "--") == 0) option = i;
     } else if (c == ' ' && i > indent && quote == '\'')
@@ -120,7 +122,7 @@ std::size_t command_break(const std::string& line, std::size_t indent, std::size
   return option != 0 ? option : last;
 }
 
-/// A command goes on after a backslash, so that a shell takes it as it is.
+/// A command continues after a backslash, so that a shell takes it as it is.
 std::string wrapped_command(std::string line, std::size_t width) {
   std::string text;
   std::size_t indent = 2;
