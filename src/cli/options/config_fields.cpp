@@ -177,7 +177,7 @@ void ConfigReader::require_one(std::string_view field, std::initializer_list<std
 
 void ConfigReader::require_either(std::string_view field, std::string_view other) const {
   require_one(field, {other}, other);
-  if (has(field) && has(other)) fail(field, fmt::format("give either {} or {}, not both", field, other));
+  if (has(field) && has(other)) fail(field, fmt::format("give either {} or {}", field, other));
 }
 
 bool ConfigReader::knows(std::string_view field) const {
