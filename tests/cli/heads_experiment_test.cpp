@@ -31,7 +31,7 @@ std::string error_of(const std::string& name, const json& config) {
 }  // namespace
 
 TEST_CASE("experiment: a flow's table has a row a record and a column an entry") {
-  const ExperimentTable table = run_experiment("flow", experiment_config());
+  const ResultTable table = run_experiment("flow", experiment_config());
   CHECK(table.columns.size() == 2 + 6 + 9 + 3 + 1);
   CHECK(table.columns[2] == "m00");
   REQUIRE(table.rows.size() == 6);
@@ -52,13 +52,13 @@ TEST_CASE("experiment: without a time, flows run until their gradient is small, 
   config["activation"] = "bayes";
   config["heads"] = 2;
   config["step"] = 0.5;
-  const ExperimentTable rested = run_experiment("flow", config);
+  const ResultTable rested = run_experiment("flow", config);
   CHECK(rested.summary["converged"].get<bool>());
   CHECK(rested.summary["largest_gradient"].get<double>() < 1e-4);
   CHECK(rested.summary["tau"].get<double>() < 20'000);
   CHECK(rested.rows.back()[0] == rested.summary["tau"].get<double>());
   config["tau"] = 5;
-  const ExperimentTable cut = run_experiment("flow", config);
+  const ResultTable cut = run_experiment("flow", config);
   CHECK_FALSE(cut.summary["converged"].get<bool>());
   CHECK(cut.summary["tau"].get<double>() == doctest::Approx(5));
   CHECK(cut.summary["loss"].get<double>() > rested.summary["loss"].get<double>());
@@ -67,7 +67,7 @@ TEST_CASE("experiment: without a time, flows run until their gradient is small, 
 TEST_CASE("experiment: several starts are told apart, and summed up by median and range") {
   json config = experiment_config();
   config["starts"] = 3;
-  const ExperimentTable table = run_experiment("flow", config);
+  const ResultTable table = run_experiment("flow", config);
   CHECK(table.columns[0] == "start");
   CHECK(table.columns[1] == "tau");
   REQUIRE(table.rows.size() == 18);
@@ -83,10 +83,10 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
   // The second start alone is the one of the next seed; only the fresh samples are others.
   json second = experiment_config();
   second["seed"] = 2;
-  const ExperimentTable alone = run_experiment("flow", second);
+  const ResultTable alone = run_experiment("flow", second);
   for (std::size_t i = 0; i < 6; ++i)
     CHECK(std::equal(alone.rows[i].begin(), alone.rows[i].end(), table.rows[6 + i].begin() + 1));
-  const ExperimentTable pruned = run_experiment("prune", config);
+  const ResultTable pruned = run_experiment("prune", config);
   CHECK(pruned.rows.size() == 9);
   CHECK(pruned.summary["pruned"].size() == 3);
   CHECK(pruned.summary["pruned"][0]["median"] == losses[1]);
@@ -95,7 +95,7 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
 TEST_CASE("experiment: a given start is taken, by S or by r") {
   json config = experiment_config();
   config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"S", {{4, 0, 0}, {0, 1, 0}, {0, 0, 9}}}};
-  const ExperimentTable by_S = run_experiment("flow", config);
+  const ResultTable by_S = run_experiment("flow", config);
   CHECK(by_S.rows[0][2] == 1);
   CHECK(by_S.rows[0][8] == doctest::Approx(4));
   config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"r", {{2, 0, 0}, {0, 1, 0}, {0, 0, 3}}}};
@@ -106,7 +106,7 @@ TEST_CASE("experiment: a given start is taken, by S or by r") {
 TEST_CASE("experiment: every other experiment runs on small sizes") {
   json config = experiment_config();
   config["starts"] = 1;
-  const ExperimentTable pruned = run_experiment("prune", config);
+  const ResultTable pruned = run_experiment("prune", config);
   CHECK(pruned.rows.size() == 3);
   CHECK(std::isnan(pruned.rows[0][2]));
 
@@ -114,7 +114,7 @@ TEST_CASE("experiment: every other experiment runs on small sizes") {
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
                                       "heads": 2, "tau": 2, "dimension": 400, "records": 10,
                                       "planted_m": [[0.1, 0.25], [-0.05, -0.2]]})");
-  const ExperimentTable trained = run_experiment("sgd", finite);
+  const ResultTable trained = run_experiment("sgd", finite);
   CHECK(trained.rows.size() == 11);
   CHECK(trained.rows[0][2] == doctest::Approx(0.1));
   json beside = finite;
@@ -130,7 +130,7 @@ TEST_CASE("experiment: every other experiment runs on small sizes") {
   const json hessian =
       json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [3, 1]},
                                        "tokens": 5, "heads": 2})");
-  const ExperimentTable rates = run_experiment("hessian", hessian);
+  const ResultTable rates = run_experiment("hessian", hessian);
   CHECK(rates.rows[1][0] == doctest::Approx(3));
   CHECK(rates.rows[1][1] == doctest::Approx(2 * 4.0 / 50 * 3));
   CHECK_FALSE(rates.summary.contains("saddle_split_rate"));
@@ -145,7 +145,7 @@ TEST_CASE("experiment: the slope of specialisation times is the inverse rate at 
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 5,
                                       "heads": 2, "dimension": 10000, "etas": [1e-2, 1e-4], "starts": 1, "tau": 70,
                                       "step": 0.2, "samples": 16000})");
-  const ExperimentTable table = run_experiment("phase-transition", config);
+  const ResultTable table = run_experiment("phase-transition", config);
   REQUIRE(table.rows.size() == 2);
   CHECK_FALSE(std::isnan(table.rows[1][3]));
   // The rate of 16000 samples and the grid of 0.2 in two times leave about 5 %.
@@ -159,7 +159,7 @@ TEST_CASE("experiment: specialisation times of several activations and starts, w
       json::parse(R"({"activations": ["bayes", "softmax1"], "prior": {"kind": "flip2", "nu1": 2, "nu2": 2},
                       "tokens": 5, "heads": 2, "dimension": 1000, "etas": [0.3, 0.03], "starts": 3, "tau": 30,
                       "step": 0.5, "samples": 2000})");
-  const ExperimentTable table = run_experiment("phase-transition", config);
+  const ResultTable table = run_experiment("phase-transition", config);
   CHECK(table.columns == std::vector<std::string>{"eta", "start", "log_scale", "specialisation_time_bayes",
                                                   "ratio_bayes", "specialisation_time_softmax1",
                                                   "ratio_softmax1"});
@@ -179,7 +179,7 @@ TEST_CASE("experiment: specialisation times of several activations and starts, w
   json single = config;
   single.erase("activations");
   single["activation"] = "softmax1";
-  const ExperimentTable alone = run_experiment("phase-transition", single);
+  const ResultTable alone = run_experiment("phase-transition", single);
   CHECK(alone.columns[3] == "specialisation_time");
   for (std::size_t i = 0; i < 6; ++i)
     CHECK((alone.rows[i][3] == table.rows[i][5] ||
@@ -193,7 +193,7 @@ TEST_CASE("experiment: stronger features specialise earlier") {
       json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [8, 1]}, "tokens": 4,
                       "heads": 4, "dimension": 1000, "etas": [0.1], "starts": 2, "tau": 40, "step": 0.4,
                       "samples": 2000, "delta": 0.5})");
-  const ExperimentTable table = run_experiment("feature-times", config);
+  const ResultTable table = run_experiment("feature-times", config);
   CHECK(table.columns.size() == 3 + 4);
   REQUIRE(table.rows.size() == 2);
   for (const auto& row : table.rows) {
@@ -209,7 +209,7 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
   json config =
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
                       "heads": 2, "tau": 0.4, "dimension": 400, "records": 2, "starts": 3})");
-  const ExperimentTable trained = run_experiment("sgd", config);
+  const ResultTable trained = run_experiment("sgd", config);
   CHECK(trained.columns[0] == "start");
   CHECK(trained.rows.size() == 9);
   CHECK(trained.summary["starts"].size() == 3);
@@ -217,12 +217,12 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
   json second = config;
   second["starts"] = 1;
   second["seed"] = 2;
-  const ExperimentTable alone = run_experiment("sgd", second);
+  const ResultTable alone = run_experiment("sgd", second);
   CHECK(alone.columns[0] == "tau");
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(std::equal(alone.rows[i].begin(), alone.rows[i].end(), trained.rows[3 + i].begin() + 1));
   config["samples"] = 2000;
-  const ExperimentTable beside = run_experiment("compare", config);
+  const ResultTable beside = run_experiment("compare", config);
   CHECK(beside.rows.size() == 9);
   const json spread = beside.summary["spread"]["largest_difference_m"];
   CHECK(spread["least"].get<double>() < spread["median"].get<double>());

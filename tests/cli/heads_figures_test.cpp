@@ -17,7 +17,7 @@
 /// The experiments of figures 7 and 8: specialisation times of digits, and flows on kept and on fresh samples.
 
 using nlohmann::json;
-using widelimit::cli::ExperimentTable;
+using widelimit::cli::ResultTable;
 using widelimit::cli::run_experiment;
 
 namespace {
@@ -69,7 +69,7 @@ TEST_CASE("times over sizes: what was not reached is later than all") {
 }
 
 TEST_CASE("times over sizes: pictures draw what was not reached as such") {
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"eta", "start", "log_scale", "specialisation_time", "ratio"};
   table.rows = {{1, 0, 2, 10, 5}, {1, 1, 2, std::nan(""), std::nan("")}, {0.1, 0, 4, 20, 5}};
   const std::string script = widelimit::cli::heads_script("phase-transition", table);
@@ -82,7 +82,7 @@ TEST_CASE("times over sizes: pictures draw what was not reached as such") {
 TEST_CASE("digit-times: every digit has a time, later for a larger bound, and the input is told") {
   json config = bars();
   config["delta"] = 0.3;
-  const ExperimentTable early = run_experiment("digit-times", config);
+  const ResultTable early = run_experiment("digit-times", config);
   REQUIRE(early.columns.size() == 3 + 2 * 10);
   CHECK(early.columns[3] == "digit_time_0");
   REQUIRE(early.rows.size() == 2);
@@ -91,7 +91,7 @@ TEST_CASE("digit-times: every digit has a time, later for a larger bound, and th
   CHECK(early.summary["input"]["kind"].get<std::string>().starts_with("generated"));
   CHECK(early.summary["input"]["images"] == 60);
   config["delta"] = 1;
-  const ExperimentTable late = run_experiment("digit-times", config);
+  const ResultTable late = run_experiment("digit-times", config);
   int found = 0;
   for (std::size_t row = 0; row < 2; ++row)
     for (std::size_t column = 3; column < early.columns.size(); column += 2) {
@@ -111,24 +111,24 @@ TEST_CASE("digit-times: every digit has a time, later for a larger bound, and th
 TEST_CASE("digit-times: runs end once all times are known, or at tau") {
   json config = bars();
   config["delta"] = 0;
-  const ExperimentTable at_once = run_experiment("digit-times", config);
+  const ResultTable at_once = run_experiment("digit-times", config);
   CHECK(at_once.summary["ends"]["specialised"] == 2);
   for (std::size_t column = 3; column < at_once.columns.size(); column += 2)
     CHECK(at_once.rows[0][column] == 0);
   config["delta"] = 1e6;
   config["tau"] = 1;
-  const ExperimentTable never = run_experiment("digit-times", config);
+  const ResultTable never = run_experiment("digit-times", config);
   CHECK(never.summary["ends"]["tau"] == 2);
   CHECK(std::isnan(never.rows[0][3]));
   CHECK(never.summary["digits"][0]["times"][0]["values"] == json({nullptr, nullptr}));
 }
 
 TEST_CASE("resampling: the kept flow is that of `flow`, the fresh one stays near it") {
-  const ExperimentTable pair = run_experiment("resampling", flips());
+  const ResultTable pair = run_experiment("resampling", flips());
   json config = flips();
   config["stop_gradient"] = 0;
   config["fresh_samples"] = 10;
-  const ExperimentTable flow = run_experiment("flow", config);
+  const ResultTable flow = run_experiment("flow", config);
   CHECK(pair.columns[3] == "m_kept_00");
   CHECK(pair.columns[7] == "m_fresh_00");
   REQUIRE(pair.rows.size() == flow.rows.size());
@@ -147,7 +147,7 @@ TEST_CASE("resampling: both flows end where the kept one rests, for every start"
   json config = flips();
   config["stop_gradient"] = 10;
   config["starts"] = 2;
-  const ExperimentTable pair = run_experiment("resampling", config);
+  const ResultTable pair = run_experiment("resampling", config);
   CHECK(pair.rows.size() == 2);
   CHECK(pair.columns[0] == "start");
   CHECK(pair.summary["starts"].size() == 2);
@@ -218,7 +218,7 @@ TEST_CASE("attention: weights of the sequences, and masses that are their means"
   const json config = json::parse(
       R"({"activation": "softmax", "prior": {"kind": "gaussian", "variances": [9, 9]}, "tokens": 4, "heads": 2,
           "tau": 20, "step": 0.5, "samples": 500, "fresh_samples": 300, "starts": 3, "sequences": 300})");
-  const ExperimentTable table = run_experiment("attention", config);
+  const ResultTable table = run_experiment("attention", config);
   REQUIRE(table.rows.size() == 300 * 2 * 4);
   double relevant = 0, other = 0;
   for (const auto& row : table.rows) {
@@ -240,7 +240,7 @@ TEST_CASE("digits: trained keys are like classes, and the loss lies above the Ba
   json config = json::parse(
       R"({"activation": "bayes", "images": 100, "tau": 100, "batch": 100, "gamma": 0.5, "amplitude": 0.6, "heads": 4,
           "fresh_samples": 2000, "risk_samples": 2000})");
-  const ExperimentTable trained = run_experiment("digits", config);
+  const ResultTable trained = run_experiment("digits", config);
   REQUIRE(trained.rows.size() == 4);
   CHECK(trained.columns.size() == 4 + 784);
   const double loss = trained.summary["loss"], risk = trained.summary["bayes_risk"];
@@ -254,7 +254,7 @@ TEST_CASE("digits: trained keys are like classes, and the loss lies above the Ba
     CHECK(row[3] == greatest);
   }
   config["tau"] = 0;
-  const ExperimentTable start = run_experiment("digits", config);
+  const ResultTable start = run_experiment("digits", config);
   CHECK(start.summary["loss"].get<double>() > loss + 0.02);
   CHECK(trained.rows[0][3] > start.rows[0][3] + 0.1);
 }
@@ -263,7 +263,7 @@ TEST_CASE("phase-transition: SGD over dimensions, with means and variances") {
   json config = json::parse(
       R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 3, "heads": 2,
           "dimensions": [50, 200], "etas": [0.1], "dynamics": "sgd", "tau": 100, "gamma": 0.1, "starts": 4})");
-  const ExperimentTable table = run_experiment("phase-transition", config);
+  const ResultTable table = run_experiment("phase-transition", config);
   CHECK(table.columns[0] == "dimension");
   REQUIRE(table.rows.size() == 8);
   CHECK(table.rows[3][0] == 50);

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,7 +15,6 @@
 #include "cli/options/network_argument.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/standard_output.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/report/page.hpp"
@@ -179,11 +175,7 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   if (arguments.inference.criterion && !arguments.inference.options.regulariser)
     gp::require_criterion(*arguments.inference.criterion, task.kind);
   if (arguments.inference.flip) require_images_for_flips(task);
-  PreprocessingChoice choice = arguments.data.preprocessing;
-  choice.mirror_images = arguments.inference.flip;
-  preprocess(task, choice);
-  warn_of_ranges(task);
-  if (arguments.inference.flip) task.description += ", kernels averaged over flips";
+  prepare_inputs(task, arguments.data.preprocessing, arguments.inference.flip);
   task.description += ", " + to_string(arguments.kernel.precision);
   return task;
 }
@@ -294,24 +286,23 @@ class GpRun {
     if (inference.regulariser || task_.validation || !gp::needs_validation(inference.criterion)) return;
     throw ArgumentError(
         fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
-                    "N or files of "
-                    "them, --regulariser, or --solver cholesky",
+                    "N or files of them, --regulariser, or --solver cholesky",
                     choice.text, criterion_title(inference.criterion)));
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {
     if (!options_.inference.times.empty())
-      throw ArgumentError(fmt::format(
-          "{}; cg knows networks after training only, no --time: leave it out, or give --solver cholesky "
-          "all the same",
-          choice.text));
+      throw ArgumentError(
+          fmt::format("{}; cg knows networks after training only, no --time: leave it out, or give --solver "
+                      "cholesky all the same",
+                      choice.text));
     const auto by = arguments_.inference.criterion;
     if (!options_.inference.regulariser && by && *by != gp::Criterion::accuracy &&
         *by != gp::Criterion::mean_squared_error)
-      throw ArgumentError(fmt::format(
-          "{}; cg chooses regularisers by accuracy or mean squared error on validation data, not by {}: "
-          "take one of them, give --regulariser, or --solver cholesky",
-          choice.text, criterion_title(*by)));
+      throw ArgumentError(
+          fmt::format("{}; cg chooses regularisers by accuracy or mean squared error on validation data, not "
+                      "by {}: take one of them, give --regulariser, or --solver cholesky",
+                      choice.text, criterion_title(*by)));
   }
 
   void run_network(std::size_t i) {
@@ -363,10 +354,9 @@ class GpRun {
 
 void add_gp_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<GpArguments>();
-  CLI::App* command =
-      program.add_subcommand("gp",
-                             "Predicts with the kernels of a network: GP regression (NNGP) and "
-                             "infinitely wide networks after training (NTK)");
+  CLI::App* command = program.add_subcommand("gp",
+                                             "Predicts with the kernels of a network: GP regression (NNGP) "
+                                             "and infinitely wide networks after training (NTK)");
   add_config_option(*command);
   add_json_option(*command);
   add_gp_options(*command, *arguments);

@@ -23,26 +23,23 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// JSON has no NaN.
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 /// The number that all outputs share, or a list of one for each.
 Json shared_or_each(const Vector<double>& numbers) {
   if ((numbers.array() == numbers(0)).all()) return numbers(0);
   return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
 }
 
+/// What is not a number becomes null.
 Json candidates_json(const gp::Selection& selection, bool trained) {
   Json json = Json::array();
   for (const gp::RegulariserScore& candidate : selection.scores)
     json.push_back(
         {{"regulariser", candidate.relative_regulariser},
-         {"accuracy", finite_or_null(candidate.accuracy)},
-         {"mean_squared_error", finite_or_null(candidate.mean_squared_error)},
-         {"negative_log_predictive_density", finite_or_null(candidate.negative_log_predictive_density)},
-         {"log_marginal_likelihood",
-          trained ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
-         {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
+         {"accuracy", candidate.accuracy},
+         {"mean_squared_error", candidate.mean_squared_error},
+         {"negative_log_predictive_density", candidate.negative_log_predictive_density},
+         {"log_marginal_likelihood", trained ? Json(nullptr) : Json(candidate.log_marginal_likelihood)},
+         {"leave_one_out", candidate.leave_one_out}});
   for (std::size_t i = 0; i < selection.scores.size(); ++i)
     if (!selection.scores[i].unsolved.empty()) json[i]["unsolved"] = selection.scores[i].unsolved;
   return json;

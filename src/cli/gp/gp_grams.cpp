@@ -1,6 +1,5 @@
 #include "cli/gp/gp_grams.hpp"
 
-#include <functional>
 #include <utility>
 
 #include "cli/gp/gp_kernel.hpp"

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <map>
@@ -15,40 +14,27 @@ namespace widelimit::cli {
 namespace {
 
 void add_inference_options(CLI::App& command, InferenceArguments& inference) {
-  command
-      .add_option(
-          "--regulariser", inference.options.regulariser,
-          "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out")
-      ->check(positive_number())
-      ->type_name("R");
+  add_value(command, "--regulariser", inference.options.regulariser,
+            "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out",
+            positive_number(), "R");
   add_criterion_option(command, inference.criterion, "loo; with --solver cg or distributed, mse");
-  command
-      .add_option("--candidates", inference.options.candidates,
-                  "Regularisers to choose from [19 from 1e-7 to 100, two a decade]")
-      ->delimiter(',')
-      ->check(positive_number())
-      ->type_name("R1,R2,...");
-  command
-      .add_option("--amplitude", inference.options.amplitude,
-                  "Factor on the kernels of standardised targets, 1 for networks as they are; it scales "
-                  "variances, not means "
-                  "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
-      ->check(positive_number())
-      ->type_name("A");
-  command
-      .add_option(
-          "--time", inference.options.times,
-          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
-      ->delimiter(',')
-      ->check(number_not_negative())
-      ->type_name("T1,T2,...");
+  add_value(command, "--candidates", inference.options.candidates,
+            "Regularisers to choose from [19 from 1e-7 to 100, two a decade]", positive_number(), "R1,R2,...")
+      ->delimiter(',');
+  add_value(command, "--amplitude", inference.options.amplitude,
+            "Factor on the kernels of standardised targets, 1 for networks as they are; it scales variances, "
+            "not means [fitted to the training targets: by evidence for nngp, leave-one-out for ntk]",
+            positive_number(), "A");
+  add_value(command, "--time", inference.options.times,
+            "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
+            number_not_negative(), "T1,T2,...")
+      ->delimiter(',');
   command
       .add_option(
           "--solver", inference.solver,
-          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
-          "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
-          "by all ranks of widelimit-mpi together "
-          "(distributed) [by size and memory: docs/solvers.md]")
+          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which read it "
+          "from the store and need no second copy (cg; no evidence, no --time), or factorized by all ranks "
+          "of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, gp::Solver>{{"cholesky", gp::Solver::cholesky},
                                                                     {"cg", gp::Solver::conjugate_gradients},
@@ -63,11 +49,10 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
 }
 
 void add_output_options(CLI::App& command, OutputArguments& output) {
-  command
-      .add_option("--out", output.folder,
-                  "Folder for report.html, predictions.csv, results.json, confusion_*.png, mean_*.npy "
-                  "[n_test, M] and variance_*.npy [n_test] (one folder in it for each of several networks)")
-      ->type_name("DIR");
+  add_value(command, "--out", output.folder,
+            "Folder for report.html, predictions.csv, results.json, confusion_*.png, mean_*.npy "
+            "[n_test, M] and variance_*.npy [n_test] (one folder in it for each of several networks)",
+            "DIR");
   add_force_option(command, output.other_files);
   command.add_flag("--no-pictures", output.no_pictures,
                    "Draw no confusion matrices as PNG files (drawing them takes gnuplot)");
@@ -89,23 +74,19 @@ void check_criterion(const CLI::App& command, const GpArguments& arguments) {
 }  // namespace
 
 void add_gp_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option("--network", arguments.networks, std::string(network_argument_help) + "; may be repeated")
-      ->required()
-      ->type_name("NETWORK");
-  command.add_option("--depth", arguments.depth, "Option depth of the named networks")
-      ->check(whole_number<Index>(0))
-      ->type_name("D");
+  add_value(command, "--network", arguments.networks,
+            std::string(network_argument_help) + "; may be repeated", "NETWORK")
+      ->required();
+  add_value(command, "--depth", arguments.depth, "Option depth of the named networks", whole_number<Index>(0),
+            "D");
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_inference_options(command, arguments.inference);
   CLI::Option* store =
-      command
-          .add_option(
-              "--store", arguments.store.folder,
-              "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
-              "a run that ended early goes on, and another one reads them (docs/scale.md)")
-          ->type_name("DIR");
+      add_value(command, "--store", arguments.store.folder,
+                "Folder for stores of the Gram matrices (one folder in it for each of several "
+                "networks): a run that ended early goes on, and another one reads them (docs/scale.md)",
+                "DIR");
   add_tile_options(command, *store, arguments.store);
   add_output_options(command, arguments.output);
 }

@@ -5,10 +5,16 @@
 #include <cmath>
 #include <iterator>
 
+#include "cli/output/text_parts.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::cli {
 namespace {
+
+/// A text as a field of a CSV file: quoted where it holds a comma, a quote or a line break.
+std::string csv_field(const std::string& text) {
+  return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
+}
 
 class PredictionTable {
  public:
@@ -101,13 +107,6 @@ class PredictionTable {
 };
 
 }  // namespace
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
 
 std::string predictions_csv(const GpRunInfo& info, const GpResult& result,
                             const std::optional<Matrix<double>>& targets) {

@@ -6,9 +6,6 @@
 
 namespace widelimit::cli {
 
-/// The text as a field of a CSV file: quoted where it holds a comma, a quote or a line break (RFC 4180).
-[[nodiscard]] std::string csv_field(const std::string& text);
-
 /// predictions.csv: a row for each test input. Its number and its name, the target; then for each prediction the class
 /// and its probability, the standard deviations of the function and of an observation, which has noise, the
 /// probabilities of all classes and the means of all outputs. Numbers have

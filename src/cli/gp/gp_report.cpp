@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "cli/gp/grid_edge.hpp"
+#include "cli/output/text_parts.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -16,12 +16,6 @@ constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>9} {:
 std::string time_text(const std::optional<double>& time) {
   if (!time) return "";
   return std::isinf(*time) ? "inf" : fmt::format("{:.4g}", *time);
-}
-
-/// The number that all outputs share, or the smallest and the largest.
-std::string range_text(const Vector<double>& numbers) {
-  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
-  return least == most ? fmt::format("{:.2e}", least) : fmt::format("{:.0e}-{:.0e}", least, most);
 }
 
 /// Candidates that could not be solved for, by conjugate gradients or by a factorization.
@@ -35,8 +29,7 @@ std::string unsolved_text(const std::string& name, const std::vector<gp::Regular
   if (!by_iterations)
     return fmt::format(
         "{}: the candidates {} are left out: with them the kernel is not positive definite in double "
-        "precision "
-        "(give --candidates without them)\n",
+        "precision (give --candidates without them)\n",
         name, values);
   return fmt::format(
       "{}: the candidates {} are left out: their relative residuals stall above the one asked for (give "
@@ -51,8 +44,8 @@ std::string lost_digits_text(const GpPrediction& prediction) {
   if (prediction.condition_number == 0 || left >= few) return "";
   return fmt::format(
       "{}: with the regulariser {:.3g} the kernel has a condition number of about {:.0e}, which leaves "
-      "{:.0f} of the 16 "
-      "digits of double to the predictions: take a larger --regulariser, or inputs without duplicates\n",
+      "{:.0f} of the 16 digits of double to the predictions: take a larger --regulariser, or inputs without "
+      "duplicates\n",
       prediction.name, prediction.regulariser.minCoeff(), prediction.condition_number, left);
 }
 
@@ -61,10 +54,12 @@ std::string lost_digits_text(const GpPrediction& prediction) {
 std::string gp_table(const GpResult& result) {
   std::string text = fmt::format(fmt::runtime(columns), "kernel", "time", "regulariser", "amplitude",
                                  "accuracy", "MSE", "NLPD", "Gram s", "solve s");
+  constexpr const char *number = "{:.2e}", *numbers = "{:.0e}-{:.0e}";
   for (const GpPrediction& prediction : result.predictions) {
     const auto& scores = prediction.scores;
     text += fmt::format(fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
-                        range_text(prediction.regulariser), range_text(prediction.amplitude),
+                        shared_or_range(prediction.regulariser, number, numbers),
+                        shared_or_range(prediction.amplitude, number, numbers),
                         scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
                         scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
                         scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",

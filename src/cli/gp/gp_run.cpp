@@ -1,11 +1,13 @@
 #include "cli/gp/gp_run.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
 #include <utility>
 
 #include "cli/gp/gp_grams.hpp"
-#include "cli/gp/solver_progress.hpp"
+#include "cli/output/progress_bar.hpp"
 #include "distributed/rank_kernel_solver.hpp"
 
 namespace widelimit::cli {
@@ -47,11 +49,14 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
   const gp::InferenceTargets targets{task.kind, *task.train.targets,
                                      task.validation ? &*task.validation->targets : nullptr,
                                      task.test.targets};
-  std::unique_ptr<SolverProgress> progress;
+  std::string shown;  // The kernel whose conjugate gradients the line tells of.
+  std::unique_ptr<StatusLine> line;
   const auto show = [&](const std::string& kernel, int passes, double residual) {
-    if (!progress || !progress->is_of(kernel))
-      progress = std::make_unique<SolverProgress>(kernel, options.inference.residual);
-    progress->show(passes, residual);
+    if (!line || shown != kernel) line = std::make_unique<StatusLine>();
+    shown = kernel;
+    if (line->is_due())
+      line->show(fmt::format("{}: pass {}, relative residual {:.1e} (until {:.1e})", kernel, passes, residual,
+                             options.inference.residual));
   };
   return {.gram_seconds = gram_seconds,
           .predictions = gp::infer(targets, options.inference, std::move(*grams),

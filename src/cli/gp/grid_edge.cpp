@@ -58,8 +58,7 @@ std::string below_floor_text(const std::string& kernel, double given, double flo
   if (given >= floor) return "";
   return fmt::format(
       "{}: the regulariser {:.3g} and the kernel's smallest eigenvalue are less than ten times the errors of "
-      "the "
-      "kernel: predictions follow these; take {:.2g} or more, or --precision double\n",
+      "the kernel: predictions follow these; take {:.2g} or more, or --precision double\n",
       kernel, given, floor);
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,19 +77,16 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command = program.add_subcommand(
       "explain", "Prints how a network's Gram matrix will be computed, and what that costs");
-  command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK")->required();
-  command
-      ->add_option("--input", arguments->input,
-                   "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3")
+  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK")->required();
+  add_value(*command, "--input", arguments->input,
+            "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3",
+            whole_number<Index>(1), "S,...,C")
       ->delimiter(',')
-      ->check(whole_number<Index>(1))
-      ->type_name("S,...,C")
       ->required();
   add_kernel_options(*command, arguments->kernel);
   add_json_option(*command);
-  command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
-      ->check(whole_number<Index>(1))
-      ->type_name("N");
+  add_value(*command, "--inputs", arguments->inputs, "Estimate the time for this many inputs",
+            whole_number<Index>(1), "N");
   add_number(*command, "--measure", arguments->measure_seconds,
              "Seconds to run random inputs for the estimate of time; 0: no estimate", number_not_negative(),
              "SECONDS");

@@ -1,23 +1,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
+#include <xtensor/xarray.hpp>
 
-#include "cli/grams/gram_pairs.hpp"
 #include "cli/grams/store_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
+#include "cli/output/text_parts.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/tasks/file_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
@@ -34,6 +39,54 @@ struct GramArguments {
   OtherFiles other_files = OtherFiles::refused;
   KernelOptions kernel;
 };
+
+/// "I,J": inputs of the rows and columns.
+std::vector<std::pair<Index, Index>> read_pairs(const std::vector<std::string>& texts) {
+  std::vector<std::pair<Index, Index>> pairs;
+  for (const std::string& text : texts) {
+    const auto pair = two_integers(text, ',');
+    if (!pair) throw ArgumentError(fmt::format("--pairs: expected two inputs I,J, got {}", text));
+    pairs.push_back(*pair);
+  }
+  return pairs;
+}
+
+/// [pairs, d, d'] of each kernel.
+template <typename Scalar>
+struct PairCovariances {
+  xt::xarray<Scalar> nngp;
+  xt::xarray<Scalar> ntk;
+  /// Standard errors that sampled layers leave; else empty.
+  xt::xarray<Scalar> nngp_error = {};
+  xt::xarray<Scalar> ntk_error = {};
+};
+
+/// compute(i, j) gives those of one pair. ArgumentError unless all have equally many positions.
+template <typename Scalar, typename Compute>
+PairCovariances<Scalar> covariances_of(const std::vector<std::pair<Index, Index>>& pairs,
+                                       const Compute& compute) {
+  PairCovariances<Scalar> all;
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    const auto [i, j] = pairs[k];
+    const PositionCovariances<Scalar> one = compute(i, j);
+    const auto rows = static_cast<std::size_t>(one.nngp.rows()),
+               columns = static_cast<std::size_t>(one.nngp.cols());
+    if (k == 0) all.nngp = all.ntk = xt::zeros<Scalar>({pairs.size(), rows, columns});
+    if (k == 0 && one.nngp_error.size() != 0) all.nngp_error = all.ntk_error = all.nngp;
+    if (all.nngp.shape(1) != rows || all.nngp.shape(2) != columns)
+      throw ArgumentError(fmt::format(
+          "--pairs: expected pairs with equally many positions, got {} x {} for {},{} and {} x {} for {},{}",
+          all.nngp.shape(1), all.nngp.shape(2), pairs[0].first, pairs[0].second, rows, columns, i, j));
+    const auto copy = [begin = k * rows * columns](const Matrix<Scalar>& from, xt::xarray<Scalar>& to) {
+      std::copy_n(from.data(), from.size(), to.data() + begin);
+    };
+    copy(one.nngp, all.nngp);
+    copy(one.ntk, all.ntk);
+    copy(one.nngp_error, all.nngp_error);
+    copy(one.ntk_error, all.ntk_error);
+  }
+  return all;
+}
 
 /// What is computed, and where it goes.
 template <typename Scalar>
@@ -161,12 +214,10 @@ void run(const GramArguments& arguments, const RunContext& context) {
 }
 
 void add_result_options(CLI::App& command, GramArguments& arguments) {
-  command
-      .add_option(
-          "--pairs", arguments.pairs,
-          "Covariances between the positions of chosen pairs I,J of inputs, [pairs, d, d'], in place of a "
-          "Gram matrix; the network need not end in a readout")
-      ->type_name("I,J");
+  add_value(command, "--pairs", arguments.pairs,
+            "Covariances between the positions of chosen pairs I,J of inputs, [pairs, d, d'], in place "
+            "of a Gram matrix; the network need not end in a readout",
+            "I,J");
   command.add_flag(
       "--variances", arguments.variances,
       "Also the NNGP of every input with itself: variances.npy [n], variances2.npy [n'] with --x2");
@@ -189,16 +240,15 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   CLI::App* command =
       program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
   add_config_option(*command);
-  command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
+  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK")->required();
   add_gram_inputs(*command, arguments->rows, arguments->columns);
   add_result_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
   add_json_option(*command);
-  command
-      ->add_option("--out", arguments->out,
-                   "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
-                   "nngp_error.npy, ntk_error.npy")
-      ->type_name("DIR");
+  add_value(*command, "--out", arguments->out,
+            "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
+            "nngp_error.npy, ntk_error.npy",
+            "DIR");
   add_store_options(*command, arguments->store);
   add_force_option(*command, arguments->other_files);
   command->footer(

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <random>
 
 #include "cli/grams/store_options.hpp"
 #include "cli/options/ranges.hpp"
@@ -148,8 +147,7 @@ void print_check(const store::StoreCheck& check) {
   if (check.without_place > 0)
     fmt::print(
         "{} of them have no record of their place, as in stores of version 0.1: whether they were mixed up "
-        "cannot "
-        "be told\n",
+        "cannot be told\n",
         check.without_place);
   for (const store::TileIndex& tile : check.missing)
     fmt::print("missing: tile ({}, {})\n", tile.row, tile.column);
@@ -206,7 +204,7 @@ void write_matrices(const ExportArguments& arguments, const RunContext& context)
 }
 
 CLI::Option* add_folder(CLI::App& command, std::filesystem::path& folder) {
-  return command.add_option("folder", folder, "The store's folder")->required()->type_name("DIR");
+  return add_value(command, "folder", folder, "The store's folder", "DIR")->required();
 }
 
 void add_info(CLI::App& command) {
@@ -223,13 +221,10 @@ void add_verify(CLI::App& command, const RunContext& context) {
       command.add_subcommand("verify", "Reads every file of a store and names what is missing or damaged");
   add_folder(*verify_command, arguments->folder);
   CLI::Option* again =
-      verify_command
-          ->add_option(
-              "--recompute", arguments->recompute,
-              "Also compute this many random pairs again and compare bits; needs the inputs of the store")
-          ->check(whole_number<Index>(1))
-          ->type_name("N");
-  verify_command->add_option("--seed", arguments->seed, "Which pairs [0]")->type_name("N")->needs(again);
+      add_value(*verify_command, "--recompute", arguments->recompute,
+                "Also compute this many random pairs again and compare bits; needs the inputs of the store",
+                whole_number<Index>(1), "N");
+  add_value(*verify_command, "--seed", arguments->seed, "Which pairs [0]", "N")->needs(again);
   add_gram_inputs(*verify_command, arguments->rows, arguments->columns);
   add_number(*verify_command, "--threads", arguments->threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
@@ -247,10 +242,9 @@ void add_export(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* export_command = command.add_subcommand("export", "Writes the whole matrices of a store");
   add_folder(*export_command, arguments->folder);
-  export_command
-      ->add_option("--npy", arguments->out, "Folder for nngp.npy [n, n'], ntk.npy and what else there is")
-      ->required()
-      ->type_name("DIR");
+  add_value(*export_command, "--npy", arguments->out,
+            "Folder for nngp.npy [n, n'], ntk.npy and what else there is", "DIR")
+      ->required();
   add_force_option(*export_command, arguments->other_files);
   export_command->callback([arguments, &context] { write_matrices(*arguments, context); });
 }

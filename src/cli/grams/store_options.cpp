@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 
 #include "cli/options/ranges.hpp"
 #include "cli/output/progress_bar.hpp"
@@ -14,6 +13,9 @@
 
 namespace widelimit::cli {
 
+namespace {
+
+/// "2/8".
 store::StorePart read_part(const std::string& text) {
   const auto part = two_integers(text, '/');
   if (!part || part->first < 1 || part->first > part->second)
@@ -21,12 +23,13 @@ store::StorePart read_part(const std::string& text) {
   return {part->first, part->second};
 }
 
+}  // namespace
+
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
-  CLI::Option* folder = command
-                            .add_option("--store", arguments.folder,
-                                        "Folder of a store: tiles are kept as they are computed, a later "
-                                        "run goes on with what is missing (docs/scale.md)")
-                            ->type_name("DIR");
+  CLI::Option* folder = add_value(command, "--store", arguments.folder,
+                                  "Folder of a store: tiles are kept as they are computed, a later "
+                                  "run goes on with what is missing (docs/scale.md)",
+                                  "DIR");
   add_tile_options(command, *folder, arguments);
   command
       .add_flag("--grow", arguments.grow,
@@ -36,11 +39,9 @@ CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
 }
 
 void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments) {
-  command
-      .add_option("--tile", arguments.tile_side,
-                  "Inputs a side of a tile of a new store; vectors: a multiple of 512 [chosen]")
-      ->check(whole_number<Index>(1))
-      ->type_name("N")
+  add_value(command, "--tile", arguments.tile_side,
+            "Inputs a side of a tile of a new store; vectors: a multiple of 512 [chosen]",
+            whole_number<Index>(1), "N")
       ->needs(&folder);
   command
       .add_option_function<std::string>(

@@ -33,9 +33,6 @@ CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments);
 /// Adds --tile, --part and --other-arithmetic, which need the option `folder`.
 void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments);
 
-/// "2/8". Throws ArgumentError.
-[[nodiscard]] store::StorePart read_part(const std::string& text);
-
 /// What a process computes into a store.
 template <typename Scalar>
 struct StoreTask {

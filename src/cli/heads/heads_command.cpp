@@ -1,26 +1,21 @@
-#include "cli/heads/heads_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
 #include "cli/heads/heads_pictures.hpp"
 #include "cli/options/ranges.hpp"
-#include "cli/output/origin.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_table.hpp"
 #include "cli/output/result_text.hpp"
 #include "cli/plots/gnuplot.hpp"
+#include "cli/program/commands.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -55,31 +50,15 @@ constexpr HeadsExperiment heads_experiments[] = {
     {"digit-times", "Specialisation times of SGD on digits, for each of them, over the size of the start"},
     {"resampling", "A flow on samples that are kept beside one on fresh samples at every step"}};
 
-std::string csv_text(const ExperimentTable& table, const Origin& origin) {
-  std::string text = origin_comment(origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
-  for (const std::vector<double>& row : table.rows)
-    fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
-  return text;
-}
+std::string csv_text(const ResultTable& table) { return origin_comment(table.origin) + csv_rows(table); }
 
-/// NaN, a value that does not exist, becomes null.
-std::string json_text(const ExperimentTable& table, const Origin& origin) {
-  json rows = json::array();
-  for (const std::vector<double>& row : table.rows) {
-    json line = json::array();
-    for (const double value : row) line.push_back(std::isnan(value) ? json(nullptr) : json(value));
-    rows.push_back(std::move(line));
-  }
-  return json{{"origin", origin_json(origin)},
+std::string json_text(const ResultTable& table) {
+  return json{{"origin", origin_json(table.origin)},
               {"columns", table.columns},
-              {"rows", rows},
+              {"rows", table.rows},
               {"summary", table.summary}}
              .dump(1) +
          "\n";
-}
-
-void write_table(const ExperimentTable& table, const Origin& origin, const std::filesystem::path& path) {
-  files::replace_file(path, path.extension() == ".json" ? json_text(table, origin) : csv_text(table, origin));
 }
 
 /// Complains before the work rather than after it.
@@ -92,10 +71,8 @@ void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& argu
 
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
-  Origin origin{fmt::format("heads {}", experiment.name), {}};
-  const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
+  const ResultTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
-    origin.configuration = config;
     ProgressBar bar(experiment.name, Counted::steps, arguments.threads);
     return run_experiment(
         experiment.name, config,
@@ -103,12 +80,12 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
          .stop = context.interrupt.token(),
          .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
   });
-  origin.seed = table.seed;
   if (arguments.out.empty()) {
-    std::fputs((prints_json() ? json_text(table, origin) : csv_text(table, origin)).c_str(), stdout);
+    std::fputs((prints_json() ? json_text(table) : csv_text(table)).c_str(), stdout);
     if (!prints_json()) std::fputs(result_text(table.summary).c_str(), stderr);
   } else {
-    write_table(table, origin, arguments.out);
+    files::replace_file(arguments.out,
+                        arguments.out.extension() == ".json" ? json_text(table) : csv_text(table));
     print_result(table.summary);
   }
   if (!arguments.plot.empty())
@@ -124,11 +101,9 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
   for (const HeadsExperiment& experiment : heads_experiments) {
     auto arguments = std::make_shared<HeadsArguments>();
     CLI::App* command = heads->add_subcommand(experiment.name, experiment.description);
-    command->add_option("config", arguments->config, "JSON file of the experiment")
-        ->required()
-        ->type_name("FILE");
-    command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
-        ->type_name("FILE");
+    add_value(*command, "config", arguments->config, "JSON file of the experiment", "FILE")->required();
+    add_value(*command, "--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]",
+              "FILE");
     add_picture_option(*command, "--plot", arguments->plot, "Picture");
     add_threads_option(*command, arguments->threads);
     add_json_option(*command);

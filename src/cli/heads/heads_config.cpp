@@ -65,11 +65,11 @@ void require_dimension(ConfigReader& in, Index dimension, Index least) {
 
 std::uint64_t seed_of(ConfigReader& in) { return static_cast<std::uint64_t>(in.integer("seed")); }
 
-void name_start_column(ConfigReader& in, ExperimentTable& table) {
+void name_start_column(ConfigReader& in, ResultTable& table) {
   if (in.integer("starts") > 1) table.columns.insert(table.columns.begin(), "start");
 }
 
-void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row) {
+void append_row(ResultTable& table, std::size_t start, std::vector<double> row) {
   if (table.columns.front() == "start") row.insert(row.begin(), static_cast<double>(start));
   table.rows.push_back(std::move(row));
 }
@@ -107,26 +107,14 @@ std::vector<Index> records_of(ConfigReader& in, Index steps) {
   return record_every(std::max<Index>(1, steps / records), steps);
 }
 
-/// Names "m00", "m01", ... of the entries of a matrix.
 void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols) {
   const char* separator = std::max(rows, cols) > 10 ? "_" : "";
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < cols; ++j) columns.push_back(fmt::format("{}{}{}{}", prefix, i, separator, j));
 }
 
-json to_json(const Matrix<double>& matrix) {
-  json rows = json::array();
-  for (Index i = 0; i < matrix.rows(); ++i) {
-    std::vector<double> row;
-    append(row, matrix.row(i));
-    rows.push_back(row);
-  }
-  return rows;
-}
-
 json to_json(const Vector<double>& vector) { return std::vector<double>(vector.begin(), vector.end()); }
 
-/// Columns tau, loss, m, S, b, v.
 std::vector<std::string> trajectory_columns(Index heads, Index features, Index scales) {
   std::vector<std::string> columns = {"tau", "loss"};
   name_entries(columns, "m", heads, features);

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
@@ -58,8 +55,8 @@ void require_dimension(ConfigReader& in, Index dimension, Index least);
 
 /// Puts a first column "start" before the others where there are several starts; rows are appended with the number of
 /// theirs.
-void name_start_column(ConfigReader& in, ExperimentTable& table);
-void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row);
+void name_start_column(ConfigReader& in, ResultTable& table);
+void append_row(ResultTable& table, std::size_t start, std::vector<double> row);
 nlohmann::json spread_json(const Spread& spread);
 
 /// Number of steps of a size, which the given field has set, in the time "tau".
@@ -80,7 +77,6 @@ void append(std::vector<double>& row, const Eigen::MatrixBase<Derived>& matrix) 
     for (Index j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
 }
 
-nlohmann::json to_json(const Matrix<double>& matrix);
 nlohmann::json to_json(const Vector<double>& vector);
 nlohmann::json time_or_null(const std::optional<double>& time);
 
@@ -91,8 +87,8 @@ nlohmann::json time_or_null(const std::optional<double>& time);
 /// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the
 /// summary holds the fields of the first start itself, the spread of `spread` and, under "starts", all.
 template <typename AppendStart>
-ExperimentTable over_starts(ConfigReader& in, ExperimentTable table, const AppendStart& append_start,
-                            const char* spread) {
+ResultTable over_starts(ConfigReader& in, ResultTable table, const AppendStart& append_start,
+                        const char* spread) {
   const Index starts = in.integer("starts");
   std::vector<nlohmann::json> results;
   for (Index k = 0; k < starts; ++k)
@@ -109,23 +105,23 @@ std::optional<SplitRate> saddle_rate(ConfigReader& in, HeadActivation activation
                                      const RunControl& run);
 
 /// Experiments on the flow, in heads_flow.cpp.
-ExperimentTable flow_experiment(ConfigReader& in, const RunControl& run);
-ExperimentTable prune_experiment(ConfigReader& in, const RunControl& run);
-ExperimentTable attention_experiment(ConfigReader& in, const RunControl& run);
+ResultTable flow_experiment(ConfigReader& in, const RunControl& run);
+ResultTable prune_experiment(ConfigReader& in, const RunControl& run);
+ResultTable attention_experiment(ConfigReader& in, const RunControl& run);
 
 /// Experiments on SGD, in heads_sgd.cpp.
-ExperimentTable sgd_experiment(ConfigReader& in, const RunControl& run);
-ExperimentTable compare_experiment(ConfigReader& in, const RunControl& run);
+ResultTable sgd_experiment(ConfigReader& in, const RunControl& run);
+ResultTable compare_experiment(ConfigReader& in, const RunControl& run);
 
 /// A flow on kept samples beside one on fresh samples, in heads_resampling.cpp.
-ExperimentTable resampling_experiment(ConfigReader& in, const RunControl& run);
+ResultTable resampling_experiment(ConfigReader& in, const RunControl& run);
 
 /// SGD on pictures, and its times over the size of its starts, in heads_digits.cpp.
-ExperimentTable digits_experiment(ConfigReader& in, const RunControl& run);
-ExperimentTable digit_times_experiment(ConfigReader& in, const RunControl& run);
+ResultTable digits_experiment(ConfigReader& in, const RunControl& run);
+ResultTable digit_times_experiment(ConfigReader& in, const RunControl& run);
 
 /// Times of flows over the size of their starts, in heads_flow_times.cpp.
-ExperimentTable phase_transition_experiment(ConfigReader& in, const RunControl& run);
-ExperimentTable feature_times_experiment(ConfigReader& in, const RunControl& run);
+ResultTable phase_transition_experiment(ConfigReader& in, const RunControl& run);
+ResultTable feature_times_experiment(ConfigReader& in, const RunControl& run);
 
 }  // namespace widelimit::cli

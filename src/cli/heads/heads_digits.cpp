@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -105,7 +104,7 @@ std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix
 
 }  // namespace
 
-ExperimentTable digits_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable digits_experiment(ConfigReader& in, const RunControl& control) {
   constexpr std::uint64_t risk_seed = 2'000'000'033;
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
@@ -123,18 +122,22 @@ ExperimentTable digits_experiment(ConfigReader& in, const RunControl& control) {
   const BayesRisk risk =
       task.bayes_risk(options.tokens, in.integer("risk_samples"), options.seed + risk_seed, control);
   const Matrix<double> cosines = task.class_cosines(heads.k);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"head", "b", "class", "cosine"};
   for (Index d = 0; d < task.dimension(); ++d) table.columns.push_back(fmt::format("k{}", d));
   table.rows = key_rows(heads, cosines);
-  table.summary = {{"loss", loss.risk},           {"loss_standard_error", loss.standard_error},
-                   {"bayes_risk", risk.risk},     {"bayes_risk_standard_error", risk.standard_error},
-                   {"cosines", to_json(cosines)}, {"b", to_json(heads.b)},
-                   {"v", to_json(heads.v)},       {"input", std::move(input.input)}};
+  table.summary = {{"loss", loss.risk},
+                   {"loss_standard_error", loss.standard_error},
+                   {"bayes_risk", risk.risk},
+                   {"bayes_risk_standard_error", risk.standard_error},
+                   {"cosines", matrix_json(cosines)},
+                   {"b", to_json(heads.b)},
+                   {"v", to_json(heads.v)},
+                   {"input", std::move(input.input)}};
   return table;
 }
 
-ExperimentTable digit_times_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable digit_times_experiment(ConfigReader& in, const RunControl& control) {
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
   std::vector<std::string> names;

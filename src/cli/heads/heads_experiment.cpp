@@ -14,27 +14,27 @@ using nlohmann::json;
 
 namespace {
 
-ExperimentTable bayes_experiment(ConfigReader& in, const RunControl& run) {
+ResultTable bayes_experiment(ConfigReader& in, const RunControl& run) {
   const Prior prior = prior_of(in);
   const BayesRisk risk = bayes_risk(prior, in.integer("tokens"), in.integer("samples"), seed_of(in), run);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"bayes_risk", "standard_error"};
   table.rows = {{risk.risk, risk.standard_error}};
   table.summary = {{"bayes_risk", risk.risk}, {"standard_error", risk.standard_error}};
   if (in.has("heads")) {
     const HeadParameters optimal =
         naming_errors("config.heads", [&] { return bayes_optimal_heads(prior, in.integer("heads")); });
-    table.summary["optimal_heads"] = {{"m", to_json(optimal.m)}, {"b", to_json(optimal.b)}};
+    table.summary["optimal_heads"] = {{"m", matrix_json(optimal.m)}, {"b", to_json(optimal.b)}};
   }
   return table;
 }
 
-ExperimentTable hessian_experiment(ConfigReader& in, const RunControl& run) {
+ResultTable hessian_experiment(ConfigReader& in, const RunControl& run) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads");
   const HessianConstants c = hessian_constants(activation, in.integer("tokens"), heads);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"eigenvalue", "rate_split", "rate_common"};
   for (const double computed : prior.covariance_eigenvalues()) {
     const double eigenvalue = std::max(computed, 0.0);
@@ -46,7 +46,7 @@ ExperimentTable hessian_experiment(ConfigReader& in, const RunControl& run) {
   if (const auto rate = saddle_rate(in, activation, prior, run)) {
     table.summary["saddle_split_rate"] = rate->rate;
     table.summary["saddle_split_rate_standard_error"] = rate->standard_error;
-    table.seed = seed_of(in);
+    table.origin.seed = seed_of(in);
   } else if (in.has("seed")) {
     in.fail("seed",
             "has no effect: nothing is drawn but for softmax or bayes, flip2 and two heads or more; leave it "
@@ -55,7 +55,7 @@ ExperimentTable hessian_experiment(ConfigReader& in, const RunControl& run) {
   return table;
 }
 
-using Experiment = ExperimentTable (*)(ConfigReader&, const RunControl&);
+using Experiment = ResultTable (*)(ConfigReader&, const RunControl&);
 
 constexpr std::array<std::pair<const char*, Experiment>, 12> experiments = {
     {{"flow", flow_experiment},
@@ -83,12 +83,14 @@ const std::vector<std::string>& experiment_names() {
   return names;
 }
 
-ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
+ResultTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
   for (const auto& [known, experiment] : experiments) {
     if (name != known) continue;
     ConfigReader in(config, experiment_fields(name));
-    ExperimentTable table = experiment(in, run);
-    if (name != "hessian") table.seed = seed_of(in);
+    ResultTable table = experiment(in, run);
+    if (name != "hessian") table.origin.seed = seed_of(in);
+    table.origin.command = fmt::format("heads {}", name);
+    table.origin.configuration = config;
     return table;
   }
   throw ArgumentError(

@@ -1,24 +1,15 @@
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/options/config_fields.hpp"
+#include "cli/output/result_table.hpp"
 #include "widelimit/run_control.hpp"
 
 namespace widelimit::cli {
-
-/// The outcome of an experiment: a table of numbers and named results.
-struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate
-  std::vector<std::string> columns;
-  std::vector<std::vector<double>> rows;   ///< NaN where a value does not exist.
-  nlohmann::json summary;                  ///< E.g. the loss of the trained heads on fresh samples.
-  std::optional<std::uint64_t> seed = {};  ///< Given or not; none where nothing is drawn.
-};
 
 /// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times",
 /// "digit-times", "resampling".
@@ -46,7 +37,7 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
 ///
 /// Errors  ArgumentError for an unknown experiment, naming missing, unknown and unfit fields; and those of
 ///         the functions that do the work.
-[[nodiscard]] ExperimentTable run_experiment(std::string_view name, const nlohmann::json& config,
-                                             const RunControl& run = {});
+[[nodiscard]] ResultTable run_experiment(std::string_view name, const nlohmann::json& config,
+                                         const RunControl& run = {});
 
 }  // namespace widelimit::cli

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "cli/heads/heads_config.hpp"
@@ -108,8 +107,7 @@ Fields transition_fields(
           {"starts", V::integer(1, 100'000), "2", what},
           {"stop_gradient", V::at_least(0), "0",
            "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
-           "saddle at which "
-           "heads wait has a small gradient too"},
+           "saddle at which heads wait has a small gradient too"},
           {"delta", V::at_least(0), delta,
            "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
           step_field(),
@@ -125,15 +123,13 @@ Fields phase_transition_fields() {
          "several, each >= H + F, in place of dimension: a first column tells them apart"},
         {"dynamics", V::words({"flow", "sgd"}), "flow",
          "sgd: online SGD in Gram form at finite D, with gamma and batch in place of step, samples, symmetry "
-         "and "
-         "stop_gradient"},
+         "and stop_gradient"},
         {"gamma", V::above(0), shown(SgdOptions{}.gamma), "learning rate of sgd"},
         {"batch", V::integer(1, most_drawn), "dimension", "N_b of sgd, fresh sequences a step"}},
-       transition_fields(
-           shown(TimedFlows{}.delta),
-           "runs for each of dimensions and etas (seed, seed + 1, ...); means, variances and ranges "
-           "are over them",
-           "last time of a run")});
+       transition_fields(shown(TimedFlows{}.delta),
+                         "runs for each of dimensions and etas (seed, seed + 1, ...); means, variances and "
+                         "ranges are over them",
+                         "last time of a run")});
 }
 
 /// What runs on pictures are told, `rest` included.

@@ -121,8 +121,8 @@ json start_summary(const TrainedStart& start) {
           {"tau", end.tau},
           {"largest_gradient", end.gradient},
           {"specialisation_time", time_or_null(specialisation_time(tau, m))},
-          {"m", to_json(end.parameters.m)},
-          {"S", to_json(end.S)},
+          {"m", matrix_json(end.parameters.m)},
+          {"S", matrix_json(end.S)},
           {"b", to_json(end.parameters.b)},
           {"v", to_json(end.parameters.v)}};
 }
@@ -139,9 +139,9 @@ json flow_summary(const std::vector<TrainedStart>& starts) {
 
 }  // namespace
 
-ExperimentTable flow_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable flow_experiment(ConfigReader& in, const RunControl& control) {
   const FlowRun run = run_flow(in, control);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
                                      scale_count(run.setup.activation, run.setup.heads));
   name_start_column(in, table);
@@ -180,14 +180,14 @@ std::vector<std::vector<double>> attention_rows(HeadActivation activation, const
 
 }  // namespace
 
-ExperimentTable attention_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable attention_experiment(ConfigReader& in, const RunControl& control) {
   const Index sequences = in.integer("sequences");
   const FlowRun run = run_flow(in, control);
   const HeadActivation activation = run.setup.activation;
   const SampleSet<float> fresh = fresh_samples(run.setup);
   if (sequences > fresh.count())
     in.fail("sequences", fmt::format("expected at most {}, fresh_samples, got {}", fresh.count(), sequences));
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"sequence", "head", "token", "weight"};
   table.rows =
       attention_rows(activation, run.starts[median_start(run.starts)].end().parameters, fresh, sequences);
@@ -203,11 +203,11 @@ ExperimentTable attention_experiment(ConfigReader& in, const RunControl& control
   return table;
 }
 
-ExperimentTable prune_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable prune_experiment(ConfigReader& in, const RunControl& control) {
   const PruneNormaliser normaliser = in.choice("normaliser", prune_normalisers);
   const FlowRun run = run_flow(in, control);
   const SampleSet<float> fresh = fresh_samples(run.setup);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"removed", "loss", "head"};
   name_start_column(in, table);
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));

@@ -57,7 +57,7 @@ std::vector<HeadActivation> activations_of(ConfigReader& in) {
 
 }  // namespace
 
-ExperimentTable phase_transition_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable phase_transition_experiment(ConfigReader& in, const RunControl& control) {
   const std::vector<HeadActivation> activations = activations_of(in);
   const Dynamics dynamics = dynamics_of(in);
   TimedFlows runs = timed_runs(in, control);
@@ -100,7 +100,7 @@ ExperimentTable phase_transition_experiment(ConfigReader& in, const RunControl& 
   return std::move(times.table);
 }
 
-ExperimentTable feature_times_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable feature_times_experiment(ConfigReader& in, const RunControl& control) {
   TimedFlows flows = timed_runs(in, control);
   read_flow(in, flows);
   flows.dimension = in.integer("dimension");

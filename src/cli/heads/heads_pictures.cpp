@@ -39,6 +39,18 @@ struct HeadsPicture {
 constexpr const char* overlaps = "overlap m of head and feature";
 constexpr const char* time_label = "time tau";
 
+/// `prefix`: of the columns of times.
+HeadsPicture times_picture(const char* experiment, const char* y_label, const char* prefix) {
+  return {experiment,
+          "log_scale",
+          "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
+          "ln(sqrt(D) / eta)",
+          y_label,
+          {{prefix, "points pt 7 ps 0.9", false}},
+          "",
+          true};
+}
+
 const std::vector<HeadsPicture>& pictures() {
   static const std::vector<HeadsPicture> list = {
       {"flow", "tau", "gradient flow", time_label, overlaps, {{"m", "lines lw 2", true}}, "", false, true},
@@ -67,30 +79,9 @@ const std::vector<HeadsPicture>& pictures() {
        {{"loss", "linespoints pt 7 ps 0.7", true}},
        "set xtics 1",
        false},
-      {"phase-transition",
-       "log_scale",
-       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
-       "ln(sqrt(D) / eta)",
-       "specialisation time",
-       {{"specialisation_time", "points pt 7 ps 0.9", false}},
-       "",
-       true},
-      {"feature-times",
-       "log_scale",
-       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
-       "ln(sqrt(D) / eta)",
-       "specialisation time of a feature",
-       {{"feature_time", "points pt 7 ps 0.9", false}},
-       "",
-       true},
-      {"digit-times",
-       "log_scale",
-       "points: starts, lines: their medians, triangles at the upper edge: starts that never got there",
-       "ln(sqrt(D) / eta)",
-       "specialisation time of a digit",
-       {{"digit_time", "points pt 7 ps 0.9", false}},
-       "",
-       true}};
+      times_picture("phase-transition", "specialisation time", "specialisation_time"),
+      times_picture("feature-times", "specialisation time of a feature", "feature_time"),
+      times_picture("digit-times", "specialisation time of a digit", "digit_time")};
   return list;
 }
 
@@ -100,13 +91,13 @@ const HeadsPicture* picture_of(std::string_view experiment) {
   return place == pictures().end() ? nullptr : &*place;
 }
 
-std::size_t column_of(const ExperimentTable& table, std::string_view name) {
+std::size_t column_of(const ResultTable& table, std::string_view name) {
   return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) -
                                   table.columns.begin());
 }
 
 /// All rows; an empty line ends the curves of one start.
-std::string rows_block(const ExperimentTable& table) {
+std::string rows_block(const ResultTable& table) {
   std::string block = "$table << EOD\n";
   const bool starts = table.columns.front() == "start";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -118,7 +109,7 @@ std::string rows_block(const ExperimentTable& table) {
 
 /// x and the median of a column with what was not reached as later than
 /// all; a gap in the line where that is the median.
-std::string medians_block(const ExperimentTable& table, std::size_t x, std::size_t column) {
+std::string medians_block(const ResultTable& table, std::size_t x, std::size_t column) {
   std::map<double, std::vector<double>> values;
   for (const std::vector<double>& row : table.rows) values[row[x]].push_back(row[column]);
   std::string medians = fmt::format("$median{} << EOD\n", column);
@@ -131,8 +122,7 @@ std::string medians_block(const ExperimentTable& table, std::size_t x, std::size
 }
 
 /// Triangles at the upper edge over every x where a start did not get there: they have no height of their own.
-std::string missing_marks(const ExperimentTable& table, std::size_t x, std::size_t column,
-                          std::size_t colour) {
+std::string missing_marks(const ResultTable& table, std::size_t x, std::size_t column, std::size_t colour) {
   std::set<double> places;
   for (const std::vector<double>& row : table.rows)
     if (std::isnan(row[column])) places.insert(row[x]);
@@ -145,7 +135,7 @@ std::string missing_marks(const ExperimentTable& table, std::size_t x, std::size
 }
 
 /// Whether any value can be drawn: gnuplot fails where there is none.
-bool has_values(const HeadsPicture& picture, const ExperimentTable& table, std::size_t x) {
+bool has_values(const HeadsPicture& picture, const ResultTable& table, std::size_t x) {
   const auto drawn = [&](const std::string& name) {
     return std::any_of(picture.groups.begin(), picture.groups.end(),
                        [&](const CurveGroup& group) { return name.starts_with(group.prefix); });
@@ -189,7 +179,7 @@ std::string key_name(const std::string& column, std::string_view prefix) {
 }
 
 /// A row of pixels a head, a block of rows a sequence: token 0 carries the signal.
-std::string attention_script(const ExperimentTable& table) {
+std::string attention_script(const ResultTable& table) {
   const auto greatest = [&](std::size_t column) {
     double value = 0;
     for (const auto& row : table.rows) value = std::max(value, row[column]);
@@ -205,13 +195,12 @@ std::string attention_script(const ExperimentTable& table) {
       "set terminal pngcairo enhanced size 700,800\n{}set title 'attention of each head; token 0 carries the "
       "signal'\nset xlabel 'token'\nset ylabel 'heads, a block a sequence'\nset cblabel 'weight over H'\n"
       "set palette gray negative\nset xtics 1\nunset ytics\nset xrange [-0.5:{}]\nset yrange "
-      "[{}:-0.5]\n{}plot "
-      "$table using 3:($1*{}+$2):4 with image notitle\n",
+      "[{}:-0.5]\n{}plot $table using 3:($1*{}+$2):4 with image notitle\n",
       rows_block(table), tokens - 0.5, heads * sequences - 0.5, lines, heads);
 }
 
 /// The keys as pictures side by side, where they are squares; else as curves.
-std::string keys_script(const ExperimentTable& table) {
+std::string keys_script(const ResultTable& table) {
   constexpr std::size_t first = 4;
   const std::size_t pixels = table.columns.size() - first;
   const auto side = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
@@ -229,9 +218,8 @@ std::string keys_script(const ExperimentTable& table) {
                    static_cast<double>(height) + 1.5);
   return fmt::format(
       "set terminal pngcairo enhanced size {},220\n{}EOD\n{}set title 'keys of the heads, with the class "
-      "that each "
-      "is most alike and their cosine'\nset palette gray\nset cblabel 'key'\nunset tics\nset xrange "
-      "[-0.5:{}]\n"
+      "that each is most alike and their cosine'\nset palette gray\nset cblabel 'key'\nunset tics\nset "
+      "xrange [-0.5:{}]\n"
       "set yrange [{}:-0.5]\nplot $keys using 1:2:3 with image notitle\n",
       std::max<std::size_t>(130 * table.rows.size(), 700), data, titles,
       static_cast<double>(table.rows.size() * width) - 0.5, static_cast<double>(height) + 3);
@@ -243,7 +231,7 @@ bool has_heads_picture(std::string_view experiment) {
   return experiment == "attention" || experiment == "digits" || picture_of(experiment) != nullptr;
 }
 
-std::string heads_script(std::string_view experiment, const ExperimentTable& table) {
+std::string heads_script(std::string_view experiment, const ResultTable& table) {
   if (experiment == "attention") return attention_script(table);
   if (experiment == "digits") return keys_script(table);
   const HeadsPicture& picture = *picture_of(experiment);

@@ -81,7 +81,7 @@ FlowPair flow_pair(const ResamplingSetup& setup, double eta, std::uint64_t seed)
 }
 
 json append_pair(ConfigReader& in, const ResamplingSetup& setup, std::size_t start, std::uint64_t seed,
-                 ExperimentTable& table) {
+                 ResultTable& table) {
   const FlowPair pair = flow_pair(setup, in.number("eta"), seed);
   double worst_m = 0, worst_S = 0;
   for (std::size_t i = 0; i < pair.kept.size(); ++i) {
@@ -103,16 +103,16 @@ json append_pair(ConfigReader& in, const ResamplingSetup& setup, std::size_t sta
 
 }  // namespace
 
-ExperimentTable resampling_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable resampling_experiment(ConfigReader& in, const RunControl& control) {
   const ResamplingSetup setup = resampling_setup(in, control);
-  ExperimentTable table;
+  ResultTable table;
   table.columns = {"tau", "loss_kept", "loss_fresh"};
   name_entries(table.columns, "m_kept_", setup.shape.heads, setup.prior.features());
   name_entries(table.columns, "m_fresh_", setup.shape.heads, setup.prior.features());
   name_start_column(in, table);
   return over_starts(
       in, std::move(table),
-      [&](std::size_t start, std::uint64_t seed, ExperimentTable& rows) {
+      [&](std::size_t start, std::uint64_t seed, ResultTable& rows) {
         return append_pair(in, setup, start, seed, rows);
       },
       "largest_difference_m");

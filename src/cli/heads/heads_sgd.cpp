@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
@@ -61,7 +60,7 @@ namespace {
 
 /// One SGD: its rows after those of others, and its results.
 json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
-                ExperimentTable& table) {
+                ResultTable& table) {
   const SgdSetup setup = sgd_setup(in, seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
   if (table.columns.empty()) {
@@ -79,13 +78,13 @@ json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const R
   }
   return {{"seed", seed},
           {"specialisation_time", time_or_null(specialisation_time(tau, m))},
-          {"m", to_json(m.back())},
-          {"S", to_json(points.back().overlaps.S)}};
+          {"m", matrix_json(m.back())},
+          {"S", matrix_json(points.back().overlaps.S)}};
 }
 
 /// One SGD beside its flow.
 json append_comparison(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
-                       ExperimentTable& table) {
+                       ResultTable& table) {
   const SgdSetup setup = sgd_setup(in, seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
   const MatchedFlow matched = matched_flow(points.front());
@@ -112,19 +111,19 @@ json append_comparison(ConfigReader& in, std::size_t start, std::uint64_t seed, 
 
 }  // namespace
 
-ExperimentTable sgd_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable sgd_experiment(ConfigReader& in, const RunControl& control) {
   return over_starts(
       in, {},
-      [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {
+      [&](std::size_t start, std::uint64_t seed, ResultTable& table) {
         return append_sgd(in, start, seed, control, table);
       },
       "specialisation_time");
 }
 
-ExperimentTable compare_experiment(ConfigReader& in, const RunControl& control) {
+ResultTable compare_experiment(ConfigReader& in, const RunControl& control) {
   return over_starts(
       in, {},
-      [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {
+      [&](std::size_t start, std::uint64_t seed, ResultTable& table) {
         return append_comparison(in, start, seed, control, table);
       },
       "largest_difference_m");

@@ -57,7 +57,7 @@ class TimesTable {
   /// How many runs ended because everything had specialised, at rest, or at tau.
   [[nodiscard]] nlohmann::json ends() const;
 
-  ExperimentTable table;
+  ResultTable table;
 
  private:
   static std::vector<std::pair<double, double>> scales_of(ConfigReader& in, Index dimension);

@@ -15,7 +15,6 @@
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/standard_output.hpp"
 #include "cli/plots/reliability_picture.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
@@ -274,11 +273,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   require_validation(task, arguments);
   if (arguments.flip) require_images_for_flips(task);
   require_meaning(task, arguments);
-  PreprocessingChoice choice = arguments.data.preprocessing;
-  choice.mirror_images = arguments.flip;
-  preprocess(task, choice);
-  warn_of_ranges(task);
-  if (arguments.flip) task.description += ", kernels averaged over flips";
+  prepare_inputs(task, arguments.data.preprocessing, arguments.flip);
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
@@ -299,64 +294,47 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
 }
 
 void add_search_options(CLI::App& command, SearchChoice& search) {
-  command
-      .add_option(
-          "--search", search.specs,
-          "Number of the network file to choose by --criterion, PATH=LOW:HIGH[:linear|log|integer], e.g. "
-          "layers[0].weight_variance=0.5:4:log; may be repeated")
-      ->type_name("SPEC");
-  command
-      .add_option(
-          "--trials", search.trials,
-          fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials))
-      ->check(CLI::Range(1, 100'000).description(""))
-      ->type_name("N");
-  command
-      .add_option("--table", search.table,
-                  "CSV file of the trials, replaced after each; a search that was ended goes on from it")
-      ->type_name("FILE");
+  add_value(command, "--search", search.specs,
+            "Number of the network file to choose by --criterion, PATH=LOW:HIGH[:linear|log|integer], "
+            "e.g. layers[0].weight_variance=0.5:4:log; may be repeated",
+            "SPEC");
+  add_value(
+      command, "--trials", search.trials,
+      fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials),
+      CLI::Range(1, 100'000).description(""), "N");
+  add_value(command, "--table", search.table,
+            "CSV file of the trials, replaced after each; a search that was ended goes on from it", "FILE");
   add_picture_option(command, "--plot", search.plot, "Picture of the trials");
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
-  command.add_option("--network", arguments.network, network_argument_help)->required()->type_name("NETWORK");
-  command.add_option("--depth", arguments.depth, "Option depth of the named networks")
-      ->check(whole_number<Index>(0))
-      ->type_name("D");
+  add_value(command, "--network", arguments.network, network_argument_help, "NETWORK")->required();
+  add_value(command, "--depth", arguments.depth, "Option depth of the named networks", whole_number<Index>(0),
+            "D");
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   command.get_option("--kernel")
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
-  command
-      .add_option("--time", arguments.time,
-                  "Of training, learning rate 1, loss half the sum of squares [infinite]")
-      ->check(number_not_negative())
-      ->type_name("T");
-  command
-      .add_option("--regulariser", arguments.regulariser,
-                  "Noise variance relative to the mean diagonal of the kernel [chosen]")
-      ->check(positive_number())
-      ->type_name("R");
+  add_value(command, "--time", arguments.time,
+            "Of training, learning rate 1, loss half the sum of squares [infinite]", number_not_negative(),
+            "T");
+  add_value(command, "--regulariser", arguments.regulariser,
+            "Noise variance relative to the mean diagonal of the kernel [chosen]", positive_number(), "R");
   add_criterion_option(command, arguments.criterion, "loo");
-  command
-      .add_option("--amplitude", arguments.amplitude,
-                  "Factor on the kernels of standardised targets [fitted in closed form]")
-      ->check(positive_number())
-      ->type_name("A");
+  add_value(command, "--amplitude", arguments.amplitude,
+            "Factor on the kernels of standardised targets [fitted in closed form]", positive_number(), "A");
   command.add_flag("--refit", arguments.refit,
                    "Fit on training and validation data together once the regulariser is chosen");
   add_targets_option(command, arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
-  add_picture_option(
-      command, "--reliability", arguments.reliability,
-      "Picture of how often predictions of a confidence are right, on test data or else validation "
-      "data, with the fitted amplitude and with 1");
-  command
-      .add_option("--model", arguments.model, "Folder for the model; one that is there already is replaced")
-      ->required()
-      ->type_name("DIR");
+  add_picture_option(command, "--reliability", arguments.reliability,
+                     "Picture of how often predictions of a confidence are right, on test data or else "
+                     "validation data, with the fitted amplitude and with 1");
+  add_value(command, "--model", arguments.model,
+            "Folder for the model; one that is there already is replaced", "DIR")
+      ->required();
 }
 
 }  // namespace
@@ -375,8 +353,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
       "  widelimit fit --network network.json --data npy --path arrays --kernel ntk --criterion loo --model "
       "m\n"
       "  widelimit fit --network conv-gap --data sample --search 'layers[0].weight_variance=0.5:4:log' "
-      "--trials 20 "
-      "--table trials.csv --plot trials.png --model best\n"
+      "--trials 20 --table trials.csv --plot trials.png --model best\n"
       "  widelimit predict --model m --x new.npy --out predictions");
   command->callback([arguments, command, &context] {
     check_fit_usage(*command, *arguments);

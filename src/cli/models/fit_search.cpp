@@ -11,7 +11,6 @@
 #include "cli/options/inference_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/standard_output.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/score_gradient.hpp"
 

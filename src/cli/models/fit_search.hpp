@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/models/search_spec.hpp"
-#include "cli/output/origin.hpp"
+#include "cli/output/result_table.hpp"
 #include "cli/program/interrupt.hpp"
 #include "widelimit/gp/model.hpp"
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <xtensor/xadapt.hpp>
 
-#include "cli/tasks/model_preparation.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "cli/tasks/table_encoding.hpp"
 #include "cli/tasks/text_inputs.hpp"
@@ -87,7 +86,7 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
   note_filled_cells(inputs, encoding, named);
   const std::string target = prepared.at("table").at("target");
-  if (std::ranges::find(named.table.columns, target) == named.table.columns.end()) return inputs;
+  if (!named.has(target)) return inputs;
   const std::size_t column = named.table.column(target);
   std::vector<std::string> values;
   for (const auto& row : named.table.rows) values.push_back(row[column]);
@@ -131,6 +130,10 @@ ModelInputs array_inputs(const gp::Model& model, const InputFiles& files) {
 }
 
 }  // namespace
+
+nlohmann::json preparation_of(const gp::Model& model) {
+  return parse_json(model.preparation(), "preparation");
+}
 
 const std::filesystem::path& ModelFiles::inputs() const {
   if (!table.empty()) return table;

@@ -22,6 +22,9 @@ struct ModelInputs {
   std::optional<Matrix<double>> targets = {};      ///< The truth, where it is known.
 };
 
+/// What fit() did to the inputs before the model saw them, to be done to new ones (gp::ModelOptions::preparation).
+[[nodiscard]] nlohmann::json preparation_of(const gp::Model& model);
+
 /// What predict is to read; paths that are not given are empty.
 struct ModelFiles {
   InputFiles files;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/output/text_parts.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
 
@@ -89,12 +90,6 @@ std::string outputs_text(const gp::Model& model) {
                                      : fmt::format("{} classes", model.class_names().size());
 }
 
-/// The number that all outputs share, or the smallest and the largest.
-std::string numbers_text(const Vector<double>& numbers) {
-  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
-  return least == most ? fmt::format("{:.6g}", least) : fmt::format("{:.6g} to {:.6g}", least, most);
-}
-
 }  // namespace
 
 std::string model_text(const gp::Model& model) {
@@ -103,9 +98,10 @@ std::string model_text(const gp::Model& model) {
                               : fmt::format("networks trained for {} (NTK)",
                                             std::isinf(model.time()) ? "infinite time"
                                                                      : fmt::format("time {}", model.time()));
-  text +=
-      fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
-                  outputs_text(model), numbers_text(model.amplitude()), numbers_text(model.noise_variance()));
+  constexpr const char *number = "{:.6g}", *numbers = "{:.6g} to {:.6g}";
+  text += fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
+                      outputs_text(model), shared_or_range(model.amplitude(), number, numbers),
+                      shared_or_range(model.noise_variance(), number, numbers));
   if (bayesian) text += fmt::format(", log marginal likelihood {:.6g}", model.log_marginal_likelihood());
   return text + "\n";
 }

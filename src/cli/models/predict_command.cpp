@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -17,7 +16,6 @@
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/standard_output.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/report/page.hpp"
@@ -203,52 +201,38 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
 void add_input_options(CLI::App& command, ModelFiles& inputs) {
   InputFiles& files = inputs.files;
   CLI::Option* x =
-      command
-          .add_option("--x", files.x,
-                      "Inputs [n, spatial..., channels], or [n, channels], as those of the training before "
-                      "their preprocessing, which the model applies; .npy of any numeric type. Images are "
-                      "reduced to the size of the training images, and bytes divided by 255")
-          ->type_name("FILE");
-  CLI::Option* csv =
-      command
-          .add_option("--csv", inputs.table,
-                      "In place of --x: rows of a table with the columns of the training table, for models "
-                      "of fit --data csv; the column of the targets may be missing")
-          ->type_name("FILE")
-          ->excludes(x);
-  command
-      .add_option("--lengths", files.lengths,
-                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
-      ->type_name("FILE")
+      add_value(command, "--x", files.x,
+                "Inputs [n, spatial..., channels], or [n, channels], as those of the training before their "
+                "preprocessing, which the model applies; .npy of any numeric type. Images are reduced to the "
+                "size of the training images, and bytes divided by 255",
+                "FILE");
+  CLI::Option* csv = add_value(command, "--csv", inputs.table,
+                               "In place of --x: rows of a table with the columns of the training table, for "
+                               "models of fit --data csv; the column of the targets may be missing",
+                               "FILE")
+                         ->excludes(x);
+  add_value(command, "--lengths", files.lengths,
+            "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers", "FILE")
       ->needs(x);
-  command
-      .add_option("--mask", files.mask,
-                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
-      ->type_name("FILE")
+  add_value(command, "--mask", files.mask,
+            "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans", "FILE")
       ->needs(x);
-  command.add_option("--graphs", files.graphs, "In place of --x: a folder of graphs (docs/graphs.md)")
-      ->type_name("DIR")
+  add_value(command, "--graphs", files.graphs, "In place of --x: a folder of graphs (docs/graphs.md)", "DIR")
       ->excludes(x)
       ->excludes(csv);
   CLI::Option* texts =
-      command
-          .add_option(
-              "--texts", inputs.texts,
-              "In place of --x, for models of texts: a folder of .txt files, or a file with a text a line")
-          ->type_name("PATH")
+      add_value(command, "--texts", inputs.texts,
+                "In place of --x, for models of texts: a folder of .txt files, or a file with a text a line",
+                "PATH")
           ->excludes(x)
           ->excludes(csv);
-  command
-      .add_option("--vectors", inputs.vectors,
-                  "The word vectors that the model was fitted with, which is checked; for --texts")
-      ->type_name("FILE")
+  add_value(command, "--vectors", inputs.vectors,
+            "The word vectors that the model was fitted with, which is checked; for --texts", "FILE")
       ->needs(texts);
-  command
-      .add_option(
-          "--y", inputs.truth,
-          "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
-          ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there")
-      ->type_name("FILE")
+  add_value(command, "--y", inputs.truth,
+            "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
+            ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there",
+            "FILE")
       ->excludes(csv)
       ->excludes(texts);
 }
@@ -260,12 +244,10 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   CLI::App* command = program.add_subcommand("predict", "Predicts new inputs with a model of widelimit fit");
   add_config_option(*command);
   add_json_option(*command);
-  command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
-      ->required()
-      ->type_name("DIR");
+  add_value(*command, "--model", arguments->model, "Folder that widelimit fit wrote", "DIR")->required();
   add_input_options(*command, arguments->inputs);
   const auto count = [&](const char* name, Index& target, const char* description) {
-    command->add_option(name, target, description)->check(whole_number<Index>(0, 1'000'000))->type_name("N");
+    add_value(*command, name, target, description, whole_number<Index>(0, 1'000'000), "N");
   };
   count("--samples", arguments->samples, "Functions to draw from the posterior at all inputs together [0]");
   command->add_flag("--marginal", arguments->marginal, "Draw the values at each input on their own")
@@ -273,14 +255,12 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
   add_number(*command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
   add_number(*command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
-  command
-      ->add_option(
-          "--out", arguments->out,
-          "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
-          "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and "
-          "prior_samples.npy")
-      ->required()
-      ->type_name("DIR");
+  add_value(
+      *command, "--out", arguments->out,
+      "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
+      "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and prior_samples.npy",
+      "DIR")
+      ->required();
   add_force_option(*command, arguments->other_files);
   command->footer(
       "Examples:\n"

@@ -54,10 +54,10 @@ void TrialTable::read() {
   std::ifstream stream(file_, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (!text.starts_with(heading_))
-    throw DataError(fmt::format(
-        "{}: holds no trials of this search (network, data, precision, criterion and bounds must be "
-        "the same); choose another file or remove it",
-        file_.string()));
+    throw DataError(
+        fmt::format("{}: holds no trials of this search (network, data, precision, criterion and bounds must "
+                    "be the same); choose another file or remove it",
+                    file_.string()));
   std::istringstream lines(text.substr(heading_.size()));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream stream_of_fields(line);
@@ -114,8 +114,7 @@ std::string trial_picture_script(const std::vector<TrialRow>& rows, const TrialR
   for (std::size_t i = 0; i < parameters.size(); ++i)
     text += fmt::format(
         "set xlabel {} noenhanced\n{} logscale x\nplot $trials using {}:{}:{} with points pt 7 ps 1 lc "
-        "palette, "
-        "'-' using 1:2 with points pt 6 ps 2.5 lw 2 lc rgb '#d94801'\n{:.17g} {:.17g}\ne\n",
+        "palette, '-' using 1:2 with points pt 6 ps 2.5 lw 2 lc rgb '#d94801'\n{:.17g} {:.17g}\ne\n",
         gnuplot_quoted(parameters[i].name),
         parameters[i].scale == gp::SearchScale::logarithmic ? "set" : "unset", i + 1, score_column,
         score_column + 1, best.values[i], best.score);

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/output/origin.hpp"
+#include "cli/output/result_table.hpp"
 #include "widelimit/gp/search.hpp"
 
 namespace widelimit::cli {

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "cli/options/ranges.hpp"
+
 namespace widelimit::cli {
 namespace {
 
@@ -26,21 +28,18 @@ void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& crite
   command
       .add_option_function<std::string>(
           "--criterion", [&criterion](const std::string& word) { criterion = criteria().at(word); },
-          fmt::format(
-              "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
-              "validation data, evidence (log marginal likelihood, of the NNGP), or loo (leave-one-out "
-              "density), which take no validation data [{}]",
-              otherwise))
+          fmt::format("What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
+                      "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
+                      "(leave-one-out density), which take no validation data [{}]",
+                      otherwise))
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
 }
 
 void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
-  command
-      .add_option(
-          "--gram", folder,
-          "Folder in which Gram matrices are kept: those that are there are read, others are computed")
-      ->type_name("DIR");
+  add_value(command, "--gram", folder,
+            "Folder in which Gram matrices are kept: those that are there are read, others are computed",
+            "DIR");
 }
 
 void add_flip_option(CLI::App& command, bool& flip) {

@@ -41,13 +41,25 @@ CLI::Validator whole_number(Integer smallest, Integer largest = std::numeric_lim
       "");
 }
 
-/// An option with a number in a range; help says its default, which is what the variable holds.
+/// An option with a value; `type` stands for it in the help.
+template <typename Value>
+CLI::Option* add_value(CLI::App& command, const std::string& name, Value& target, const std::string& about,
+                       const std::string& type) {
+  return command.add_option(name, target, about)->type_name(type);
+}
+
+/// The same of a value in a range.
+template <typename Value>
+CLI::Option* add_value(CLI::App& command, const std::string& name, Value& target, const std::string& about,
+                       const CLI::Validator& range, const std::string& type) {
+  return add_value(command, name, target, about, type)->check(range);
+}
+
+/// The same of a number; help says its default, which is what the variable holds.
 template <typename Number>
 CLI::Option* add_number(CLI::App& command, const std::string& name, Number& target, const std::string& about,
                         const CLI::Validator& range, const std::string& type) {
-  return command.add_option(name, target, fmt::format("{} [{}]", about, target))
-      ->check(range)
-      ->type_name(type);
+  return add_value(command, name, target, fmt::format("{} [{}]", about, target), range, type);
 }
 
 /// For seeds.
@@ -58,9 +70,8 @@ inline CLI::Validator thread_count() { return whole_number(0, 4096); }
 
 /// --threads of a command whose results do not depend on them.
 inline void add_threads_option(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(thread_count())
-      ->type_name("N");
+  add_value(command, "--threads", threads, "Threads, 0 for all [0]; results do not depend on them",
+            thread_count(), "N");
 }
 
 inline CLI::Validator positive_number() {

@@ -5,7 +5,6 @@
 #include <list>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

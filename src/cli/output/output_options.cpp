@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options/ranges.hpp"
 #include "cli/plots/gnuplot.hpp"
 #include "widelimit/error.hpp"
 
@@ -23,9 +24,8 @@ void add_picture_option(CLI::App& command, const std::string& name, std::filesys
       return std::string(error.what());
     }
   };
-  command.add_option(name, picture, description + ", .png, .svg or .pdf (takes gnuplot)")
-      ->check(CLI::Validator(check_ending, ""))
-      ->type_name("FILE.png");
+  add_value(command, name, picture, description + ", .png, .svg or .pdf (takes gnuplot)",
+            CLI::Validator(check_ending, ""), "FILE.png");
 }
 
 }  // namespace widelimit::cli

@@ -36,7 +36,6 @@ class StatusLine {
 
   /// Letters that a text may have.
   [[nodiscard]] std::size_t width() const;
-  [[nodiscard]] bool on_terminal() const { return on_terminal_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -4,14 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "cli/output/text_parts.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -128,6 +132,16 @@ void print_csv(const std::string& csv) {
     table["rows"].push_back(std::move(row));
   }
   print_result(table);
+}
+
+void flush_standard_output() {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
+  // Where an earlier call met the error, errno no longer says why.
+  const int reason = errno;
+  throw Error(fmt::format("standard output cannot be written{}{}", reason == 0 ? "" : ": ",
+                          reason == 0 ? "" : std::generic_category().message(reason)));
 }
 
 }  // namespace widelimit::cli

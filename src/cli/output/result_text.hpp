@@ -31,6 +31,9 @@ void print_result(const nlohmann::json& result);
 /// Prints a table with a header: as {"columns", "rows"} beside --json, else as it is.
 void print_csv(const std::string& csv);
 
+/// Writes out what was printed so far. Throws Error if standard output did not take it, or something before.
+void flush_standard_output();
+
 /// Results for people: a line for each number, "name.of.it   value", with 6 digits; lists of objects as tables, and
 /// what is longer than a line by its size.
 [[nodiscard]] std::string result_text(const nlohmann::json& result);

@@ -1,5 +1,7 @@
 #include "cli/output/text_parts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <regex>
@@ -21,6 +23,17 @@ std::vector<std::string> split(const std::string& text, char separator) {
       parts.back() += c;
   }
   return parts;
+}
+
+std::string shared_or_range(const Vector<double>& numbers, const char* one, const char* two) {
+  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
+  return least == most ? fmt::format(fmt::runtime(one), least) : fmt::format(fmt::runtime(two), least, most);
+}
+
+std::string csv_quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
 }
 
 std::optional<double> whole_text_number(std::string_view text) {

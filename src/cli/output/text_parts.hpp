@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
 
 /// Taking texts and option values apart.
@@ -17,6 +18,12 @@ namespace widelimit::cli {
 
 /// The parts of a text between separators; at least one.
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
+
+/// The number that all entries are, formatted by `one`, or the smallest and the largest by `two`.
+[[nodiscard]] std::string shared_or_range(const Vector<double>& numbers, const char* one, const char* two);
+
+/// A text in quotes as a field of a CSV file, its own quotes doubled (RFC 4180).
+[[nodiscard]] std::string csv_quoted(std::string_view text);
 
 /// The number that the whole text is, as std::from_chars reads it ("inf" and "nan" as well); nothing where something
 /// else stands before it, after it or in its place.

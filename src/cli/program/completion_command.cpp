@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/options/ranges.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/completion_table.hpp"
 
@@ -13,9 +14,8 @@ void add_completion_command(CLI::App& program, const RunContext& /*context*/) {
   CLI::App* command = program.add_subcommand(
       "completion",
       "Prints a script by which a shell completes the commands, options and words of this program");
-  command->add_option("shell", *shell, "The shell")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""))
-      ->type_name("bash|zsh|fish")
+  add_value(*command, "shell", *shell, "The shell", CLI::IsMember({"bash", "zsh", "fish"}).description(""),
+            "bash|zsh|fish")
       ->required();
   command->footer(
       "For the shell that is open:\n"

@@ -111,10 +111,9 @@ std::vector<std::string> given_arguments(int argc, const char* const* argv) {
 
 void add_config_option(CLI::App& command) {
   command
-      .add_option(
-          std::string(config_option),
-          "Arguments from a JSON file: a list of words, or an object that holds it under \"arguments\", as "
-          "run.json does. They stand where this option stands")
+      .add_option(std::string(config_option),
+                  "Arguments from a JSON file: a list of words, or an object that holds it under "
+                  "\"arguments\", as run.json does. They stand where this option stands")
       ->type_name("FILE");
 }
 

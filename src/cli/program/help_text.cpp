@@ -1,6 +1,5 @@
 #include "cli/program/help_text.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

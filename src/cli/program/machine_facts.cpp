@@ -11,7 +11,6 @@
 #include <array>
 #include <boost/version.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,6 @@
-#include "cli/heads/heads_command.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/program_main.hpp"
-#include "cli/propagation/propagation_command.hpp"
-#include "cli/sde/sde_command.hpp"
 
 int main(int argc, char** argv) {
   using namespace widelimit::cli;

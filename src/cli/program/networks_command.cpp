@@ -79,18 +79,13 @@ void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
   auto arguments = std::make_shared<NetworksArguments>();
   CLI::App* command =
       program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
-  command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK");
-  command->add_option("--depth", arguments->depth, "The network's option depth")
-      ->check(whole_number<Index>(0))
-      ->type_name("D");
-  command
-      ->add_option(
-          "--size", arguments->size,
-          "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32; "
-          "imdb-... 200]")
-      ->delimiter(',')
-      ->check(whole_number<Index>(1))
-      ->type_name("S,...");
+  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK");
+  add_value(*command, "--depth", arguments->depth, "The network's option depth", whole_number<Index>(0), "D");
+  add_value(*command, "--size", arguments->size,
+            "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes "
+            "[32,32; imdb-... 200]",
+            whole_number<Index>(1), "S,...")
+      ->delimiter(',');
   command->add_flag("--json", arguments->json,
                     "Write the network file, or the list of all networks as JSON, to standard output");
   command->footer(

@@ -15,7 +15,7 @@
 
 #include "cli/options/similar_name.hpp"
 #include "cli/output/progress_bar.hpp"
-#include "cli/output/standard_output.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/help_text.hpp"
 #include "cli/program/machine_facts.hpp"

@@ -115,9 +115,9 @@ std::string exponent_panel(const char* title, int column, const std::vector<Vari
   const double shown = std::min(largest, 1.0);
   return fmt::format(
       "set title '{}'\nset cbrange [{}:{}]\nset cblabel 'growth a block{}'\n"
-      "plot $grid using 1:2:3:4:5:6:{} with boxxyerror fillcolor palette notitle, "
-      "$angle with lines lw 3 lc rgb 'black' title 'lambda_a = 0', "
-      "$gradient with lines lw 3 dt 2 lc rgb '#007700' title 'lambda_g = 0'\n",
+      "plot $grid using 1:2:3:4:5:6:{} with boxxyerror fillcolor palette notitle, $angle with lines lw 3 lc "
+      "rgb 'black' title 'lambda_a = 0', $gradient with lines lw 3 dt 2 lc rgb '#007700' title 'lambda_g = "
+      "0'\n",
       title, -shown, shown, largest > shown ? " (cut at 1)" : "", column);
 }
 
@@ -142,18 +142,18 @@ std::string block_script(const SampledBlock& theory, const SampledBlock& network
     script += layer_block("networks", k, networks.gradients[k]);
     plots += fmt::format(", $networks{} with yerrorbars pt 7 ps 0.7 lc {} notitle", k, k + 1);
   }
-  const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 notitle, "
-                                       "$networks using 1:4:5 axes x1y2 with yerrorbars pt 7 lc 2 notitle"
+  const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 notitle, $networks "
+                                       "using 1:4:5 axes x1y2 with yerrorbars pt 7 lc 2 notitle"
                                      : "";
   // The key of all parameters takes the place of a panel.
   const double left = theory.gradients.empty() ? 0.5 : 0.35;
   script += fmt::format(
-      "set multiplot{0}\nset origin 0,0\nset size {1},0.95\nset xlabel 'block'\n{2}"
-      "set ylabel 'squared norm / width'\nset ytics nomirror\n"
+      "set multiplot{0}\nset origin 0,0\nset size {1},0.95\nset xlabel 'block'\n{2}set ylabel 'squared norm "
+      "/ width'\nset ytics nomirror\n"
       "set offsets graph 0.03, graph 0.03\nset autoscale xfix\n"
       "set y2label 'cosine'\nset y2tics\nset y2range [-0.05:1.05]\nset key bottom right opaque\n"
-      "plot $theory using 1:2 with lines lw 2 lc 1 title 'squared norm', "
-      "$theory using 1:4 axes x1y2 with lines lw 2 lc 2 title 'cosine'{3}\n"
+      "plot $theory using 1:2 with lines lw 2 lc 1 title 'squared norm', $theory using 1:4 axes x1y2 with "
+      "lines lw 2 lc 2 title 'cosine'{3}\n"
       "unset y2label\nunset y2tics\nset ytics mirror\nset key outside right top Left reverse\n"
       "set origin {1},0\nset size {4},0.95\n",
       sampled ? " title 'lines: theory, points: networks with one standard error'" : "", left,
@@ -161,8 +161,7 @@ std::string block_script(const SampledBlock& theory, const SampledBlock& network
   script +=
       theory.gradients.empty()
           ? "set ylabel 'log10 squared Jacobian norm'\nplot $theory using 1:6 with linespoints pt 7 ps 0.6 "
-            "lw 2 "
-            "notitle\n"
+            "lw 2 notitle\n"
           : "set logscale y\nset format y '%g'\nset ylabel 'squared gradient of the parameters'\n"
             "plot keyentry with lines lw 2 lc rgb 'black' title 'theory'" +
                 std::string(sampled ? ", keyentry with points pt 7 ps 0.7 lc rgb 'black' title 'networks'"
@@ -180,10 +179,9 @@ std::string variation_script(const BlockVariation& variation, const std::vector<
     return gnuplot_canvas(760, 520) + point_block("angle", angle_zeros) +
            point_block("gradient", gradient_zeros) + data +
            "set ylabel 'growth a block'\nset xzeroaxis\nset key outside below\n"
-           "plot $grid using 1:7 with lines lw 2 lc 1 title 'angles, ln(1 + lambda_a)', "
-           "$grid using 1:8 with lines lw 2 lc 2 title 'gradients, lambda_g', "
-           "$angle with points pt 7 ps 1.4 lc 1 title 'lambda_a = 0', "
-           "$gradient with points pt 7 ps 1.4 lc 2 title 'lambda_g = 0'\n";
+           "plot $grid using 1:7 with lines lw 2 lc 1 title 'angles, ln(1 + lambda_a)', $grid using 1:8 with "
+           "lines lw 2 lc 2 title 'gradients, lambda_g', $angle with points pt 7 ps 1.4 lc 1 title 'lambda_a "
+           "= 0', $gradient with points pt 7 ps 1.4 lc 2 title 'lambda_g = 0'\n";
   return gnuplot_canvas(1300, 560) + segment_block("angle", angle_zeros) +
          segment_block("gradient", gradient_zeros) + data + axis_of('y', numbers.back()) +
          "set multiplot layout 1,2\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/propagation/propagation_model.hpp"
@@ -76,17 +77,10 @@ std::string exact_command(const PropagationModel& model, Index depth, const std:
 }  // namespace
 
 void add_block_option(CLI::App& command, PropagationModel& model) {
-  command
-      .add_option(
-          "--block", model.block,
-          "Also the block as a network file, its attention sampled rather than averaged, for widelimit "
-          "propagation network")
-      ->type_name("FILE.json");
-}
-
-void check_block_file(const PropagationModel& model) {
-  if (!model.block.empty() && model.block.extension() != ".json")
-    throw ArgumentError(fmt::format("--block: expected FILE.json, got {}", model.block.string()));
+  add_value(command, "--block", model.block,
+            "Also the block as a network file, its attention sampled rather than averaged, for "
+            "widelimit propagation network",
+            "FILE.json");
 }
 
 void write_block(const PropagationModel& model, const propagation::Parameters& parameters) {
@@ -109,9 +103,8 @@ void warn_of_annealing(const PropagationModel& model, double largest_gap, Index 
   if (largest_gap <= limit) return;
   fmt::print(
       stderr,
-      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), "
-      "which is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; "
-      "{}\n",
+      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), which "
+      "is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; {}\n",
       limit, largest_gap, exact_command(model, depth, start));
 }
 

@@ -8,11 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/program/commands.hpp"
 #include "cli/propagation/propagation_axes.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/propagation/propagation_pictures.hpp"
@@ -45,8 +45,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
              "C");
   command->callback([arguments, command, &context] {
     check_start(*command);
-    check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
-    check_block_file(arguments->model);
+    check_output(arguments->output, arguments->model);
     if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
           "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
@@ -55,7 +54,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
     const TokenState start = TokenState::from_cosine(arguments->q0, arguments->c0);
     naming_errors("--c0", [&] { (void)map.trajectory(start, 0); });
     const auto states = mean_trajectory(map, start, depth, arguments->model.mask());
-    PropagationTable table =
+    ResultTable table =
         table_of("trajectory", arguments->model, {{"q0", arguments->q0}, {"c0", arguments->c0}});
     table.columns = {"block", "q", "cosine", "gap"};
     table.summary["causal"] = arguments->model.causal;
@@ -110,8 +109,8 @@ json exponent_summary(const PropagationModel& model, Formula formula) {
   if (!has_fixed_norm(parameters)) {
     if (formula == Formula::published)
       throw ArgumentError(
-          "--published: the printed formulas are those of a fixed point of the norm, which "
-          "skip connections of 1 or more do not have; leave it out");
+          "--published: the printed formulas are those of a fixed point of the norm, which skip connections "
+          "of 1 or more do not have; leave it out");
     return growth_summary(model);
   }
   const CollapsedPoint point = collapsed_point(parameters);
@@ -169,9 +168,8 @@ void add_exponents(CLI::App& parent) {
   add_output_options(*command, arguments->output, "");
   command->add_flag("--published", arguments->published, published_help);
   command->callback([arguments] {
-    check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
-    check_block_file(arguments->model);
-    PropagationTable table = table_of("exponents", arguments->model, {{"published", arguments->published}});
+    check_output(arguments->output, arguments->model);
+    ResultTable table = table_of("exponents", arguments->model, {{"published", arguments->published}});
     table.summary = exponent_summary(arguments->model, formula_of(arguments->published, arguments->model));
     write_block(arguments->model, arguments->model.parameters());
     write_table(arguments->output, table);
@@ -216,11 +214,11 @@ void run_phase(const PhaseArguments& arguments) {
     gradient = trace_boundary(Exponent::gradient, parameters, rectangle, options);
     crossings = boundary_intersections(parameters, rectangle, options);
   }
-  PropagationTable table = table_of("phase", model,
-                                    {{"x", arguments.x},
-                                     {"y", arguments.y},
-                                     {"one_block", arguments.one_block},
-                                     {"published", arguments.published}});
+  ResultTable table = table_of("phase", model,
+                               {{"x", arguments.x},
+                                {"y", arguments.y},
+                                {"one_block", arguments.one_block},
+                                {"published", arguments.published}});
   table.summary.update({{"depth", options.depth},
                         {"lambda_a_zero", curves_json(angle)},
                         {"lambda_g_zero", curves_json(gradient)}});
@@ -244,8 +242,8 @@ void add_phase(CLI::App& parent, const RunContext& context) {
       parent.add_subcommand("phase", "Both exponents over two parameters, and where they vanish");
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, "Both exponents with both boundaries");
-  command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]")->type_name("AXIS");
-  command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]")->type_name("AXIS");
+  add_value(*command, "--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]", "AXIS");
+  add_value(*command, "--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]", "AXIS");
   add_number(*command, "--threads", arguments->threads, "Threads, 0 for all", thread_count(), "N");
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
@@ -256,8 +254,7 @@ void add_phase(CLI::App& parent, const RunContext& context) {
           [](const std::string&) {
             throw ArgumentError(
                 "--block: the blocks of a phase diagram differ from point to point; exponents --block writes "
-                "that "
-                "of one point, and propagation network --vary goes over the numbers of such a file");
+                "that of one point, and propagation network --vary goes over the numbers of such a file");
           })
       ->group("");  // for its message
   command->footer(
@@ -314,14 +311,13 @@ void exclude_from_critical(PropagationModel& model, const std::string& name) {
 }
 
 void run_critical(const CriticalArguments& arguments) {
-  check_output(arguments.output, {.written = {{"--block", arguments.model.block}}});
-  check_block_file(arguments.model);
+  check_output(arguments.output, arguments.model);
   const std::optional<FreeParameters> free = free_parameters(arguments.free);
   PropagationModel model = arguments.model;
   exclude_from_critical(model, arguments.free);
   const Parameters parameters = model.parameters();
   const Index depth = whole_depth(model.depth);
-  PropagationTable table =
+  ResultTable table =
       table_of("critical", model, {{"free", arguments.free}, {"tolerance", arguments.tolerance}});
   const CriticalInitialisation found =
       free ? critical_initialisation(parameters, depth, *free, arguments.tolerance, model.mask())
@@ -338,14 +334,11 @@ void add_critical(CLI::App& parent) {
   add_model_options(*command, arguments->model);
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
-  command
-      ->add_option(
-          "--free", arguments->free,
-          "What may be chosen: strengths-and-gain | sigma-w | alpha-M | alpha-A, or balanced (sigma_w "
-          "with lambda_g = -lambda_a) [strengths-and-gain]. Of strengths-and-gain the ratio of the given "
-          "strengths is "
-          "kept")
-      ->type_name("WHAT");
+  add_value(*command, "--free", arguments->free,
+            "What may be chosen: strengths-and-gain | sigma-w | alpha-M | alpha-A, or balanced "
+            "(sigma_w with lambda_g = -lambda_a) [strengths-and-gain]. Of strengths-and-gain the "
+            "ratio of the given strengths is kept",
+            "WHAT");
   add_number(*command, "--tolerance", arguments->tolerance,
              "Of strengths-and-gain: largest log growth of the squared gradient over the network, above 0",
              positive_number(), "T");

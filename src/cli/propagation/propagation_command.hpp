@@ -8,9 +8,6 @@ class App;
 
 namespace widelimit::cli {
 
-/// `widelimit propagation trajectory | exponents | phase | critical | fit | simulate | network | measure`.
-void add_propagation_command(CLI::App& program, const RunContext& context);
-
 /// `widelimit propagation fit`.
 void add_propagation_fit_command(CLI::App& propagation);
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/options/ranges.hpp"
@@ -211,7 +210,7 @@ void run_fit(const FitArguments& arguments) {
   const LossPredictor errors = bootstrap_errors(outcomes, fit, arguments.bootstrap);
   nlohmann::json settings{{"file", arguments.file.string()}, {"bootstrap", arguments.bootstrap}};
   if (arguments.classes > 1) settings["classes"] = arguments.classes;
-  PropagationTable table = table_of("fit", input.model, settings);
+  ResultTable table = table_of("fit", input.model, settings);
   table.summary = {{"columns_not_used", input.unused},
                    {"weight_a", fit.predictor.weight_a},
                    {"weight_g", fit.predictor.weight_g},
@@ -234,28 +233,22 @@ void run_fit(const FitArguments& arguments) {
 void add_propagation_fit_command(CLI::App& propagation) {
   auto arguments = std::make_shared<FitArguments>();
   CLI::App* command = propagation.add_subcommand("fit", "Fits the loss predictor to trained networks");
-  command
-      ->add_option("file", arguments->file,
-                   "CSV with the column loss and either lambda_a and lambda_g or hyperparameters")
-      ->required()
-      ->type_name("FILE.csv");
+  add_value(*command, "file", arguments->file,
+            "CSV with the column loss and either lambda_a and lambda_g or hyperparameters", "FILE.csv")
+      ->required();
   add_model_options(*command, arguments->model);
-  command
-      ->add_option("--classes", arguments->classes,
-                   "Classes of the task, at least 2: the ceiling of losses is their log [none]")
-      ->check(whole_number<Index>(2, 1'000'000'000))
-      ->type_name("N");
+  add_value(*command, "--classes", arguments->classes,
+            "Classes of the task, at least 2: the ceiling of losses is their log [none]",
+            whole_number<Index>(2, 1'000'000'000), "N");
   add_number(*command, "--bootstrap", arguments->bootstrap,
              "Samples after the standard errors of the weights, 2 to 1000000",
              whole_number<Index>(2, 1'000'000), "N");
   add_output_options(*command, arguments->output, "");
   command->footer(
-      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, "
-      "mlp_depth, "
+      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, mlp_depth, "
       "activation; those that are missing are as the options say. The angle exponent is then ln(1 + "
       "lambda_a).\n\nOther columns are named in a warning and in columns_not_used; names one or two letters "
-      "off are "
-      "errors.");
+      "off are errors.");
   command->callback([arguments] { run_fit(*arguments); });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/options/network_argument.hpp"
+#include "cli/options/ranges.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/tasks/npy_inputs.hpp"
@@ -72,8 +73,7 @@ FileLayer measured_in(const std::filesystem::path& file) {
   }
 }
 
-void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>& layers,
-                PropagationTable& table) {
+void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>& layers, ResultTable& table) {
   const Network block = network_from_argument(arguments.network, 1);
   table.origin.configuration["network"] = nlohmann::json::parse(to_json(block));
   const auto depth = static_cast<Index>(layers.size()) - 1;
@@ -102,7 +102,7 @@ void run_measure(const MeasureArguments& arguments) {
       fail_in(file, "expected sequences, tokens and width as in layer_0.npy, {}, got {}",
               fmt::join(layers.front().shape, " x "), fmt::join(layers.back().shape, " x "));
   }
-  PropagationTable table;
+  ResultTable table;
   table.origin = {"propagation measure", {{"folder", arguments.folder.string()}}};
   table.summary["shape"] = layers.front().shape;
   table.columns = {"layer", "q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"};
@@ -127,16 +127,13 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   arguments->stop = context.interrupt.token();
   CLI::App* command = propagation.add_subcommand(
       "measure", "Norms and angles in activations of a model of your own, beside those of a block");
-  command
-      ->add_option("folder", arguments->folder,
-                   "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
-                   "first block and after each block")
-      ->required()
-      ->type_name("FOLDER");
-  command
-      ->add_option("--network", arguments->network,
-                   "Network file of one block: the theory from the first layer's tokens")
-      ->type_name("NETWORK");
+  add_value(*command, "folder", arguments->folder,
+            "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
+            "first block and after each block",
+            "FOLDER")
+      ->required();
+  add_value(*command, "--network", arguments->network,
+            "Network file of one block: the theory from the first layer's tokens", "NETWORK");
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] { run_measure(*arguments); });
 }

@@ -36,8 +36,6 @@ OutputGain gain_of(const std::string& text) {
   return OutputGain::fixed(*value);
 }
 
-json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-
 /// The option's number, or its word.
 json gain_json(const std::string& text) {
   const auto value = whole_text_number(text);
@@ -87,12 +85,24 @@ propagation::Index whole_depth(double depth) {
   return checked_count(depth, 1e7, "--depth");
 }
 
+propagation::SampleOptions SampledNetworks::options(const PropagationModel& model,
+                                                    std::stop_token stop) const {
+  propagation::SampleOptions options;
+  options.width = width;
+  options.networks = networks;
+  options.mask = model.mask();
+  options.seed = seed;
+  options.threads = threads;
+  options.stop = std::move(stop);
+  return options;
+}
+
 AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
   model.command = &command;
   const auto option = [&](const char* name, auto& value, const std::string& description, const char* type) {
-    return command.add_option(name, value, description)->type_name(type)->group("Network");
+    return add_value(command, name, value, description, type)->group("Network");
   };
   const CLI::Validator strength = number_from_to(0, 1), gain = number_from_to(0, 1e6);
   option("--tokens", model.tokens, "Number of tokens n, at least 2 [256]", "N")
@@ -130,21 +140,17 @@ void check_start(const CLI::App& command) {
 
 void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index fewest, const char* networks) {
   constexpr Index widest = 1 << 16, most = 1 << 20;
-  command.add_option("--width", sampled.width, fmt::format("Width d, 1 to {} [{}]", widest, sampled.width))
-      ->check(whole_number<Index>(1, widest))
-      ->type_name("D");
-  command
-      .add_option("--networks", sampled.networks,
-                  fmt::format("{}, {} to {} [{}]", networks, fewest, most, sampled.networks))
-      ->check(whole_number<Index>(fewest, most))
-      ->type_name("N");
+  add_value(command, "--width", sampled.width, fmt::format("Width d, 1 to {} [{}]", widest, sampled.width),
+            whole_number<Index>(1, widest), "D");
+  add_value(command, "--networks", sampled.networks,
+            fmt::format("{}, {} to {} [{}]", networks, fewest, most, sampled.networks),
+            whole_number<Index>(fewest, most), "N");
   add_number(command, "--seed", sampled.seed, "Seed", seed_number(), "N");
   add_threads_option(command, sampled.threads);
 }
 
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
-  command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
-      ->type_name("FILE");
+  add_value(command, "--out", output.out, "FILE.json or FILE.csv [JSON on standard output]", "FILE");
   // What these commands print is JSON anyway.
   add_json_option(command);
   if (!picture.empty()) add_picture_option(command, "--plot", output.plot, picture);
@@ -158,8 +164,15 @@ void check_output(const PropagationOutput& output, const CommandFiles& others) {
   check_output_files(files);
 }
 
-PropagationTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {
-  PropagationTable table;
+void check_output(const PropagationOutput& output, const PropagationModel& model, CommandFiles others) {
+  others.written.insert(others.written.begin(), {"--block", model.block});
+  check_output(output, others);
+  if (!model.block.empty() && model.block.extension() != ".json")
+    throw ArgumentError(fmt::format("--block: expected FILE.json, got {}", model.block.string()));
+}
+
+ResultTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {
+  ResultTable table;
   table.summary["parameters"] = described(model.parameters());
   json configuration = table.summary["parameters"];
   configuration.update({{"activation", model.activation},
@@ -179,20 +192,16 @@ double equal_tokens_norm(const Parameters& parameters) {
   return has_fixed_norm(parameters) ? collapsed_point(parameters).q_star : 1;
 }
 
-json estimate_json(const numerics::Estimate& estimate) {
-  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
-}
-
 namespace {
 
 /// Adds a column and its value.
-void append_number(PropagationTable& table, const std::string& name, const json& value) {
+void append_number(ResultTable& table, const std::string& name, const json& value) {
   table.columns.push_back(name);
   table.rows[0].push_back(value.is_null() ? std::nan("") : value.get<double>());
 }
 
 /// The numbers of the summary as its only row, estimates with a column "NAME_error"; what found no column stays.
-PropagationTable row_of_summary(PropagationTable table) {
+ResultTable row_of_summary(ResultTable table) {
   table.rows.emplace_back();
   const json summary = table.summary;
   for (const auto& [name, value] : summary.items()) {
@@ -212,34 +221,27 @@ PropagationTable row_of_summary(PropagationTable table) {
   return table;
 }
 
-std::string csv_text(const PropagationTable& given) {
-  const PropagationTable table = given.columns.empty() ? row_of_summary(given) : given;
+std::string csv_with_summary(const ResultTable& given) {
+  const ResultTable table = given.columns.empty() ? row_of_summary(given) : given;
   std::string text = origin_comment(table.origin);
   for (const auto& [name, value] : table.summary.items())
     // The network stands in the configuration.
     if (name != "network") text += fmt::format("# {}: {}\n", name, value.dump());
-  text += fmt::format("{}\n", fmt::join(table.columns, ","));
-  for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
-  return text;
+  return text + csv_rows(table);
 }
 
 }  // namespace
 
-void write_table(const PropagationOutput& output, const PropagationTable& table) {
+void write_table(const PropagationOutput& output, const ResultTable& table) {
   std::string text;
   if (output.out.extension() == ".csv") {
-    text = csv_text(table);
+    text = csv_with_summary(table);
   } else {
     json all = table.summary;
     all["origin"] = origin_json(table.origin);
     if (!table.columns.empty()) {
       all["columns"] = table.columns;
-      all["rows"] = json::array();
-      for (const std::vector<double>& row : table.rows) {
-        json line = json::array();
-        for (const double value : row) line.push_back(number_or_null(value));
-        all["rows"].push_back(std::move(line));
-      }
+      all["rows"] = table.rows;
     }
     text = all.dump(1) + "\n";
   }

@@ -5,11 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 
 #include "cli/options/named_files.hpp"
-#include "cli/output/origin.hpp"
+#include "cli/output/result_table.hpp"
 #include "widelimit/numerics/statistics.hpp"
+#include "widelimit/propagation/estimators.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
 
 namespace CLI {
@@ -53,9 +55,6 @@ struct PropagationModel {
 void add_model_options(CLI::App& command, PropagationModel& model);
 /// --block, of commands whose results are those of one block.
 void add_block_option(CLI::App& command, PropagationModel& model);
-/// ArgumentError unless it is a FILE.json.
-void check_block_file(const PropagationModel& model);
-
 /// Writes the transformer of the parameters as a network file, its attention not averaged, where --block asks for it.
 void write_block(const PropagationModel& model, const propagation::Parameters& parameters);
 
@@ -65,6 +64,8 @@ struct SampledNetworks {
   propagation::Index networks = 0;
   std::uint64_t seed = 0;
   int threads = 0;
+
+  [[nodiscard]] propagation::SampleOptions options(const PropagationModel& model, std::stop_token stop) const;
 };
 
 /// --width, --networks with at least `fewest` of them, --seed and --threads; `networks` is what the help begins with.
@@ -79,27 +80,22 @@ struct PropagationOutput {
 
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture);
 
-/// A table and what surrounds it.
-struct PropagationTable {
-  Origin origin;
-  nlohmann::json summary = nlohmann::json::object();
-  std::vector<std::string> columns;
-  std::vector<std::vector<double>> rows;
-};
-
 /// As check_output_files(); `others`: what the command reads and writes besides. ArgumentError also if the table's name
 /// ends in nothing known.
 void check_output(const PropagationOutput& output, const CommandFiles& others = {});
 
+/// The same beside --block, which must be a FILE.json.
+void check_output(const PropagationOutput& output, const PropagationModel& model, CommandFiles others = {});
+
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
 /// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the
 /// summary: the network.
-[[nodiscard]] PropagationTable table_of(const std::string& command, const PropagationModel& model,
-                                        const nlohmann::json& settings = nlohmann::json::object());
+[[nodiscard]] ResultTable table_of(const std::string& command, const PropagationModel& model,
+                                   const nlohmann::json& settings = nlohmann::json::object());
 
 /// Writes the table as CSV, or everything as JSON; numbers that don't exist become null. In CSV the summary stands in
 /// comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.
-void write_table(const PropagationOutput& output, const PropagationTable& table);
+void write_table(const PropagationOutput& output, const ResultTable& table);
 
 /// Says on standard error where the annealed average of attention, from tokens with the given largest gap
 /// 1 - cosine on, is not what networks do, and the `propagation network` that does without it: with as many blocks, and
@@ -114,9 +110,6 @@ void check_start(const CLI::App& command);
 
 /// The squared norm from which exponents of equal tokens are taken: the fixed point, or 1 where there is none.
 [[nodiscard]] double equal_tokens_norm(const propagation::Parameters& parameters);
-
-/// {"value", "standard_error"}.
-[[nodiscard]] nlohmann::json estimate_json(const numerics::Estimate& estimate);
 
 /// The parameters under the names of the options.
 [[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);

@@ -92,16 +92,12 @@ constexpr Index largest_recorded_gram = 256;
 
 json recorded_gram(const BlockArguments& arguments, const Matrix<double>& start) {
   if (start.rows() > largest_recorded_gram) return arguments.gram.string();
-  json rows = json::array();
-  for (Index a = 0; a < start.rows(); ++a)
-    rows.push_back(std::vector<double>(start.row(a).begin(), start.row(a).end()));
-  return rows;
+  return matrix_json(start);
 }
 
 /// `configuration`: what the mode has besides the block and its depth.
-PropagationTable block_table(const BlockArguments& arguments, const Network& block,
-                             const json& configuration) {
-  PropagationTable table;
+ResultTable block_table(const BlockArguments& arguments, const Network& block, const json& configuration) {
+  ResultTable table;
   table.summary["network"] = json::parse(to_json(block));
   json all{{"network", table.summary["network"]}, {"depth", arguments.depth}};
   all.update(configuration);
@@ -191,7 +187,7 @@ void run_block(const BlockArguments& arguments, const Network& block) {
   const auto tokens = with_bar("blocks", control, [&](const RunControl& run) {
     return propagate(block, start, arguments.depth, run);
   });
-  PropagationTable table = block_table(arguments, block, start_configuration(arguments, start));
+  ResultTable table = block_table(arguments, block, start_configuration(arguments, start));
   if (start.rows() > 1)
     table.summary["exponents"] = with_bar("exponents", control, [&](const RunControl& run) {
       return exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
@@ -244,7 +240,7 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
   const auto zeros = [&](const char* label, ZeroOf which) {
     return with_run(label, [&](const VariationRun& run) { return zeros_over(variation, grid, which, run); });
   };
-  PropagationTable table = block_table(arguments, block, variation_configuration(arguments));
+  ResultTable table = block_table(arguments, block, variation_configuration(arguments));
   for (const VariedNumber& number : variation.numbers()) table.columns.push_back(number.path);
   for (const char* name : {"start_norm", "at_fixed_point", "norm_growth", "lambda_a_log", "lambda_g"})
     table.columns.emplace_back(name);
@@ -278,43 +274,32 @@ void run_block_command(const BlockArguments& arguments) {
 
 /// The block, and the tokens before it.
 void add_start_options(CLI::App& command, BlockArguments& arguments) {
-  command.add_option("network", arguments.network, "Network file with the layers of one block")
-      ->required()
-      ->type_name("NETWORK");
-  command.add_option("--tokens", arguments.given_tokens, "Number of tokens, 1 to 16384 [64]")
-      ->check(whole_number<Index>(1, 1 << 14))
-      ->type_name("N");
+  add_value(command, "network", arguments.network, "Network file with the layers of one block", "NETWORK")
+      ->required();
+  add_value(command, "--tokens", arguments.given_tokens, "Number of tokens, 1 to 16384 [64]",
+            whole_number<Index>(1, 1 << 14), "N");
   add_number(command, "--depth", arguments.depth, "Number of blocks, 1 to 65536",
              whole_number<Index>(1, 1 << 16), "L");
-  command
-      .add_option("--q0", arguments.q0,
-                  "Squared norm / width at the start, above 0 [1; with --vary the fixed point]")
-      ->check(positive_number())
-      ->type_name("Q");
-  command
-      .add_option("--c0", arguments.c0,
-                  "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]")
-      ->check(number_from_to(-1, 1))
-      ->type_name("C");
-  command
-      .add_option("--gram", arguments.gram, "Gram matrix [tokens, tokens] to start from, in place of both")
-      ->type_name("FILE.npy");
-  command
-      .add_option("--grams", arguments.grams, "Where to write the Gram matrices [depth + 1, tokens, tokens]")
-      ->type_name("FILE.npy");
+  add_value(command, "--q0", arguments.q0,
+            "Squared norm / width at the start, above 0 [1; with --vary the fixed point]", positive_number(),
+            "Q");
+  add_value(command, "--c0", arguments.c0,
+            "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]",
+            number_from_to(-1, 1), "C");
+  add_value(command, "--gram", arguments.gram, "Gram matrix [tokens, tokens] to start from, in place of both",
+            "FILE.npy");
+  add_value(command, "--grams", arguments.grams,
+            "Where to write the Gram matrices [depth + 1, tokens, tokens]", "FILE.npy");
 }
 
 void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
   command.add_flag("--gradients", arguments.gradients, "Gradients of every layer of every block, too");
-  CLI::Option* networks = command
-                              .add_option("--networks", arguments.sampling.networks,
-                                          "Random networks to put beside the theory, 2 to 1048576 [none]")
-                              ->check(whole_number<Index>(2, 1 << 20))
-                              ->type_name("N");
-  command.add_option("--width", arguments.sampling.width, "Their width, 1 to 65536 [128]")
-      ->needs(networks)
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("D");
+  CLI::Option* networks = add_value(command, "--networks", arguments.sampling.networks,
+                                    "Random networks to put beside the theory, 2 to 1048576 [none]",
+                                    whole_number<Index>(2, 1 << 20), "N");
+  add_value(command, "--width", arguments.sampling.width, "Their width, 1 to 65536 [128]",
+            whole_number<Index>(1, 1 << 16), "D")
+      ->needs(networks);
   command
       .add_option_function<Index>(
           "--heads",
@@ -326,10 +311,8 @@ void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
       ->needs(networks)
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("H");
-  command.add_option("--seed", arguments.sampling.seed, "Of their weights and tokens [0]")
-      ->needs(networks)
-      ->check(seed_number())
-      ->type_name("S");
+  add_value(command, "--seed", arguments.sampling.seed, "Of their weights and tokens [0]", seed_number(), "S")
+      ->needs(networks);
 }
 
 }  // namespace
@@ -342,11 +325,9 @@ void add_propagation_network_command(CLI::App& propagation, const RunContext& co
       "Norms, angles and gradients after a block of any layers, repeated, by the kernel recursion");
   add_start_options(*command, *arguments);
   add_sampling_options(*command, *arguments);
-  command
-      ->add_option(
-          "--vary", arguments->vary,
-          "Exponents over a number of the network file: PATH=FROM:TO:COUNT[:linear|log]; once or twice")
-      ->type_name("SPEC");
+  add_value(*command, "--vary", arguments->vary,
+            "Exponents over a number of the network file: PATH=FROM:TO:COUNT[:linear|log]; once or twice",
+            "SPEC");
   add_number(*command, "--threads", arguments->threads, "Threads, 0 for all", thread_count(), "N");
   add_output_options(*command, arguments->output,
                      "Norms, angles and gradients against depth, or the exponents");

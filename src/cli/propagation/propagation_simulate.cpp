@@ -39,13 +39,8 @@ struct SimulateArguments {
 class Run {
  public:
   explicit Run(const SimulateArguments& arguments)
-      : bar_{"networks", Counted::steps, arguments.sampled.threads} {
-    options_.width = arguments.sampled.width;
-    options_.networks = arguments.sampled.networks;
-    options_.mask = arguments.model.mask();
-    options_.seed = arguments.sampled.seed;
-    options_.threads = arguments.sampled.threads;
-    options_.stop = arguments.stop;
+      : bar_{"networks", Counted::steps, arguments.sampled.threads},
+        options_{arguments.sampled.options(arguments.model, arguments.stop)} {
     options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
   }
   [[nodiscard]] const propagation::SampleOptions& options() const { return options_; }
@@ -56,13 +51,12 @@ class Run {
 };
 
 /// `start`: where tokens start, as the command reads it.
-PropagationTable begin(const char* command, const SimulateArguments& arguments, const PropagationModel& model,
-                       const json& start) {
-  check_output(arguments.output, {.written = {{"--block", model.block}, {"--samples", arguments.samples}}});
-  check_block_file(model);
+ResultTable begin(const char* command, const SimulateArguments& arguments, const PropagationModel& model,
+                  const json& start) {
+  check_output(arguments.output, model, {.written = {{"--samples", arguments.samples}}});
   json settings{{"width", arguments.sampled.width}, {"networks", arguments.sampled.networks}};
   settings.update(start);
-  PropagationTable table = table_of(fmt::format("simulate {}", command), model, settings);
+  ResultTable table = table_of(fmt::format("simulate {}", command), model, settings);
   table.origin.seed = arguments.sampled.seed;
   table.summary["parameters"].update({{"width", arguments.sampled.width},
                                       {"networks", arguments.sampled.networks},
@@ -73,7 +67,7 @@ PropagationTable begin(const char* command, const SimulateArguments& arguments, 
 void run_trajectory(const SimulateArguments& arguments) {
   check_start(*arguments.model.command);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
-  PropagationTable table = begin("trajectory", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
+  ResultTable table = begin("trajectory", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   if (arguments.model.causal && !arguments.output.plot.empty())
@@ -115,7 +109,7 @@ void write_samples(const std::filesystem::path& file, const Origin& origin,
 void run_histograms(const SimulateArguments& arguments) {
   check_start(*arguments.model.command);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
-  PropagationTable table = begin("histograms", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
+  ResultTable table = begin("histograms", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   std::vector<Index> depths;
@@ -149,7 +143,7 @@ void run_angle(const SimulateArguments& arguments) {
     model.exclude("--depth", "has no effect on the angles of one block without --causal");
   const double q0 = arguments.q0.value_or(equal_tokens_norm(parameters));
   const double cosine = arguments.c0.value_or(0.99);
-  PropagationTable table = begin("angle", arguments, model, {{"q0", q0}, {"c0", cosine}});
+  ResultTable table = begin("angle", arguments, model, {{"q0", q0}, {"c0", cosine}});
   const Run run(arguments);
   table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
   table.summary["q0"] = q0;
@@ -169,14 +163,13 @@ void run_angle(const SimulateArguments& arguments) {
 /// Says on standard error that few networks make the mean of squared gradients, where they do.
 void warn_of_spread(const MeasuredGradient& measured, Index networks, Index depth) {
   if (!(measured.variance_of_log > 1)) return;
-  fmt::print(
-      stderr,
-      "widelimit: warning: the logarithm of the squared gradient has the variance {:.3g} over networks: "
-      "few of them make its mean, so that log_of_mean of {} networks is too low and its standard error "
-      "too small; a log-normal law of this variance has {:.4g} in its place; take a larger --width or a "
-      "smaller --depth\n",
-      measured.variance_of_log, networks,
-      measured.mean_of_log.value + measured.variance_of_log / (2 * static_cast<double>(depth)));
+  fmt::print(stderr,
+             "widelimit: warning: the logarithm of the squared gradient has the variance {:.3g} over "
+             "networks: few of them make its mean, so that log_of_mean of {} networks is too low and its "
+             "standard error too small; a log-normal law of this variance has {:.4g} in its place; take a "
+             "larger --width or a smaller --depth\n",
+             measured.variance_of_log, networks,
+             measured.mean_of_log.value + measured.variance_of_log / (2 * static_cast<double>(depth)));
 }
 
 void run_gradient(const SimulateArguments& arguments) {
@@ -186,7 +179,7 @@ void run_gradient(const SimulateArguments& arguments) {
   if (arguments.q0) given = {{"q0", *arguments.q0}, {"c0", arguments.c0.value_or(0)}};
   PropagationModel model = arguments.model;
   if (!arguments.q0) model.exclude("--sigma-A", "has no effect on equal tokens, which start without --q0");
-  PropagationTable table = begin("gradient", arguments, model, given);
+  ResultTable table = begin("gradient", arguments, model, given);
   const Parameters parameters = model.parameters();
   const Index depth = whole_depth(model.depth);
   const double c0 = arguments.c0.value_or(0);
@@ -214,9 +207,8 @@ void run_gradient(const SimulateArguments& arguments) {
 
 void run_groups(const SimulateArguments& arguments) {
   const double q0 = arguments.q0.value_or(1);
-  PropagationTable table =
-      begin("groups", arguments, arguments.model,
-            {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
+  ResultTable table = begin("groups", arguments, arguments.model,
+                            {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
   const TokenDistribution start = naming_errors("--p-inside, --p-across", [&] {
@@ -254,24 +246,20 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
   add_sampling_options(*command, arguments->sampled, 1, "Number of networks");
-  command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start, above 0")
-      ->check(positive_number())
-      ->type_name("Q");
+  add_value(*command, "--q0", arguments->q0, "Squared norm / width of tokens at the start, above 0",
+            positive_number(), "Q");
   if (run == run_histograms)
-    command->add_option("--samples", arguments->samples, "Also every value after the histograms")
-        ->type_name("FILE.csv");
+    add_value(*command, "--samples", arguments->samples, "Also every value after the histograms", "FILE.csv");
   if (run == run_groups) {
     add_number(*command, "--p-inside", arguments->p_inside, "Dot product within a half, p-across to q0",
                number_not_negative(), "P");
     add_number(*command, "--p-across", arguments->p_across, "Dot product across halves, 0 to p-inside",
                number_not_negative(), "P");
   } else {
-    command
-        ->add_option("--c0", arguments->c0,
-                     run == run_angle ? "Cosine of two tokens at the start, from 0 to 1"
-                                      : "Cosine of two tokens at the start, from 0 to 1, beside --q0")
-        ->check(number_from_to(0, 1))
-        ->type_name("C");
+    add_value(*command, "--c0", arguments->c0,
+              run == run_angle ? "Cosine of two tokens at the start, from 0 to 1"
+                               : "Cosine of two tokens at the start, from 0 to 1, beside --q0",
+              number_from_to(0, 1), "C");
   }
   command->callback([arguments, run] { run(*arguments); });
 }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -68,12 +67,7 @@ std::vector<ComparedPoint> compare(const SimulatePhaseArguments& arguments, cons
                                    const Axis& x, const Axis& y) {
   ProgressBar bar("networks", Counted::steps, arguments.sampled.threads);
   const auto points = static_cast<Index>(x.values.size() * y.values.size());
-  propagation::SampleOptions options;
-  options.width = arguments.sampled.width;
-  options.networks = arguments.sampled.networks;
-  options.mask = arguments.model.mask();
-  options.threads = arguments.sampled.threads;
-  options.stop = arguments.stop;
+  propagation::SampleOptions options = arguments.sampled.options(arguments.model, arguments.stop);
   std::vector<ComparedPoint> compared;
   for (const double vertical : y.values)
     for (const double horizontal : x.values) {
@@ -136,13 +130,13 @@ void run_simulate_phase(const SimulatePhaseArguments& arguments) {
       angle = trace_boundary(Exponent::angle, parameters, rectangle_of(x, y), options);
     gradient = trace_boundary(Exponent::gradient, parameters, rectangle_of(x, y), options);
   }
-  PropagationTable table = table_of("simulate phase", model,
-                                    {{"x", arguments.x},
-                                     {"y", arguments.y},
-                                     {"width", arguments.sampled.width},
-                                     {"networks", arguments.sampled.networks},
-                                     {"c0", arguments.c0},
-                                     {"one_block", arguments.one_block}});
+  ResultTable table = table_of("simulate phase", model,
+                               {{"x", arguments.x},
+                                {"y", arguments.y},
+                                {"width", arguments.sampled.width},
+                                {"networks", arguments.sampled.networks},
+                                {"c0", arguments.c0},
+                                {"one_block", arguments.one_block}});
   table.origin.seed = arguments.sampled.seed;
   table.summary.update({{"depth", options.depth},
                         {"angle", agreement(points, &ComparedPoint::angle)},
@@ -181,18 +175,17 @@ void add_propagation_simulate_phase_command(CLI::App& simulate, const RunContext
       "phase", "Both exponents over two parameters, theory and networks side by side");
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, "Theory, networks and z-scores of both exponents");
-  command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.05:0.95:8]")->type_name("AXIS");
-  command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:8]")->type_name("AXIS");
+  add_value(*command, "--x", arguments->x, "Horizontal axis [alpha:0.05:0.95:8]", "AXIS");
+  add_value(*command, "--y", arguments->y, "Vertical axis [sigma_w:0.2:4:8]", "AXIS");
   add_sampling_options(*command, arguments->sampled, 2, "Networks at each point");
   add_number(*command, "--c0", arguments->c0, "Cosine of tokens whose angles grow, from 0 to 1",
              number_from_to(0, 1), "C");
   command->add_flag("--one-block", arguments->one_block,
                     "Angles from norm 1, as the paper measures them, not from the fixed point");
-  command->footer(
-      std::string(axis_help) +
-      " 8 values without COUNT. Angles grow in one block, gradients from equal tokens at the fixed "
-      "point through all.\n\nExample:\n"
-      "  widelimit propagation simulate phase --tokens 64 --one-block --plot phase.png");
+  command->footer(std::string(axis_help) +
+                  " 8 values without COUNT. Angles grow in one block, gradients from equal tokens at the "
+                  "fixed point through all.\n\nExample:\n"
+                  "  widelimit propagation simulate phase --tokens 64 --one-block --plot phase.png");
   command->callback([arguments] { run_simulate_phase(*arguments); });
 }
 

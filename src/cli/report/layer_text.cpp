@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/report/network_diagram.hpp"
 #include "widelimit/layers/kinds.hpp"

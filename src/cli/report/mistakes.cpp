@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "cli/report/html.hpp"
@@ -44,6 +43,16 @@ std::string text_html(std::string text) {
   for (std::size_t at = text.find(tag); at != std::string::npos; at = text.find(tag, at))
     text.replace(at, tag.size(), " ");
   return html_escaped(cut_utf8(text, longest));
+}
+
+/// A test input as people see it: its picture, the beginning of its text, or nothing.
+std::string face_html(const GpFaces& faces, std::size_t i) {
+  if (i < faces.texts.size()) return fmt::format("<blockquote>{}</blockquote>", text_html(faces.texts[i]));
+  if (faces.pictures.size() == 0) return "";
+  const auto& shape = faces.pictures.shape();
+  const std::size_t size = shape[1] * shape[2] * shape[3];
+  return fmt::format("<img alt='test input {}' width='96' height='{}' src='{}'>", i, 96 * shape[1] / shape[2],
+                     png_data_uri({faces.pictures.data() + i * size, size}, shape[1], shape[2]));
 }
 
 std::string card(const Mistake& mistake, const GpRunInfo& info, const GpFaces& faces) {
@@ -105,15 +114,6 @@ std::string number_mistakes(const GpRunInfo& info, const GpPrediction& predictio
 }
 
 }  // namespace
-
-std::string face_html(const GpFaces& faces, std::size_t i) {
-  if (i < faces.texts.size()) return fmt::format("<blockquote>{}</blockquote>", text_html(faces.texts[i]));
-  if (faces.pictures.size() == 0) return "";
-  const auto& shape = faces.pictures.shape();
-  const std::size_t size = shape[1] * shape[2] * shape[3];
-  return fmt::format("<img alt='test input {}' width='96' height='{}' src='{}'>", i, 96 * shape[1] / shape[2],
-                     png_data_uri({faces.pictures.data() + i * size, size}, shape[1], shape[2]));
-}
 
 std::string mistakes_html(const GpRunInfo& info, const GpPrediction& prediction,
                           const Matrix<double>& targets, const GpFaces& faces) {

@@ -6,9 +6,6 @@
 
 namespace widelimit::cli {
 
-/// A test input as people see it: its picture, the beginning of its text, or nothing.
-[[nodiscard]] std::string face_html(const GpFaces& faces, std::size_t i);
-
 /// The ten wrong predictions of highest probability, with their inputs; for numbers a table of the ten that miss by the
 /// most standard deviations.
 [[nodiscard]] std::string mistakes_html(const GpRunInfo& info, const GpPrediction& prediction,

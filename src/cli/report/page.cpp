@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cli/options/inference_options.hpp"
+#include "cli/output/text_parts.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/mistakes.hpp"
 #include "cli/report/network_diagram.hpp"
@@ -37,13 +38,6 @@ std::string figure(const std::string& picture, const std::string& caption) {
   return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", picture, caption);
 }
 
-/// The number that all outputs share, or the smallest and the largest.
-std::string range_text(const Vector<double>& numbers, const char* format) {
-  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
-  const std::string low = fmt::format(fmt::runtime(format), least);
-  return least == most ? low : low + " – " + fmt::format(fmt::runtime(format), most);
-}
-
 std::string row(const std::string& label, const GpPrediction& prediction, double gram_seconds, Index inputs) {
   const auto& scores = prediction.scores;
   const auto number = [](const auto& value, const char* format) {
@@ -55,11 +49,13 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
                            100 * error_of_share(*scores->accuracy, inputs));
   return fmt::format(
       "<tr><td>{}</td><td "
-      "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}"
-      "</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
+      "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</"
+      "td><td>{:.2f}</td></tr>\n",
       html_escaped(label), kernel_title(prediction),
-      prediction.regulariser.allFinite() ? range_text(prediction.regulariser, "{:.2e}") : "–",
-      range_text(prediction.amplitude, "{:.3g}"), accuracy,
+      prediction.regulariser.allFinite()
+          ? shared_or_range(prediction.regulariser, "{:.2e}", "{:.2e} – {:.2e}")
+          : "–",
+      shared_or_range(prediction.amplitude, "{:.3g}", "{:.3g} – {:.3g}"), accuracy,
       scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–",
       scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "–",
       number(scores ? scores->expected_calibration_error : std::nullopt, "{:.4f}"), gram_seconds,
@@ -82,12 +78,11 @@ std::string class_figures(const GpRunInfo& info, const GpPrediction& prediction,
   const auto truths = gp::classes_of(targets);
   const auto calibration = gp::calibration(prediction.probabilities, truths);
   return confusion_figure(info, prediction, truths) +
-         figure(
-             reliability_picture(calibration, colour),
-             fmt::format(
-                 "Calibration: right predictions among those of like confidence; on the dashed line, as many "
-                 "as announced. Dots grow with their number. Expected calibration error {:.4f}.",
-                 calibration.expected_error));
+         figure(reliability_picture(calibration, colour),
+                fmt::format(
+                    "Calibration: right predictions among those of like confidence; on the dashed line, as "
+                    "many as announced. Dots grow with their number. Expected calibration error {:.4f}.",
+                    calibration.expected_error));
 }
 
 std::string number_figures(const GpPrediction& prediction, const Matrix<double>& targets,
@@ -202,15 +197,13 @@ std::optional<double> choice_of(const GpPrediction& prediction) {
 
 constexpr const char* table_heading =
     "<tr><th>network</th><th "
-    "class='word'>kernel</th><th>regulariser</th><th>amplitude</th><th>accuracy</th><th>MSE</th>"
-    "<th>NLPD</th><th>ECE</th><th>Gram s</th><th>solve s</th></tr>\n";
+    "class='word'>kernel</th><th>regulariser</th><th>amplitude</th><th>accuracy</th><th>MSE</th><th>NLPD</"
+    "th><th>ECE</th><th>Gram s</th><th>solve s</th></tr>\n";
 
 constexpr const char* table_caption =
     "<p class='small'>MSE: mean squared error of the outputs. NLPD: negative log predictive density of an "
-    "observation, all "
-    "outputs together. ECE: expected calibration error. ± is one standard error over test inputs. The Gram "
-    "matrices of both "
-    "kernels are computed together.</p>\n";
+    "observation, all outputs together. ECE: expected calibration error. ± is one standard error over test "
+    "inputs. The Gram matrices of both kernels are computed together.</p>\n";
 
 }  // namespace
 

@@ -79,11 +79,10 @@ std::string confusion_names(const CellGrid& grid, const std::vector<std::string>
   for (std::size_t c = 0; c < class_names.size(); ++c) {
     const double middle = (static_cast<double>(c) + 0.5) * grid.cell;
     const std::string name = html_escaped(cut_utf8(class_names[c], longest));
-    fmt::format_to(
-        std::back_inserter(text),
-        "<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text><text transform='translate({:.1f},{:.1f}) "
-        "rotate(-40)' text-anchor='end'>{}</text>",
-        grid.left - 6, grid.top + middle + 4, name, grid.left + middle + 5, below + 4, name);
+    fmt::format_to(std::back_inserter(text),
+                   "<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text><text "
+                   "transform='translate({:.1f},{:.1f}) rotate(-40)' text-anchor='end'>{}</text>",
+                   grid.left - 6, grid.top + middle + 4, name, grid.left + middle + 5, below + 4, name);
   }
   return text;
 }
@@ -128,8 +127,8 @@ std::string confusion_picture(const gp::ConfusionMatrix& matrix,
   return fmt::format(
       "<svg viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' role='img' "
       "class='plot'><title>Confusion matrix</title>{2}{3}<text x='{4:.0f}' y='{5:.0f}' text-anchor='middle' "
-      "class='axis'>predicted</text><text transform='translate(12,{6:.0f}) rotate(-90)' "
-      "text-anchor='middle' class='axis'>true</text></svg>",
+      "class='axis'>predicted</text><text transform='translate(12,{6:.0f}) rotate(-90)' text-anchor='middle' "
+      "class='axis'>true</text></svg>",
       width, height, confusion_cells(matrix, grid, class_names), confusion_names(grid, class_names),
       grid.left + side / 2, height - 4, grid.top + side / 2);
 }

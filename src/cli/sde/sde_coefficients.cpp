@@ -1,5 +1,3 @@
-#include <cmath>
-#include <cstdio>
 #include <iterator>
 
 #include "cli/sde/sde_run.hpp"
@@ -11,16 +9,6 @@ using namespace covariance_sde;
 using nlohmann::json;
 
 namespace {
-
-json matrix_json(const Matrix<double>& matrix) {
-  json rows = json::array();
-  for (Index a = 0; a < matrix.rows(); ++a) {
-    json row = json::array();
-    for (Index b = 0; b < matrix.cols(); ++b) row.push_back(matrix(a, b));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
 
 /// [a][d][b][w]
 json first_moments(const Matrix<double>& v, AttentionMask mask) {
@@ -86,12 +74,10 @@ void require_few(const ConfigReader& fields, const Matrix<double>& v) {
 void run_sde_coefficients(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "coefficients", {"coefficients.json", "coefficients.csv"}, {});
   Matrix<double> v;
-  const json report = with_config(arguments, [&] {
-    ConfigReader fields = run.reader(run.config);
-    const CoefficientSetup setup = read_coefficient_setup(fields);
-    fields.finish(unused_field);
+  const json report = run.with_config([&] {
+    const CoefficientSetup setup = run.read(run.config, read_coefficient_setup);
     v = setup.v0;
-    require_few(fields, v);
+    require_few(run.reader(run.config), v);
     return report_of(setup.model, v);
   });
   std::string csv = "row,column,V,drift\n";

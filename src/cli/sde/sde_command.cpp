@@ -1,9 +1,6 @@
-#include "cli/sde/sde_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <tuple>
@@ -11,6 +8,7 @@
 
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_options.hpp"
+#include "cli/program/commands.hpp"
 #include "cli/sde/sde_fields.hpp"
 #include "cli/sde/sde_run.hpp"
 #include "cli/sde/sde_tables.hpp"
@@ -57,12 +55,10 @@ struct PointSetups {
 };
 
 template <typename Setup>
-PointSetups<Setup> read_points(SdeRun& run, const SdeArguments& arguments, const RunContext& context,
-                               Setup (*read)(ConfigReader&)) {
-  return with_config(arguments, [&] {
+PointSetups<Setup> read_points(SdeRun& run, Setup (*read)(ConfigReader&)) {
+  return run.with_config([&] {
     PointSetups<Setup> result{read_sde_points(run.config), {}};
-    for (const SdePoint& point : result.points)
-      result.setups.push_back(run.read_setup(point.config, arguments, context, read));
+    for (const SdePoint& point : result.points) result.setups.push_back(run.read_setup(point.config, read));
     return result;
   });
 }
@@ -79,7 +75,7 @@ void run_ensemble(const SdeArguments& arguments, const RunContext& context, cons
                   const char* title, Setup (*read)(ConfigReader&), const Sample& sample) {
   SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples),
              {"densities.png", "correlations.png"});
-  const PointSetups<Setup> all = read_points(run, arguments, context, read);
+  const PointSetups<Setup> all = read_points(run, read);
   EnsembleTables tables(arguments.samples);
   std::vector<DensityPanel> panels;
   LinePlot correlations;
@@ -87,7 +83,7 @@ void run_ensemble(const SdeArguments& arguments, const RunContext& context, cons
   Index tokens = 0;
   for (std::size_t k = 0; k < all.points.size(); ++k) {
     const SdePoint& point = all.points[k];
-    const CovarianceEnsemble ensemble = with_config(arguments, [&] { return sample(all.setups[k]); });
+    const CovarianceEnsemble ensemble = run.with_config([&] { return sample(all.setups[k]); });
     tables.append(point, ensemble);
     if (k == 0) {
       tokens = ensemble.tokens();
@@ -114,27 +110,18 @@ struct ComparedSetup {
   SimulationOptions limit;
 };
 
-ComparedSetup read_compared_setup(ConfigReader& fields, const SdeArguments& arguments,
-                                  const RunContext& context) {
+ComparedSetup read_compared_setup(ConfigReader& fields) {
   NetworkSetup network = read_network_setup(fields);
-  network.options.threads = arguments.threads;
-  network.options.stop = context.interrupt.token();
   SimulationOptions limit = read_limit_options(fields, network);
-  limit.threads = arguments.threads;
-  limit.stop = context.interrupt.token();
   return {std::move(network), std::move(limit)};
-}
-
-nlohmann::json estimate_pair(const Estimate& estimate) {
-  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
 }
 
 /// Mean, median and 95 % quantile of a sample.
 nlohmann::json estimates_of(const std::vector<double>& sample) {
   const std::vector<double> ascending = numerics::sorted(sample);
-  nlohmann::json result{{"median", estimate_pair(numerics::quantile(ascending, 0.5))},
-                        {"quantile_95", estimate_pair(numerics::quantile(ascending, 0.95))}};
-  result["mean"] = sample.size() > 1 ? estimate_pair(numerics::mean(sample)) : nlohmann::json(nullptr);
+  nlohmann::json result{{"median", estimate_json(numerics::quantile(ascending, 0.5))},
+                        {"quantile_95", estimate_json(numerics::quantile(ascending, 0.95))}};
+  result["mean"] = sample.size() > 1 ? estimate_json(numerics::mean(sample)) : nlohmann::json(nullptr);
   return result;
 }
 
@@ -174,16 +161,14 @@ std::string quantile_script(const std::vector<SdePoint>& points, const std::vect
     const auto temperature = points[k].temperature;
     if (k == 0 || temperature != points[k - 1].temperature) {
       const std::string of = temperature ? fmt::format(", temperature {:g}", *temperature) : "";
-      plot.samples.push_back({"networks" + of, {}, {}, {}});
+      plot.samples.push_back({"networks" + of});
       plot.curves.push_back({"SDE" + of, {}});
     }
     if (plot.samples.size() == 1) plot.x.push_back(*points[k].gamma);
     const auto& estimates = reports[k].at("estimates").at("abs_rho01");
     const auto& network = estimates.at("network").at("quantile_95");
     const double value = network.at("value"), error = network.at("standard_error");
-    plot.samples.back().values.push_back(value);
-    plot.samples.back().lower.push_back(value - error);
-    plot.samples.back().upper.push_back(value + error);
+    plot.samples.back().add_with_error(value, error);
     plot.curves.back().values.push_back(estimates.at("sde").at("quantile_95").at("value"));
   }
   return lines_script(plot);
@@ -205,13 +190,13 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "compare", {"compare.json", "correlations.csv"},
              {"compare.png", "correlations.png", "quantiles.png"});
   std::vector<SdePoint> points;
-  const auto setups = with_config(arguments, [&] {
+  const auto setups = run.with_config([&] {
     points = read_sde_points(run.config);
     std::vector<ComparedSetup> all;
     for (const SdePoint& point : points) {
-      ConfigReader fields = run.reader(point.config);
-      all.push_back(read_compared_setup(fields, arguments, context));
-      fields.finish(unused_field);
+      all.push_back(run.read(point.config, read_compared_setup));
+      run.steer(all.back().network.options);
+      run.steer(all.back().limit);
     }
     return all;
   });
@@ -225,7 +210,7 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
   for (std::size_t k = 0; k < points.size(); ++k) {
     const SdePoint& point = points[k];
     const NetworkSetup& setup = setups[k].network;
-    const auto draw = [&](const auto& sample) { return with_config(arguments, sample); };
+    const auto draw = [&](const auto& sample) { return run.with_config(sample); };
     const CovarianceEnsemble network = draw([&] { return sampled_ensemble(setup); });
     SimulationOptions options = setups[k].limit;
     options.times = network.times();
@@ -267,10 +252,8 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
          void (*run)(const SdeArguments&, const RunContext&), const RunContext& context) {
   auto arguments = std::make_shared<SdeArguments>();
   CLI::App* command = parent.add_subcommand(name, about);
-  command->add_option("config", arguments->config, "JSON configuration")->required()->type_name("FILE");
-  command->add_option("--out", arguments->out, "Folder for results (made if need be)")
-      ->required()
-      ->type_name("FOLDER");
+  add_value(*command, "config", arguments->config, "JSON configuration", "FILE")->required();
+  add_value(*command, "--out", arguments->out, "Folder for results (made if need be)", "FOLDER")->required();
   add_threads_option(*command, arguments->threads);
   add_json_option(*command);
   add_force_option(*command, arguments->other_files);
@@ -300,8 +283,7 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
   add(*sde, "entropy", "Entropy of the softmax rows of networks against depth", run_sde_entropy, context);
   add(*sde, "explosion",
       "Probability that paths of the SDE explode, with its confidence interval; of more than two tokens, and "
-      "of two or "
-      "more under a causal mask, an upper bound",
+      "of two or more under a causal mask, an upper bound",
       run_sde_explosion, context);
   add(*sde, "law", "Exact laws of two tokens: the correlation without attention, the gap under it",
       run_sde_law, context);

@@ -226,6 +226,26 @@ NetworkSpec read_spec(ConfigReader& fields, Index width) {
 
 std::uint64_t read_seed(ConfigReader& fields) { return static_cast<std::uint64_t>(fields.integer("seed")); }
 
+/// The field to change where the start lies outside the bounds: a bound that was given, else what gives the start.
+const char* field_of_start(const ConfigReader& fields, const Matrix<double>& v0, const StopBounds& bounds) {
+  const std::optional<PathEnd> end = end_of_path(v0, bounds);
+  if (end == PathEnd::above && fields.has("upper")) return "upper";
+  if (end == PathEnd::below && fields.has("lower")) return "lower";
+  if (fields.has("V0")) return "V0";
+  return fields.has("rho0") && !fields.has("variance") ? "rho0" : "variance";
+}
+
+/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, or else a field of the
+/// start.
+StopBounds read_bounds(ConfigReader& fields, const Matrix<double>& v0) {
+  const StopBounds bounds{fields.number("lower"), fields.number("upper")};
+  if (!(bounds.upper > bounds.lower))
+    fields.fail("upper", fmt::format("expected a number > lower, {}, got {}", bounds.lower, bounds.upper));
+  naming_errors(fmt::format("{}.{}", fields.path(), field_of_start(fields, v0, bounds)),
+                [&] { require_start("start", v0, bounds); });
+  return bounds;
+}
+
 }  // namespace
 
 nlohmann::json read_sde_config(const std::filesystem::path& file) {

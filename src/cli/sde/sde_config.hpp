@@ -81,10 +81,6 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(ConfigReader& fields);
 
-/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, or else a field of the
-/// start.
-[[nodiscard]] covariance_sde::StopBounds read_bounds(ConfigReader& fields, const Matrix<double>& v0);
-
 /// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place
 /// of the lists.
 struct SdePoint {

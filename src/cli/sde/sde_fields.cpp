@@ -61,8 +61,7 @@ ConfigFields network_body() {
   return joined_fields(
       {{{"network",
          "shaped_transformer, shaped_attention, shaped_resnet, mlp, unshaped, unshaped_pre_ln, "
-         "unshaped_post_ln, or "
-         "an intervention of figure 3 (an unknown name lists them)",
+         "unshaped_post_ln, or an intervention of figure 3 (an unknown name lists them)",
          "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
        residual_fields(),
        shape_fields(),
@@ -157,8 +156,7 @@ CommandFields all_sde_fields() {
   const ConfigFields gradients = {
       {"networks", "list of objects with the fields of sde network's networks, and label", "",
        "network, residual weights, temperature, heads, mask, c_plus, c_minus, g1, g2, key_width and "
-       "hidden_width of "
-       "each"},
+       "hidden_width of each"},
       width_field(),
       {"depth", V::integer(1, largest_count), "", "layers"},
       {"samples", V::integer(2, largest_count), shown(GradientOptions{}.networks), "networks of each kind"},
@@ -204,14 +202,10 @@ CommandFields all_sde_fields() {
 const char* sde_range(std::string_view command) {
   if (command != "law") return "";
   return "\nWithin reach, to 1e-8: linear_noise T up to 1e9, in seconds, and up to 600 where slopes differ "
-         "by "
-         "less than half; slopes up to 100 apart at all times, "
-         "farther "
-         "apart where linear_noise T is below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones "
-         "at times "
-         "by which next to no gap explodes. A time out of reach is null in law.json with a warning; none "
-         "within reach "
-         "is an error.\n";
+         "by less than half; slopes up to 100 apart at all times, farther apart where linear_noise T is "
+         "below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones at times by which next to no "
+         "gap explodes. A time out of reach is null in law.json with a warning; none within reach is an "
+         "error.\n";
 }
 
 const char* sde_example(std::string_view command) {

@@ -269,14 +269,12 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
   std::vector<LawAtTime> laws;
   bool of_correlation = true;
   std::size_t times = 1;
-  with_config(arguments, [&] {
+  run.with_config([&] {
     const std::vector<SdePoint> points = read_sde_points(run.config);
     std::vector<SdeSetup> setups;
     for (const SdePoint& point : points) {
-      ConfigReader fields = run.reader(point.config);
-      setups.push_back(read_law_setup(fields));
-      fields.finish(unused_field);
-      require_law(fields, setups.back());
+      setups.push_back(run.read(point.config, read_law_setup));
+      require_law(run.reader(point.config), setups.back());
     }
     of_correlation = !has_attention(setups.front().model);
     times = setups.front().options.times.size();

@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -42,9 +39,7 @@ json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, L
              {"probability", share.probability},
              {"interval_95", {share.interval.lower, share.interval.upper}}};
     plot.x.push_back(share.time);
-    plot.samples[0].values.push_back(share.probability);
-    plot.samples[0].lower.push_back(share.interval.lower);
-    plot.samples[0].upper.push_back(share.interval.upper);
+    plot.samples[0].add(share.probability, share.interval.lower, share.interval.upper);
     if (has_gap_law(setup)) plot.curves[0].values.push_back(add_exact(setup, share.time, row));
     rows.push_back(std::move(row));
   }
@@ -91,10 +86,10 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
                 .y_label = "share of paths that have exploded",
                 .x = {},
                 .curves = {},
-                .samples = {{"sampled, 95 % interval", {}, {}, {}}}};
+                .samples = {{"sampled, 95 % interval"}}};
   Matrix<double> v0;
-  json report = with_config(arguments, [&] {
-    SdeSetup setup = run.read_setup(arguments, context, read_sde_setup);
+  json report = run.with_config([&] {
+    SdeSetup setup = run.read_setup(run.config, read_sde_setup);
     if (has_gap_law(setup)) plot.curves.push_back({"exact probability", {}});
     v0 = setup.v0;
     const CovarianceEnsemble ensemble = sampled_ensemble(setup);
@@ -143,12 +138,10 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "flow", {"flow.csv"}, {"flow.png"});
   std::vector<double> times;
   std::string missing;
-  const std::vector<Matrix<double>> states = with_config(arguments, [&] {
-    ConfigReader fields = run.reader(run.config);
-    const FlowSetup setup = read_flow_setup(fields);
-    fields.finish(unused_field);
+  const std::vector<Matrix<double>> states = run.with_config([&] {
+    const FlowSetup setup = run.read(run.config, read_flow_setup);
     times = setup.times;
-    return flow_states(fields, setup, missing);
+    return flow_states(run.reader(run.config), setup, missing);
   });
   if (states.size() < times.size())
     fmt::print(stderr,

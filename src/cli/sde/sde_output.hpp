@@ -48,7 +48,14 @@ void add_covariance_curves(std::vector<DensityPanel>& panels,
 /// Samples of a quantity at each x, with the ends of their error bars.
 struct PointBars {
   std::string name;
-  std::vector<double> values, lower, upper;
+  std::vector<double> values = {}, lower = {}, upper = {};
+
+  void add(double value, double low, double high) {
+    values.push_back(value);
+    lower.push_back(low);
+    upper.push_back(high);
+  }
+  void add_with_error(double value, double error) { add(value, value - error, value + error); }
 };
 
 /// Lines through points: x, and one column of y a curve. Samples are points with bars, each in the colour of the curve

@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <iterator>
 
 #include "cli/output/progress_bar.hpp"
-#include "cli/propagation/propagation_model.hpp"
+#include "cli/output/text_parts.hpp"
 #include "cli/sde/sde_run.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/covariance_sde/lower_root.hpp"
@@ -73,23 +71,15 @@ json kurtosis_of(const CovarianceEnsemble& ensemble) {
 }
 
 /// Paths of the SDE or networks, as the configuration says.
-CovarianceEnsemble sampled(SdeRun& run, const SdeArguments& arguments, const RunContext& context,
-                           Index& units) {
-  ConfigReader fields = run.reader(run.config);
-  units = fields.integer("outputs");
-  const auto prepare = [&](auto setup) {
-    fields.finish(unused_field);
-    setup.options.threads = arguments.threads;
-    setup.options.stop = context.interrupt.token();
-    run.origin.seed = setup.options.seed;
-    return setup;
+CovarianceEnsemble sampled(SdeRun& run, Index& units) {
+  const auto setup_of = [&](const auto& read) {
+    return run.read_setup(run.config, [&](ConfigReader& fields) {
+      units = fields.integer("outputs");
+      return read(fields);
+    });
   };
-  if (fields.has("network")) {
-    const NetworkSetup setup = prepare(read_network_setup(fields));
-    return sampled_ensemble(setup);
-  }
-  const SdeSetup setup = prepare(read_sde_setup(fields));
-  return sampled_ensemble(setup);
+  return run.config.contains("network") ? sampled_ensemble(setup_of(read_network_setup))
+                                        : sampled_ensemble(setup_of(read_sde_setup));
 }
 
 /// Means over running networks of the expansion.
@@ -111,13 +101,6 @@ json gradients_json(const GradientSetup::Network& network, const GradientNorms& 
   for (const ParameterGradientNorms& parameter : norms.parameters)
     result["parameters"][parameter.parameter] = estimates_json(parameter.layers);
   return result;
-}
-
-/// A label may hold what CSV takes for its own.
-std::string quoted_label(const std::string& label) {
-  std::string quoted = "\"";
-  for (const char c : label) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 /// "label,parameter,layer,squared_norm,standard_error" rows; layer 0 of "tokens" is the input.
@@ -168,8 +151,7 @@ std::string gradients_script(const std::vector<GradientSetup::Network>& networks
   return script +
          fmt::format(
              "set multiplot layout {},{} title 'Squared gradients against depth'\nset logscale y\nset format "
-             "y "
-             "'%.0e'\nset grid\nset xlabel 'layer'\nset ylabel 'squared gradient over tokens times width'\n"
+             "y '%.0e'\nset grid\nset xlabel 'layer'\nset ylabel 'squared gradient over tokens times width'\n"
              "set key outside below\n{}unset multiplot\n",
              names.size() > 3 ? 2 : 1, std::min<std::size_t>(names.size(), 3), plots);
 }
@@ -187,8 +169,7 @@ std::string outputs_script(const Outputs& outputs) {
 void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "output", {"outputs.csv", "output.json"}, {"output.png"});
   Index units = 1;
-  const CovarianceEnsemble ensemble =
-      with_config(arguments, [&] { return sampled(run, arguments, context, units); });
+  const CovarianceEnsemble ensemble = run.with_config([&] { return sampled(run, units); });
   require_running("sde output", "paths", ensemble);
   warn_of_stopped("paths", ensemble);
   const Outputs outputs = outputs_of(ensemble, units, *run.origin.seed);
@@ -209,8 +190,8 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
                 .y_label = "entropy, nats",
                 .x = {}};
   Matrix<double> v0;
-  with_config(arguments, [&] {
-    NetworkSetup setup = run.read_setup(arguments, context, read_network_setup);
+  run.with_config([&] {
+    NetworkSetup setup = run.read_setup(run.config, read_network_setup);
     v0 = setup.v0;
     setup.options.kept = CovarianceOf::branch_inputs;
     // What networks without attention lack shows before the work.
@@ -230,10 +211,7 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
       plot.x.push_back(static_cast<double>(layer));
       for (Index a = 0; a < v0.rows(); ++a) {
         const Estimate& one = entropies[static_cast<std::size_t>(a)];
-        PointBars& bars = plot.samples[static_cast<std::size_t>(a)];
-        bars.values.push_back(one.value);
-        bars.lower.push_back(one.value - one.standard_error);
-        bars.upper.push_back(one.value + one.standard_error);
+        plot.samples[static_cast<std::size_t>(a)].add_with_error(one.value, one.standard_error);
         plot.curves[static_cast<std::size_t>(a)].values.push_back(expansion(a));
         fmt::format_to(std::back_inserter(csv), "{},{},{:.10g},{:.3g},{:.10g}\n", layer, a, one.value,
                        one.standard_error, expansion(a));
@@ -252,12 +230,9 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   std::string csv = "network,parameter,layer,squared_norm,standard_error\n";
   json networks = json::array();
   std::vector<GradientNorms> norms;
-  const GradientSetup setup = with_config(arguments, [&] {
-    ConfigReader fields = run.reader(run.config);
-    GradientSetup read = read_gradient_setup(fields);
-    fields.finish(unused_field);
-    read.options.run.threads = arguments.threads;
-    read.options.run.stop = context.interrupt.token();
+  const GradientSetup setup = run.with_config([&] {
+    GradientSetup read = run.read(run.config, read_gradient_setup);
+    run.steer(read.options.run);
     run.origin.seed = read.options.seed;
     for (const GradientSetup::Network& network : read.networks) {
       ProgressBar bar(network.label, Counted::steps, arguments.threads);
@@ -267,7 +242,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     return read;
   });
   for (std::size_t k = 0; k < norms.size(); ++k) {
-    append_gradients(csv, quoted_label(setup.networks[k].label), norms[k]);
+    append_gradients(csv, csv_quoted(setup.networks[k].label), norms[k]);
     networks.push_back(gradients_json(setup.networks[k], norms[k]));
     say("{:<24} gradient at the input {:.4g}, of the last block's {} in the first layer {:.4g}, in the last "
         "{:.4g}\n",

@@ -38,10 +38,11 @@ SdeRun::SdeRun(const SdeArguments& arguments, const RunContext& context, const c
     : config(checked_config(arguments.config, command)),  // braces would make a list of it
       origin{fmt::format("sde {}", command), config},
       folder{arguments.out, all_files(std::move(names), pictures), arguments.other_files},
+      arguments_{arguments},
+      interrupt_{context.interrupt},
       fields_{fields_of(command, config)},
       record_{context.command_line, config, {}},
       pictures_{std::move(pictures)},
-      draws_{!arguments.no_pictures},
       gnuplot_{context.interrupt.token()} {
   folder.check_inputs({{"the configuration", arguments.config}});
 }
@@ -50,7 +51,7 @@ void SdeRun::finish(const nlohmann::ordered_json& shapes,
                     const std::vector<std::function<std::string()>>& scripts) {
   record_.shapes = shapes;
   folder.commit(record_);
-  if (!draws_) return;
+  if (arguments_.no_pictures) return;
   for (std::size_t k = 0; k < scripts.size(); ++k) {
     const std::string script = scripts[k]();
     if (!script.empty()) folder.draw(pictures_[k], script, gnuplot_);

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "cli/output/origin.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_table.hpp"
 #include "cli/output/result_text.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/sde/sde_config.hpp"
@@ -42,22 +39,35 @@ class SdeRun {
   /// script draws none.
   void finish(const nlohmann::ordered_json& shapes, const std::vector<std::function<std::string()>>& scripts);
 
-  /// The setup that `read` makes of the whole configuration, with threads and stop of the command line.
-  template <typename Setup>
-  Setup read_setup(const SdeArguments& arguments, const RunContext& context, Setup (*read)(ConfigReader&)) {
-    return read_setup(config, arguments, context, read);
+  /// body(), whose errors name the configuration.
+  template <typename Body>
+  auto with_config(const Body& body) const {
+    return naming_errors(arguments_.config.string(), body);
   }
-  /// The same of one point of its lists.
-  template <typename Setup>
-  Setup read_setup(const nlohmann::json& point, const SdeArguments& arguments, const RunContext& context,
-                   Setup (*read)(ConfigReader&)) {
+
+  /// What read_fields(fields) makes of the configuration, or of one point of its lists.
+  template <typename Read>
+  [[nodiscard]] auto read(const nlohmann::json& point, const Read& read_fields) const {
     ConfigReader fields = reader(point);
-    Setup setup = read(fields);
+    auto setup = read_fields(fields);
     fields.finish(unused_field);
-    setup.options.threads = arguments.threads;
-    setup.options.stop = context.interrupt.token();
-    origin.seed = setup.options.seed;
     return setup;
+  }
+
+  /// The same of a setup of samples, which take a seed, threads and a stop.
+  template <typename Read>
+  [[nodiscard]] auto read_setup(const nlohmann::json& point, const Read& read_fields) {
+    auto setup = read(point, read_fields);
+    origin.seed = setup.options.seed;
+    steer(setup.options);
+    return setup;
+  }
+
+  /// Gives options the threads and the stop of the command line.
+  template <typename Options>
+  void steer(Options& options) const {
+    options.threads = arguments_.threads;
+    options.stop = interrupt_.token();
   }
 
   /// Of the configuration, or of one point of its lists.
@@ -73,18 +83,13 @@ class SdeRun {
   OutputFolder folder;
 
  private:
+  const SdeArguments& arguments_;
+  const Interrupt& interrupt_;
   const ConfigFields& fields_;
   RunRecord record_;
   std::vector<std::string> pictures_;
-  bool draws_;
   Gnuplot gnuplot_;
 };
-
-/// body(), whose errors name the configuration.
-template <typename Body>
-auto with_config(const SdeArguments& arguments, const Body& body) {
-  return naming_errors(arguments.config.string(), body);
-}
 
 /// simulate() or sample_networks() of a setup, with a bar that shows how far it is.
 [[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup);

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <iterator>
 
 #include "cli/sde/sde_run.hpp"
@@ -88,18 +87,13 @@ StoppingGrid take_grid(json& config) {
 void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "stopping-time", {"stopping_times.json"}, {"stopping_times.png"});
   json config = run.config;
-  StoppingGrid grid = with_config(arguments, [&] { return take_grid(config); });
-  NetworkSetup setup = with_config(arguments, [&] {
-    ConfigReader fields = run.reader(config);
-    NetworkSetup read = read_network_setup(fields);
-    fields.finish(unused_field);
+  StoppingGrid grid = run.with_config([&] { return take_grid(config); });
+  NetworkSetup setup = run.with_config([&] {
+    NetworkSetup read = run.read_setup(config, read_network_setup);
     if (!grid.temperatures.empty() && !read.network.attention)
-      fields.fail("temperatures", "the network has no attention block");
+      run.reader(config).fail("temperatures", "the network has no attention block");
     return read;
   });
-  setup.options.threads = arguments.threads;
-  setup.options.stop = context.interrupt.token();
-  run.origin.seed = setup.options.seed;
   const bool shaped = !grid.gammas.empty();
   if (!shaped) grid.gammas.push_back(setup.network.residual.gamma());
   if (grid.temperatures.empty())
@@ -108,7 +102,7 @@ void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& cont
     for (const double gamma : grid.gammas) {
       if (shaped) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
       if (setup.network.attention) setup.network.attention->temperature = temperature;
-      append_point(grid, gamma, temperature, with_config(arguments, [&] { return sampled_ensemble(setup); }));
+      append_point(grid, gamma, temperature, run.with_config([&] { return sampled_ensemble(setup); }));
     }
   run.write_report("stopping_times.json", {{"stopping_times", grid.rows}});
   run.finish({{"V0", {setup.v0.rows(), setup.v0.cols()}},

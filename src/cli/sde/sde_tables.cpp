@@ -215,16 +215,14 @@ std::string correlation_rows(const std::string& cells, const CovarianceEnsemble&
 }
 
 PointBars mean_correlations(const std::string& name, const CovarianceEnsemble& ensemble) {
-  PointBars bars{name, {}, {}, {}};
+  PointBars bars{name};
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   for (Index time = 0; time < times_of(ensemble); ++time) {
     const std::vector<Index> paths = ensemble.running_paths(time);
     const Estimate mean =
         paths.empty() ? Estimate{none, none} : mean_of(of_paths(ensemble.mean_correlations(time), paths));
     const double error = std::isnan(mean.standard_error) ? 0 : mean.standard_error;
-    bars.values.push_back(mean.value);
-    bars.lower.push_back(mean.value - error);
-    bars.upper.push_back(mean.value + error);
+    bars.add_with_error(mean.value, error);
   }
   return bars;
 }

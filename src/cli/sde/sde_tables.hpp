@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/origin.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_table.hpp"
 #include "cli/sde/sde_config.hpp"
 #include "cli/sde/sde_output.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"

@@ -21,12 +21,11 @@ std::string one_by_one(const char* DataSource::*said) {
 void add_source_options(CLI::App& command, DataArguments& arguments) {
   std::vector<std::string> names;
   for (const DataSource& source : data_sources()) names.emplace_back(source.name);
-  command.add_option("--data", arguments.kind, one_by_one(&DataSource::what))
-      ->required()
-      ->check(CLI::IsMember(names).description(""))
-      ->type_name(fmt::format("{}", fmt::join(names, "|")));
-  command.add_option("--path", arguments.path, "Where the data are. " + one_by_one(&DataSource::files))
-      ->type_name("PATH");
+  add_value(command, "--data", arguments.kind, one_by_one(&DataSource::what),
+            CLI::IsMember(names).description(""), fmt::format("{}", fmt::join(names, "|")))
+      ->required();
+  add_value(command, "--path", arguments.path, "Where the data are. " + one_by_one(&DataSource::files),
+            "PATH");
   command
       .add_option_function<std::string>(
           "--targets",
@@ -42,19 +41,16 @@ void add_source_options(CLI::App& command, DataArguments& arguments) {
 void add_size_options(CLI::App& command, DataArguments& arguments) {
   const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
                          const char* description) {
-    command.add_option(name, target, fmt::format("{} [{}]", description, target))
-        ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
-        ->type_name("N");
+    add_value(command, name, target, fmt::format("{} [{}]", description, target),
+              CLI::Range(smallest, std::size_t{10'000'000}).description(""), "N");
   };
   count("--train", arguments.images.train, 1, "Training images or reviews");
   count("--validation", arguments.images.validation, 0,
         "Validation images or reviews, to choose the regulariser on");
   count("--test", arguments.images.test, 1, "Test images or reviews");
-  command
-      .add_option("--size", arguments.images.size,
-                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("S");
+  add_value(command, "--size", arguments.images.size,
+            fmt::format("Height and width that images are reduced to [{}]", arguments.images.size),
+            CLI::Range(1, 4096).description(""), "S");
   add_number(command, "--seed", arguments.images.seed, "Seed of the choice of images or reviews",
              seed_number(), "K");
 }
@@ -71,12 +67,10 @@ void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
           "image; tables: channel; arrays: none]")
       ->check(CLI::IsMember({"none", "pixel", "image", "channel", "zca"}).description(""))
       ->type_name("none|pixel|image|channel|zca");
-  command
-      .add_option("--zca-regulariser", arguments.preprocessing.zca_regulariser,
-                  fmt::format("Added to the eigenvalues before whitening, relative to their mean [{}]",
-                              arguments.preprocessing.zca_regulariser))
-      ->check(positive_number())
-      ->type_name("E");
+  add_value(command, "--zca-regulariser", arguments.preprocessing.zca_regulariser,
+            fmt::format("Added to the eigenvalues before whitening, relative to their mean [{}]",
+                        arguments.preprocessing.zca_regulariser),
+            positive_number(), "E");
 }
 
 /// A list of names of columns.
@@ -92,13 +86,10 @@ void add_columns(CLI::App& command, const char* name, std::set<std::string>& tar
 }
 
 void add_table_options(CLI::App& command, DataArguments& arguments) {
-  command
-      .add_option("--target", arguments.encoding.target, "The column of --data csv that is to be predicted")
-      ->type_name("COLUMN");
-  command
-      .add_option("--id", arguments.encoding.id,
-                  "The column that names rows in predictions; it is no input [none: FILE:LINE]")
-      ->type_name("COLUMN");
+  add_value(command, "--target", arguments.encoding.target,
+            "The column of --data csv that is to be predicted", "COLUMN");
+  add_value(command, "--id", arguments.encoding.id,
+            "The column that names rows in predictions; it is no input [none: FILE:LINE]", "COLUMN");
   add_columns(command, "--ignore", arguments.encoding.ignored, "Columns that are no inputs");
   add_columns(command, "--categorical", arguments.encoding.categorical,
               "Columns of categories although they hold numbers");
@@ -123,20 +114,15 @@ void add_table_options(CLI::App& command, DataArguments& arguments) {
 }
 
 void add_text_options(CLI::App& command, DataArguments& arguments) {
-  command
-      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
-      ->type_name("FILE");
-  command
-      .add_option("--dimensions", arguments.texts.dimensions,
-                  "Leading numbers of each word vector to use: weaker vectors [all]")
-      ->check(whole_number<std::size_t>(1))
-      ->type_name("D");
-  command
-      .add_option(
-          "--max-length", arguments.texts.max_length,
-          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
-      ->type_name("L");
+  add_value(command, "--vectors", arguments.vectors,
+            "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)", "FILE");
+  add_value(command, "--dimensions", arguments.texts.dimensions,
+            "Leading numbers of each word vector to use: weaker vectors [all]", whole_number<std::size_t>(1),
+            "D");
+  add_value(
+      command, "--max-length", arguments.texts.max_length,
+      fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length),
+      CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""), "L");
   command.add_flag_callback(
       "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
       "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
 
 namespace widelimit::cli {
 namespace {
@@ -68,11 +66,10 @@ std::vector<DataSource> all_sources() {
       source(
           {.name = "npy",
            .what = "arrays",
-           .files =
-               "a folder of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), x_test.npy and "
-               "optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, mask_test.npy, "
-               "mask_validation.npy [n, spatial...] are false where a position does not count, whatever x "
-               "holds there), or of x.npy and y.npy, which are split",
+           .files = "a folder of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), x_test.npy "
+                    "and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
+                    "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not "
+                    "count, whatever x holds there), or of x.npy and y.npy, which are split",
            .options = with({"--targets"}, {drawn, prepared}),
            .validation = "x_validation.npy and y_validation.npy",
            .it = "them"},

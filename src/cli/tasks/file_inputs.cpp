@@ -1,10 +1,9 @@
 #include "cli/tasks/file_inputs.hpp"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/options/ranges.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
@@ -47,35 +46,27 @@ nlohmann::ordered_json FileInputs<Scalar>::shape() const {
 
 void add_gram_inputs(CLI::App& command, InputFiles& rows, InputFiles& columns) {
   CLI::Option* x =
-      command
-          .add_option("--x", rows.x,
-                      "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
-          ->type_name("FILE");
+      add_value(command, "--x", rows.x,
+                "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type", "FILE");
   CLI::Option* x2 =
-      command.add_option("--x2", columns.x, "Inputs of the columns, if they are others than --x")
-          ->type_name("FILE")
+      add_value(command, "--x2", columns.x, "Inputs of the columns, if they are others than --x", "FILE")
           ->needs(x);
-  command
-      .add_option("--lengths", rows.lengths,
-                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
-      ->type_name("FILE")
+  add_value(command, "--lengths", rows.lengths,
+            "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers", "FILE")
       ->needs(x);
-  command.add_option("--lengths2", columns.lengths, "The same for --x2")->type_name("FILE")->needs(x2);
-  command
-      .add_option("--mask", rows.mask,
-                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
-      ->type_name("FILE")
+  add_value(command, "--lengths2", columns.lengths, "The same for --x2", "FILE")->needs(x2);
+  add_value(command, "--mask", rows.mask,
+            "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans", "FILE")
       ->needs(x);
-  command.add_option("--mask2", columns.mask, "The same for --x2")->type_name("FILE")->needs(x2);
-  CLI::Option* graphs = command
-                            .add_option("--graphs", rows.graphs,
-                                        "In place of --x: a folder of graphs, node_features.npy, "
-                                        "graph_offsets.npy, edges.npy and optional "
-                                        "edge_weights.npy (docs/graphs.md)")
-                            ->type_name("DIR")
+  add_value(command, "--mask2", columns.mask, "The same for --x2", "FILE")->needs(x2);
+  CLI::Option* graphs = add_value(command, "--graphs", rows.graphs,
+                                  "In place of --x: a folder of graphs, node_features.npy, "
+                                  "graph_offsets.npy, edges.npy and optional "
+                                  "edge_weights.npy (docs/graphs.md)",
+                                  "DIR")
                             ->excludes(x);
-  command.add_option("--graphs2", columns.graphs, "Graphs of the columns, if they are others than --graphs")
-      ->type_name("DIR")
+  add_value(command, "--graphs2", columns.graphs, "Graphs of the columns, if they are others than --graphs",
+            "DIR")
       ->needs(graphs);
 }
 

@@ -55,7 +55,7 @@ class TargetColumn {
  public:
   TargetColumn(const NamedTable& train, const std::string& name, std::optional<TargetKind> kind)
       : name_{name} {
-    const auto values = fields(train);
+    const auto values = fields_of(train, name_);
     const bool numbers = std::all_of(values.begin(), values.end(), [](const std::string& value) {
       return data::number_in_field(value).has_value();
     });
@@ -68,6 +68,7 @@ class TargetColumn {
     if (kind_ == TargetKind::classes) find_classes(train, values, numbers);
   }
 
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] TargetKind kind() const { return kind_; }
   [[nodiscard]] const std::vector<std::string>& classes() const { return classes_; }
 
@@ -76,23 +77,7 @@ class TargetColumn {
                                         : gp::class_scores(labels(named), static_cast<int>(classes_.size()));
   }
 
-  /// Whether the table has the column.
-  [[nodiscard]] bool is_in(const NamedTable& named) const {
-    const auto& columns = named.table.columns;
-    return std::find(columns.begin(), columns.end(), name_) != columns.end();
-  }
-
  private:
-  [[nodiscard]] std::vector<std::string> fields(const NamedTable& named) const {
-    const std::size_t column = named.table.column(name_);
-    std::vector<std::string> values;
-    for (std::size_t row = 0; row < named.table.rows.size(); ++row) {
-      values.push_back(named.table.rows[row][column]);
-      if (values.back().empty()) fail_at_field(named, row, name_, "expected a value, found none");
-    }
-    return values;
-  }
-
   static bool are_whole(const std::vector<std::string>& values) {
     return std::all_of(values.begin(), values.end(), [](const std::string& value) {
       const auto number = data::number_in_field(value);
@@ -116,7 +101,7 @@ class TargetColumn {
 
   [[nodiscard]] std::vector<int> labels(const NamedTable& named) const {
     std::vector<int> result;
-    const auto values = fields(named);
+    const auto values = fields_of(named, name_);
     for (std::size_t row = 0; row < values.size(); ++row) {
       const auto found = std::find(classes_.begin(), classes_.end(), values[row]);
       if (found == classes_.end())
@@ -129,7 +114,7 @@ class TargetColumn {
   }
 
   [[nodiscard]] Matrix<double> real_targets(const NamedTable& named) const {
-    const auto values = fields(named);
+    const auto values = fields_of(named, name_);
     Matrix<double> result(static_cast<Index>(values.size()), 1);
     for (std::size_t row = 0; row < values.size(); ++row) {
       const auto number = data::number_in_field(values[row]);
@@ -157,7 +142,7 @@ GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, con
     throw DataError(fmt::format("{}: line {}: a number is beyond the range of float; give --precision double",
                                 named.file.string(), named.table.lines[row]));
   }
-  if (target.is_in(named)) set.targets = target.targets(named);
+  if (named.has(target.name())) set.targets = target.targets(named);
   set.names = encoding.names(named);
   return set;
 }
@@ -194,7 +179,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   const TargetColumn target(tables.train, choice.target, kind);
   if (tables.test) require_rows(*tables.test);
   if (tables.validation) require_rows(*tables.validation);
-  if (tables.validation && !target.is_in(*tables.validation))
+  if (tables.validation && !tables.validation->has(choice.target))
     throw DataError(fmt::format("{}: expected a column '{}' of targets", tables.validation->file.string(),
                                 choice.target));
   GpTask<Scalar> task;

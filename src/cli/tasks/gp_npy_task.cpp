@@ -2,8 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "cli/tasks/gp_targets.hpp"
 #include "cli/tasks/npy_inputs.hpp"
@@ -150,10 +148,9 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, cons
       std::filesystem::exists(folder / "x.npy") && !std::filesystem::exists(folder / "x_train.npy");
   check_masks_have_inputs(folder, one_set);
   if (!one_set && split.is_given())
-    fail_in(
-        folder,
-        "--train, --validation and --test split x.npy and y.npy; x_train.npy and its like are taken as they "
-        "are");
+    fail_in(folder,
+            "--train, --validation and --test split x.npy and y.npy; x_train.npy and its like are taken as "
+            "they are");
   const std::string ending = one_set ? ".npy" : "_train.npy";
   const TargetReader reader(folder / ("y" + ending), count_in(folder / ("x" + ending)), kind);
   GpTask<Scalar> task;

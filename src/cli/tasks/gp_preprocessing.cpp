@@ -14,10 +14,8 @@ std::string description_of(const PreprocessingChoice& choice, gp::PreprocessingK
   return kind == gp::PreprocessingKind::zca ? fmt::format("{} {}", name, choice.zca_regulariser) : name;
 }
 
-}  // namespace
-
 template <typename Scalar>
-void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice) {
+void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip) {
   using gp::PreprocessingKind;
   const PreprocessingKind kind = choice.kind.value_or(task.default_preprocessing);
   if (task.default_preprocessing != PreprocessingKind::none || kind != PreprocessingKind::none)
@@ -28,8 +26,7 @@ void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice) {
   if (task.train.mask || task.test.mask || (task.validation && task.validation->mask))
     throw ArgumentError(
         "--preprocess: expected none for inputs with masks, whose other positions hold anything");
-  task.preprocessing =
-      gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser, choice.mirror_images);
+  task.preprocessing = gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser, flip);
   task.train.x = task.preprocessing.apply(task.train.x);
   if (task.validation) task.validation->x = task.preprocessing.apply(task.validation->x);
   if (task.test.size() > 0) task.test.x = task.preprocessing.apply(task.test.x);
@@ -47,9 +44,16 @@ void warn_of_ranges(const GpTask<Scalar>& task) {
   warn("test", task.test);
 }
 
-template void warn_of_ranges(const GpTask<float>&);
-template void warn_of_ranges(const GpTask<double>&);
-template void preprocess(GpTask<float>&, const PreprocessingChoice&);
-template void preprocess(GpTask<double>&, const PreprocessingChoice&);
+}  // namespace
+
+template <typename Scalar>
+void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip) {
+  preprocess(task, choice, flip);
+  warn_of_ranges(task);
+  if (flip) task.description += ", kernels averaged over flips";
+}
+
+template void prepare_inputs(GpTask<float>&, const PreprocessingChoice&, bool);
+template void prepare_inputs(GpTask<double>&, const PreprocessingChoice&, bool);
 
 }  // namespace widelimit::cli

@@ -86,17 +86,13 @@ struct ImageChoice {
 struct PreprocessingChoice {
   std::optional<gp::PreprocessingKind> kind;  ///< Absent: the default of the task.
   double zca_regulariser = gp::Preprocessing::default_zca_regulariser;
-  bool mirror_images = false;  ///< Fitted to mirror images as well (--flip).
 };
 
-/// Fits a preprocessing to the training inputs and puts all inputs through it; the description says so. Sequences of
-/// different length only take `none`.
+/// Fits a preprocessing to the training inputs, with their mirror images where kernels are averaged over flips, and
+/// puts all inputs through it; the description says so. Sequences of different length only take `none`. Standard error
+/// tells where numbers of validation or test inputs lie far outside of those of the training inputs.
 template <typename Scalar>
-void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice);
-
-/// Says on standard error where numbers of validation or test inputs lie far outside of those of the training inputs.
-template <typename Scalar>
-void warn_of_ranges(const GpTask<Scalar>& task);
+void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip);
 
 /// ArgumentError unless the inputs are images, which have mirror images.
 template <typename Scalar>

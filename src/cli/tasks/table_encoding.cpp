@@ -22,14 +22,6 @@ std::vector<std::string> texts_of(const NamedTable& named, const std::string& na
   return fields;
 }
 
-/// The same, none of them empty.
-std::vector<std::string> fields_of(const NamedTable& named, const std::string& name) {
-  std::vector<std::string> fields = texts_of(named, name);
-  for (std::size_t row = 0; row < fields.size(); ++row)
-    if (fields[row].empty()) fail_at_field(named, row, name, "expected a value, found none");
-  return fields;
-}
-
 bool is_blank(const std::string& field) { return field.find_first_not_of(" \t") == std::string::npos; }
 
 /// Whether a field is one of the words that other programs write where a number is missing.
@@ -45,11 +37,10 @@ bool is_word_of_missing(const std::string& field) {
 
 [[noreturn]] void fail_at_missing(const NamedTable& named, std::size_t row, const std::string& name,
                                   const std::string& field) {
-  fail_at_field(
-      named, row, name,
-      fmt::format("expected a value, found {}; `fit` and `gp` fill missing cells with --missing mean or "
-                  "--missing column",
-                  is_blank(field) ? "none" : fmt::format("'{}'", cut_text(field))));
+  fail_at_field(named, row, name,
+                fmt::format("expected a value, found {}; `fit` and `gp` fill missing cells with --missing "
+                            "mean or --missing column",
+                            is_blank(field) ? "none" : fmt::format("'{}'", cut_text(field))));
 }
 
 double finite_number(const NamedTable& named, std::size_t row, const std::string& name,
@@ -89,6 +80,17 @@ bool holds_numbers(const NamedTable& named, const std::string& name, const std::
 
 }  // namespace
 
+bool NamedTable::has(const std::string& column) const {
+  return std::ranges::find(table.columns, column) != table.columns.end();
+}
+
+std::vector<std::string> fields_of(const NamedTable& named, const std::string& name) {
+  std::vector<std::string> fields = texts_of(named, name);
+  for (std::size_t row = 0; row < fields.size(); ++row)
+    if (fields[row].empty()) fail_at_field(named, row, name, "expected a value, found none");
+  return fields;
+}
+
 void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
                    const std::string& message) {
   throw DataError(fmt::format("{}: line {}: column '{}': {}", named.file.string(), named.table.lines[row],
@@ -121,10 +123,9 @@ void require_rows(const NamedTable& named) {
 
 TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choice) : choice_{choice} {
   const auto check_known = [&](const std::string& name, const char* option) {
-    const auto& columns = train.table.columns;
-    if (std::find(columns.begin(), columns.end(), name) == columns.end())
+    if (!train.has(name))
       throw DataError(fmt::format("{}: {}: there is no column '{}'; there are {}", train.file.string(),
-                                  option, name, fmt::join(columns, ", ")));
+                                  option, name, fmt::join(train.table.columns, ", ")));
   };
   check_known(choice.target, "--target");
   if (choice.id) check_known(*choice.id, "--id");
@@ -236,7 +237,7 @@ void TableEncoding::find_fill(Column& column, const NamedTable& train) const {
 void TableEncoding::check_columns(const NamedTable& named) const {
   const auto& there = named.table.columns;
   for (const Column& column : columns_)
-    if (std::find(there.begin(), there.end(), column.name) == there.end())
+    if (!named.has(column.name))
       throw DataError(fmt::format("{}: expected a column '{}' as in the training table; there are {}",
                                   named.file.string(), column.name, fmt::join(there, ", ")));
   for (const std::string& name : there)

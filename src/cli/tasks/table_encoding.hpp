@@ -17,6 +17,8 @@ namespace widelimit::cli {
 struct NamedTable {
   std::filesystem::path file;
   data::CsvTable table;
+
+  [[nodiscard]] bool has(const std::string& column) const;
 };
 
 /// DataError for a file that is none.
@@ -24,6 +26,9 @@ struct NamedTable {
 
 /// DataError, naming the file, for a table without rows.
 void require_rows(const NamedTable& named);
+
+/// The fields of a column, of which none may be empty.
+[[nodiscard]] std::vector<std::string> fields_of(const NamedTable& named, const std::string& name);
 
 /// What becomes of cells of inputs that hold nothing.
 enum class MissingCells {

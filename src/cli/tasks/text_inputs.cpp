@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/tasks/model_preparation.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
 #include "widelimit/data/word_sequences.hpp"
