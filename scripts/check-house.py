@@ -74,7 +74,7 @@ def include_breaches(project, lines_of):
             used[folder].add(target[0])
             if target[0] not in allowed.get(folder, ()):
                 yield f"{path}:{number}: `{folder}` may not include `{target[0]}` (CONTRIBUTING.md)"
-            # `distributed` has no public headers: it is not part of the library, but of the program for MPI.
+            # `distributed` has no public headers: it is not part of the library, but of the programs.
             if folder == "cli" and not header.startswith("widelimit/") and target[0] != "distributed":
                 yield f'{path}:{number}: the program includes the private header "{header}"'
     for folder, others in allowed.items():

@@ -7,14 +7,15 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 BEGIN, END = "<!-- made by docs/site/layer_reference.py -->", "<!-- end of what is made -->"
 
 GROUPS = {
     "weights": ("Weights", "These layers have new weights and biases, whose variances are w and b."),
-    "activation": ("Nonlinearities", """Elementwise functions phi have K' = E[phi(u) phi(v)] and T' = T E[phi'(u) phi'(v)], where u and v are Gaussian with variances p and q and covariance K. They
-need Gaussian channels and leave channels that are not Gaussian. Closed forms cost a few nanoseconds per entry, and quadrature takes two to fifteen times
-as long as ReLU ([performance.md](performance.md#nonlinearities)). Their errors are in [accuracy.md](accuracy.md)."""),
+    "activation": ("Nonlinearities", """Elementwise functions phi have K' = E[phi(u) phi(v)] and T' = T E[phi'(u) phi'(v)], where u and v are Gaussian with variances p and
+q and covariance K. They need Gaussian channels and leave channels that are not Gaussian. Closed forms cost a few nanoseconds per entry, and quadrature
+takes two to fifteen times as long as ReLU ([performance.md](performance.md#nonlinearities)). Their errors are in [accuracy.md](accuracy.md)."""),
     "pooling": ("Poolings and readouts", "Means and sums over positions."),
     "positions": ("Maps of positions", "Linear maps of positions without weights, the same for every channel."),
     "graph": ("Graphs", "Positions are the nodes of a graph that comes with each input ([graphs.md](graphs.md))."),
@@ -67,19 +68,24 @@ def call_in_tangents(theirs):
     return f"`stax.{theirs['function']}({', '.join(arguments)})`"
 
 
+def item(text):
+    """An item of a list, within the columns of a page."""
+    return textwrap.fill(f"- {text}", 160, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 def entry(kind):
     """One kind, as a section."""
     does = kind["does"][0].upper() + kind["does"][1:] if kind["group"] not in ("activation",) else kind["does"]
     lines = [f"### {kind['name']}", "", f"{does}{', by quadrature' if kind['by_quadrature'] else ''}.", ""]
     for name, key in (("K'", "nngp"), ("T'", "ntk")):
         if kind[key]:
-            lines.append(f"- {name}: {marked(kind[key].removeprefix(name + ' = '))}")
-    lines += [f"- field {field_text(field)}" for field in kind["fields"]]
+            lines.append(item(f"{name}: {marked(kind[key].removeprefix(name + ' = '))}"))
+    lines += [item(f"field {field_text(field)}") for field in kind["fields"]]
     for name, key in (("limits", "limits"), ("cost of a pair of inputs with d positions each", "cost"), ("source", "source")):
         if kind[key]:
-            lines.append(f"- {name}: {marked(kind[key].rstrip('.'))}")
+            lines.append(item(f"{name}: {marked(kind[key].rstrip('.'))}"))
     if kind["neural_tangents"]:
-        lines.append(f"- in neural-tangents: {call_in_tangents(kind['neural_tangents'])}")
+        lines.append(item(f"in neural-tangents: {call_in_tangents(kind['neural_tangents'])}"))
     lines += ["", "```json", json.dumps({"layer": kind["name"], **kind["example"]}), "```", ""]
     return "\n".join(lines)
 

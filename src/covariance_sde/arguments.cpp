@@ -23,6 +23,7 @@ void require_covariance(std::string_view where, const Matrix<double>& v) {
         throw ArgumentError(
             fmt::format("{}: a covariance must be symmetric, got {} at ({}, {}) and {} at ({}, {})", where,
                         v(a, b), a, b, v(b, a), b, a));
+  // The smallest eigenvalue of a singular covariance can be slightly negative by rounding.
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(v, Eigen::EigenvaluesOnly);
   const double smallest = solver.eigenvalues()(0), largest = solver.eigenvalues()(m - 1);
   if (smallest < -1e-10 * std::max(largest, 0.0) || largest < 0)

@@ -19,6 +19,7 @@ class CausalTerms {
   explicit CausalTerms(Index tokens) : means_(tokens, tokens), work_(tokens, tokens), column_(tokens) {}
 
   /// spread <- tr(J_a V J_c V), which is |C|_F^2 / m^2 where all tokens see all.
+  // With the squares taken entry by entry it is p_a^T V^2 p_c - (V p_a)^2 p_c - (V p_c)^2 p_a + (p_a^T V p_c)^2.
   void spread(const Square& v, Square& spread) {
     means_ = v;
     average(means_);  // row a: (V p_a)^T
@@ -39,6 +40,7 @@ class CausalTerms {
     sum += scale * v.cwiseProduct(factor);
     for (Index a = 0; a < v.rows(); ++a) {
       const double seen = static_cast<double>(a + 1);
+      // r of section 3.1, centred and cut off after token a; divided by the number of seen tokens below it is h_a.
       column_ = v.diagonal().array() - 2 * means_.row(a).transpose().array() + work_(a, a);
       column_.head(a + 1).array() -= column_.head(a + 1).mean();
       column_.tail(v.rows() - a - 1).setZero();

@@ -23,6 +23,7 @@ void draw_query_key(Index key_width, numerics::RandomStream& stream, Square& roo
     product.noalias() = root * normals;
     return;
   }
+  // With fewer keys than tokens Bartlett's factor does not exist, and the queries and keys themselves cost less.
   Eigen::MatrixXd queries(m, key_width), keys(m, key_width);
   draw_normals(queries, stream);
   draw_normals(keys, stream);
@@ -38,6 +39,7 @@ void draw_hidden_gram(const NetworkSpec& network, const Square& input_root, nume
   gram.setZero();
   for (Index i = 0; i < units; ++i) {
     draw_normals(unit, stream);
+    // From the last token to the first, because unit(a) takes the place of a normal that only later tokens read.
     for (Index a = m; a-- > 0;) {
       const double pre = input_root.row(a).head(a + 1).dot(unit.head(a + 1));
       unit(a) = pre > 0 ? slopes.plus * pre : slopes.minus * pre;

@@ -29,6 +29,7 @@ void add_array_row(Rows& rows, std::string name, const Matrix<double>& expected,
 void add_count_row(Rows& rows, std::string name, double expected_count, Index expected_paths,
                    double computed_count, Index computed_paths, double dispersion) {
   const auto n = static_cast<double>(expected_paths), m = static_cast<double>(computed_paths);
+  // One more event keeps the error above 0 where neither sample has one.
   const double pooled = (expected_count + computed_count + 1) / (n + m);
   const double error = std::sqrt(std::max(dispersion, 1.0) * pooled * (1 / n + 1 / m));
   add_row(rows, std::move(name), expected_count / n, computed_count / m,

@@ -36,6 +36,7 @@ std::vector<double> observable(const CovarianceEnsemble& ensemble, const std::st
     throw DataError(fmt::format("observable: expected V, rho, gap or largest_eigenvalue, got {}", name));
   const std::vector<double> left = ensemble.entries(time, a, a), right = ensemble.entries(time, b, b);
   std::vector<double> values = ensemble.entries(time, a, b);
+  // This is the gap Delta of docs/theory/covariance-sde.md, section 7.3.
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = (left[i] + right[i] - 2 * values[i]) / 4;
   return values;
 }

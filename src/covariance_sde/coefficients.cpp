@@ -14,6 +14,7 @@ namespace {
 
 using Dense = Matrix<double>;
 
+/// arccos(rho) from half the angle, which keeps its digits near rho = 1.
 double angle_of(double rho) { return 2 * std::asin(std::sqrt((1 - std::clamp(rho, -1.0, 1.0)) / 2)); }
 
 double unit_correlation_drift(double rho) {
@@ -33,6 +34,7 @@ Dense centred(const Dense& v) {
 /// s^d = C^dd - tr C / m.
 Vector<double> centred_excess(const Dense& c) { return c.diagonal().array() - c.diagonal().mean(); }
 
+/// Theorem 4.2 in closed form (docs/theory/covariance-sde.md, section 3).
 Dense full_attention_drift(const Dense& v) {
   const double m = static_cast<double>(v.rows());
   const Dense c = centred(v);
@@ -56,6 +58,7 @@ std::vector<Dense> causal_products(const Dense& v) {
   return products;
 }
 
+/// The drift under a causal mask (docs/theory/covariance-sde.md, section 3.1).
 Dense causal_attention_drift(const Dense& v) {
   const Index m = v.rows();
   const std::vector<Dense> jv = causal_products(v);
@@ -63,6 +66,8 @@ Dense causal_attention_drift(const Dense& v) {
   for (Index a = 0; a < m; ++a) {
     Vector<double> p = Vector<double>::Zero(m);
     p.head(a + 1).setConstant(1 / static_cast<double>(a + 1));
+    // r has the variance of every token about the mean of what a sees, and h its excess over
+    // the average, weighted by p.
     const Vector<double> vp = v * p;
     const Vector<double> r = v.diagonal().array() - 2 * vp.array() + p.dot(vp);
     const Vector<double> h = p.array() * (r.array() - p.dot(r));
@@ -71,6 +76,7 @@ Dense causal_attention_drift(const Dense& v) {
   Dense b(m, m);
   for (Index a = 0; a < m; ++a)
     for (Index c = 0; c < m; ++c) {
+      // tr(J_a V J_c V)
       const double trace =
           jv[static_cast<std::size_t>(a)].cwiseProduct(jv[static_cast<std::size_t>(c)].transpose()).sum();
       b(a, c) = v(a, c) * trace + (v(a, a) * tilt(a, c) + v(c, c) * tilt(c, a)) / 2;
@@ -78,6 +84,7 @@ Dense causal_attention_drift(const Dense& v) {
   return b;
 }
 
+/// S_1: V^ab times the covariance of token d, centred over what a sees, with token w, centred over what b sees.
 double first_moment(const Dense& v, Index a, Index d, Index b, Index w, AttentionMask mask) {
   const Index first = visible_tokens(mask, a, v.rows()), second = visible_tokens(mask, b, v.rows());
   if (d >= first || w >= second) return 0;
@@ -89,6 +96,7 @@ double first_moment(const Dense& v, Index a, Index d, Index b, Index w, Attentio
 Dense assemble(Index m, const std::function<double(Index, Index, Index, Index)>& entry) {
   const Index size = m * (m + 1) / 2;
   Dense result(size, size);
+  // Coordinates are the entries on and above the diagonal, row by row (upper_triangle()).
   Index row = 0;
   for (Index a = 0; a < m; ++a)
     for (Index b = a; b < m; ++b, ++row) {
@@ -107,6 +115,8 @@ double correlation_drift(double rho, ShapedSlopes slopes) {
 }
 
 double relu_correlation_map(double rho, ActivationSlopes slopes) {
+  // This is the normalised dual activation of a leaky ReLU at unit variances: the linear part, and the arc-cosine
+  // kernel of order 1 (Cho and Saul 2009) for the kink.
   const double gap = slopes.plus - slopes.minus;
   return rho + slopes.normaliser() * gap * gap / (2 * std::numbers::pi) * unit_correlation_drift(rho);
 }
@@ -151,6 +161,7 @@ Dense drift(const SdeModel& model, const Dense& v) {
     b = model.attention_drift *
         (model.mask == AttentionMask::full ? full_attention_drift(v) : causal_attention_drift(v));
   const double scale = model.relu_drift * relu_drift_scale(model.slopes);
+  // The normaliser preserves variances, so that the diagonal does not drift.
   for (Index a = 0; a < m; ++a)
     for (Index c = 0; c < m; ++c)
       if (a != c) b(a, c) += scale * scaled_correlation_drift(v(a, a), v(c, c), v(a, c));
@@ -166,6 +177,7 @@ Dense linear_diffusion(const Dense& v) {
 Dense attention_diffusion(const Dense& v, AttentionMask mask) {
   require_covariance("attention_diffusion", v);
   const Index m = v.rows();
+  // M / m^2 of section 3; the other factor of each product is V.
   if (mask == AttentionMask::full) {
     const Dense product = v * centred(v) * v / static_cast<double>(m * m);
     return assemble(m, [&](Index a, Index b, Index d, Index w) {

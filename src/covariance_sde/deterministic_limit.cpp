@@ -25,6 +25,7 @@ void integrate(const System& system, State& state, double time, double tolerance
   if (time == 0) return;
   const auto stepper =
       odeint::make_controlled(1e-3 * tolerance, tolerance, odeint::runge_kutta_dopri5<State>());
+  // The first step is a guess; the control shortens it where it is too long.
   odeint::integrate_adaptive(stepper, system, state, 0.0, time, time / 100);
 }
 
@@ -39,6 +40,7 @@ Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, doubl
   const auto system = [&](const State& state, State& rate, double now) {
     const Eigen::Map<const Matrix<double>> v(state.data(), m, m);
     const double size = v.cwiseAbs().maxCoeff();
+    // Adaptive steps would follow an explosion with ever shorter steps and never end.
     if (!(size < largest_entry))
       throw NumericalError(fmt::format("drift_flow: the drift explodes, an entry passed {} at time {} of {}",
                                        largest_entry, now, time));

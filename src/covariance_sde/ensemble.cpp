@@ -18,6 +18,7 @@ std::size_t pair_count(Index tokens) { return static_cast<std::size_t>(tokens * 
 /// Position of (a, b), a <= b, among the pairs row by row.
 Index pair_index(Index tokens, Index a, Index b) {
   if (a > b) std::swap(a, b);
+  // The rows before row a hold m, m - 1, ... pairs.
   return a * tokens - a * (a - 1) / 2 + (b - a);
 }
 
@@ -60,6 +61,7 @@ CovarianceEnsemble::CovarianceEnsemble(Index tokens, Index paths, std::vector<do
       fmt::format("{} covariances of {} tokens on {} paths", times_.size(), tokens, paths),
       static_cast<double>(times_.size()) * n * (t * (t + 1) / 2 + 8) * sizeof(double),
       "take fewer tokens, paths or times");
+  // Entries that no path has reached stay NaN instead of looking like covariances.
   values_.assign(times_.size() * static_cast<std::size_t>(paths) * pair_count(tokens), std::nan(""));
   outcomes_.resize(static_cast<std::size_t>(paths));
 }
@@ -70,6 +72,7 @@ std::size_t CovarianceEnsemble::offset(Index time, Index path) const {
     throw ArgumentError(
         fmt::format("CovarianceEnsemble: time and path must lie in [0, {}) and [0, {}), got {} and {}", times,
                     paths_, time, path));
+  // The paths of a time follow each other.
   return static_cast<std::size_t>(time * paths_ + path) * pair_count(tokens_);
 }
 
@@ -84,6 +87,7 @@ Matrix<double> CovarianceEnsemble::covariance(Index time, Index path) const {
 void CovarianceEnsemble::set_covariance(Index time, Index path, const Eigen::Ref<const Eigen::MatrixXd>& v) {
   double* value = values_.data() + offset(time, path);
   for (Index a = 0; a < tokens_; ++a)
+    // The lower triangle of v is read and stored as the upper one, row by row.
     for (Index b = a; b < tokens_; ++b) *value++ = v(b, a);
 }
 
@@ -132,6 +136,7 @@ std::vector<double> CovarianceEnsemble::largest_eigenvalues(Index time) const {
   });
 }
 
+// A path that stopped later was still running at this time.
 bool CovarianceEnsemble::running(Index time, Index path) const {
   return outcome(path).end == PathEnd::horizon ||
          outcome(path).stop_time > times_[static_cast<std::size_t>(time)];

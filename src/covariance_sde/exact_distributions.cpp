@@ -17,7 +17,8 @@
 
 namespace widelimit::covariance_sde {
 
-/// A law between its outer nodes.
+/// A distribution function as a quintic spline between the nodes of its grid: 0 below the first node, the
+/// whole mass above the last.
 class SmoothLaw {
  public:
   explicit SmoothLaw(const LineDistribution& law)
@@ -49,7 +50,7 @@ void require_probability(std::string_view where, double p, double mass) {
         fmt::format("{}: p must lie between 0 and the mass not exploded, {}, got {}", where, mass, p));
 }
 
-/// A grid that follows a drift so much stronger than the noise would be too fine.
+/// Whether the drift is so much stronger than the noise that a grid would have to be too fine to follow it.
 bool is_strong(const DriftedDiffusion& diffusion) {
   constexpr double strong = 100;
   return std::abs(diffusion.drift(diffusion.start)) * diffusion.scale(diffusion.start) >
@@ -77,6 +78,7 @@ LineDistribution law_of(std::string_view where, const Process& process, double s
   if (!is_strong(drifted)) return evolve(where, process.diffusion({start}, time), time);
   const NarrowLaw law = narrow_law(drifted, time);
   const double spread = law_reach * law.deviation;
+  // The law stays narrow until the end, so that its expansion is the answer and no grid is evolved.
   if (law.time == time) {
     const double one_end = Frame::back(law.centre - spread), other = Frame::back(law.centre + spread);
     LineDistribution result = on_grid(law, std::min(one_end, other), std::max(one_end, other), Frame::place);
@@ -84,6 +86,7 @@ LineDistribution law_of(std::string_view where, const Process& process, double s
       for (double& cumulative : result.cumulative) cumulative = 1 - cumulative;
     return result;
   }
+  // From here on the drift is weak enough for a grid, which begins with the density of the narrow law.
   const double rest = time - law.time;
   LineDiffusion diffusion = process.diffusion({Frame::back(law.centre), law.deviation}, rest);
   diffusion.initial_density = [&](double y) {
@@ -133,6 +136,7 @@ PointMasses points_of(const SmoothLaw& law, double mass, double from, double to)
     result.masses.push_back(here);
     result.total += here;
   }
+  // The trapezoids' sum is made the mass that the law is known to have.
   for (double& one : result.masses) one *= mass / all;
   result.total *= mass / all;
   return result;
@@ -160,7 +164,8 @@ std::vector<LineDistribution> late_laws_of(std::string_view where, const Process
                                            double time) {
   const LateMotion late = process.late();
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  // Weak bends keep some paths below 0 for long.
+  // Weak bends of the slopes keep some paths below 0 for long, so that later beginnings are tried too: 160, 240, 360
+  // and 540 in units of s T (docs/theory/covariance-sde.md, section 7.2).
   constexpr double patience = 1.5, most_left_out = 2e-9;
   for (double settled = late.time; settled < 3.4 * late.time && time > 1.25 * settled; settled *= patience) {
     const LineDistribution early = law_of(where, process, start, settled);
@@ -241,6 +246,7 @@ double DiffusionDistribution::absolute_quantile(double p) const {
 }
 
 double longest_law_time(const SdeModel& model) {
+  // Beyond 600 in units of s T the slow escape of paths below 0 is not resolved for weak bends (section 7.2).
   constexpr double longest = 1e9, longest_with_weak_bend = 600, weak = 0.02;
   const double bend = model.relu_drift * relu_drift_scale(model.slopes);
   const bool lingers = bend > 0 && bend < weak * model.linear_noise;
@@ -276,12 +282,14 @@ DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, doubl
   require_within_reach(where, model, time);
   const double start = gap.to_u(gap0);
   std::vector<LineDistribution> laws = late_laws_of(where, gap, start, time);
+  // This goes from u = log(sqrt(kappa) Delta) to the chart of the distribution, log(Delta).
   for (LineDistribution& law : laws) law.low += std::log(gap0) - start;
   return {DiffusionDistribution::Chart::gap, laws};
 }
 
 double explosion_probability(const SdeModel& model, double gap0) {
   const GapProcess gap = gap_process("explosion_probability", model, gap0);
+  // Feller's test: a path reaches the wall only for a > 1/2 (docs/theory/covariance-sde.md, section 7.3).
   if (gap.exponent <= 0.5) return 0;
   // The scale function (1 + kappa x^2)^{-a} integrates to an incomplete beta function of x.
   return boost::math::ibeta(0.5, gap.exponent - 0.5, 1 / (1 + std::exp(-2 * gap.to_u(gap0))));

@@ -36,6 +36,7 @@ void ExplicitNetwork::attend(numerics::RandomStream& stream) {
   const Index n = network_.width, heads = heads_of(network_), slice = n / heads, key = key_width_of(network_);
   const double scale = network_.residual.gamma() / std::sqrt(static_cast<double>(n));
   const Eigen::MatrixXd input = branch_input();
+  // `input` has been taken before, so that the tokens can be scaled in place.
   x_ *= network_.residual.lambda();
   for (Index head = 0; head < heads; ++head) {
     const Eigen::MatrixXd queries = input * normal_weights(n, key, stream),

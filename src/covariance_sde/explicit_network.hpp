@@ -15,7 +15,7 @@ inline Eigen::MatrixXd activated(const Eigen::MatrixXd& x, ActivationSlopes slop
   return x.cwiseMax(0) * slopes.plus + x.cwiseMin(0) * slopes.minus;
 }
 
-/// The gradient by x from that by activated(x).
+/// Takes the gradient with respect to activated(x) to that with respect to x.
 inline Eigen::MatrixXd activation_backward(const Eigen::MatrixXd& x, ActivationSlopes slopes,
                                            const Eigen::MatrixXd& gradient) {
   return (x.array() > 0).select(slopes.plus * gradient, slopes.minus * gradient);
@@ -36,7 +36,7 @@ class ExplicitNetwork {
   void start(const Square& v0, numerics::RandomStream& stream);
   bool layer(numerics::RandomStream& stream);
   Square covariance() const;
-  /// Of what a residual branch sees.
+  /// The covariance of what a residual branch sees.
   Square branch_covariance() const;
   /// [m, n]
   const Eigen::MatrixXd& tokens() const { return x_; }

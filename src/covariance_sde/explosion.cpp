@@ -25,6 +25,7 @@ double explodes_from_there(SdeModel model, const CovarianceEnsemble& ensemble,
   const Index last = static_cast<Index>(ensemble.times().size()) - 1;
   double sum = 0;
   for (const Index path : paths) {
+    // A stopped path keeps its last state inside the bounds, so that the last time holds it.
     const double gap = gap_of(ensemble.covariance(last, path));
     if (gap > 0) sum += explosion_probability(model, gap);
   }

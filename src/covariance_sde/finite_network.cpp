@@ -15,6 +15,7 @@ namespace widelimit::covariance_sde {
 
 namespace {
 
+/// Streams of networks and of the SDE's paths are apart, so that one seed gives them different numbers.
 constexpr std::uint64_t network_streams = std::uint64_t{1} << 63;
 
 void require_options(const NetworkSpec& network, const Matrix<double>& v0, const NetworkOptions& options) {
@@ -42,6 +43,7 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
 std::vector<double> layer_times(const NetworkSpec& network, const std::vector<Index>& layers) {
   std::vector<double> times;
   times.reserve(layers.size());
+  // Time counts layers in units of the width.
   for (const Index layer : layers)
     times.push_back(static_cast<double>(layer) / static_cast<double>(network.width));
   return times;
@@ -64,6 +66,7 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
       const bool valid = chain.layer(stream);
       const typename Chain::Square next = chain.covariance();
       const std::optional<PathEnd> end = valid ? end_of_path(next, options.bounds) : PathEnd::not_finite;
+      // A path that ends keeps its last covariance inside the bounds.
       if (!end) v = next;
       const auto n = static_cast<double>(network.width);
       outcome.stop_time = static_cast<double>(layer) / n;
@@ -137,6 +140,7 @@ CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<doub
     run_networks<MlpChain>(network, v0, options, ensemble);
   else if (heads_of(network) > 1)
     run_networks<HeadsChain>(network, v0, options, ensemble);
+  // Matrices of two tokens have a size that the compiler knows.
   else if (v0.rows() == 2)
     run_networks<NetworkChain<2>>(network, v0, options, ensemble);
   else
@@ -164,6 +168,7 @@ Matrix<double> feedforward_layer(const NetworkSpec& network, const Matrix<double
   Chain chain(network, v.rows());
   chain.set_covariance(v);
   const ActivationSlopes slopes = network.feedforward->slopes;
+  // Columns of the root times g are Gaussian with the covariance of the tokens that the branch reads.
   Eigen::MatrixXd hidden = chain.input_root() * g;
   hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
   chain.set_branch_gram(slopes.normaliser() / static_cast<double>(g.cols()) * hidden * hidden.transpose());

@@ -47,6 +47,7 @@ class GaussianProduct {
   [[nodiscard]] Tokens backward(const Tokens& g, numerics::RandomStream& stream) const {
     const Tokens& basis = input_->basis;
     if (basis.size() == 0) return g * draws_.transpose();
+    // With g^T = Q' R' the root L is R'^T; its columns are no more than min(m, n').
     const Eigen::HouseholderQR<Tokens> qr(g.transpose());
     const Eigen::Index k = std::min(g.rows(), g.cols());
     const Tokens root = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();

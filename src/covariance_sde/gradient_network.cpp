@@ -32,6 +32,7 @@ GradientNetwork::Tokens GradientNetwork::branch_input() const {
 }
 
 void GradientNetwork::finish(Residual& residual, Tokens sum) {
+  // Each normalisation leaves what its backward pass reads.
   if (network_.normalization == Normalization::pre_layer_norm) residual.before = std::move(x_);
   if (network_.normalization != Normalization::post_layer_norm) {
     x_ = std::move(sum);
@@ -96,6 +97,7 @@ SquaredGradients GradientNetwork::backward(const Tokens& direction, numerics::Ra
     for (const AttentionTape& tape : tapes_[l].attention)
       gradient = attention_backward(tape, gradient, stream, attention);
     for (const PlainTape& tape : tapes_[l].plain) gradient = plain_backward(tape, gradient, stream, rest);
+    // parameters_of() lists those of attention first, though the backward pass reaches them last.
     attention.insert(attention.end(), rest.begin(), rest.end());
     for (std::size_t p = 0; p < attention.size(); ++p) result.parameters[p][l] = attention[p];
     result.tokens[l] = gradient.squaredNorm();
@@ -103,12 +105,14 @@ SquaredGradients GradientNetwork::backward(const Tokens& direction, numerics::Ra
   return result;
 }
 
+/// Takes the gradient with respect to the block's output to that with respect to the sum of skip and branch.
 GradientNetwork::Tokens GradientNetwork::through_sum(const Residual& residual, const Tokens& gradient) const {
   return network_.normalization == Normalization::post_layer_norm
              ? layer_norm_backward(residual.sum, gradient)
              : gradient;
 }
 
+/// Takes the gradient with respect to what a branch reads to that with respect to the tokens before it.
 GradientNetwork::Tokens GradientNetwork::through_input(const Residual& residual,
                                                        const Tokens& input_gradient) const {
   return network_.normalization == Normalization::pre_layer_norm
@@ -129,6 +133,7 @@ GradientNetwork::Tokens GradientNetwork::attention_backward(const AttentionTape&
     const Tokens branch = scale * sum.middleCols(at, head.values.cols());
     at += head.values.cols();
     const Tokens value = head.attention.transpose() * branch;
+    // The logits are queries times keys over n.
     const Tokens logits = softmax_backward(network_, head.attention, branch * head.values.transpose()) / n;
     const Tokens query = logits * head.keys, key = logits.transpose() * head.queries;
     squares[0] += head.query.squared_gradient(query);

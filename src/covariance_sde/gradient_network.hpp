@@ -16,7 +16,7 @@ namespace widelimit::covariance_sde {
 
 /// Squared gradients of <X_L, R>.
 struct SquaredGradients {
-  std::vector<double> tokens;                   ///< By X_0, .., X_L.
+  std::vector<double> tokens;                   ///< Gradients with respect to X_0, .., X_L.
   std::vector<std::vector<double>> parameters;  ///< [parameter][layer]
 };
 
@@ -34,8 +34,8 @@ class GradientNetwork {
  private:
   /// x <- lambda x + branch, and what a LayerNorm before the branch or after the sum does.
   struct Residual {
-    Tokens before;  ///< x, of Pre-LN.
-    Tokens sum;     ///< Before the LayerNorm, of Post-LN.
+    Tokens before;  ///< x of a Pre-LN block.
+    Tokens sum;     ///< What the LayerNorm of a Post-LN block reads.
   };
   struct Head {
     GaussianProduct query, key, value;
@@ -67,7 +67,7 @@ class GradientNetwork {
   /// x_ <- the sum, normalised where that is after the block.
   void finish(Residual& residual, Tokens sum);
 
-  /// Each returns the gradient by the block's input, and appends its squared gradients by parameters.
+  /// Each returns the gradient with respect to the block's input, and appends the squares of those of its parameters.
   Tokens attention_backward(const AttentionTape& tape, const Tokens& gradient, numerics::RandomStream& stream,
                             std::vector<double>& squares) const;
   Tokens feedforward_backward(const FeedforwardTape& tape, const Tokens& gradient,

@@ -44,6 +44,7 @@ void require_gradient_options(const NetworkSpec& network, const Matrix<double>& 
       static_cast<double>(options.run.threads > 0 ? static_cast<unsigned>(options.run.threads)
                                                   : std::thread::hardware_concurrency());
   const double at_once = std::min(threads, static_cast<double>(options.networks));
+  // Only as many networks are in memory as run at once.
   numerics::require_memory(where, fmt::format("{} layers", options.depth),
                            numbers * static_cast<double>(options.depth) * at_once * sizeof(double),
                            "take fewer tokens, a smaller width or depth, or fewer threads");
@@ -61,6 +62,8 @@ std::vector<double> norms_of(const NetworkSpec& network, const Matrix<double>& v
   std::vector<double> norms = squares.tokens;
   for (const std::vector<double>& layers : squares.parameters)
     norms.insert(norms.end(), layers.begin(), layers.end());
+  // The direction has m n standard normal numbers, so that the gradient with respect to the
+  // output comes out at about 1.
   const double size = static_cast<double>(v0.rows() * network.width);
   for (double& one : norms) one /= size;
   return norms;

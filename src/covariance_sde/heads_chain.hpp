@@ -43,6 +43,7 @@ class HeadsChain {
     if (!valid_) return;
     const auto lower = sum_root.triangularView<Eigen::Lower>();
     for (Square& slice : slices_) {
+      // This is S^{-1/2} S_h S^{-T/2} between the roots of V_0 (docs/theory/covariance-sde.md, section 6.1).
       slice = lower.solve(lower.solve(slice).transpose().eval());
       slice = root_ * slice * root_.transpose();
     }

@@ -19,11 +19,12 @@ using Eigen::Index;
 
 constexpr Index contour_points = 32;
 constexpr double displacement_a_substep = 4;  // more would cost the contour digits
+/// The most for a whole evolution: some seconds for each of the grids.
 constexpr double most_substeps = 4000;
 constexpr Index first_intervals = 1024, most_intervals = 1 << 19;
 constexpr Index most_work = 1 << 24;  // intervals times substeps, some ten seconds
 constexpr double accuracy = 1e-8;
-constexpr double order_gain = 10;  // of an error of fourth order when the spacing is halved, with a margin
+constexpr double order_gain = 10;  // fall of an error of fourth order at half the spacing, with a margin
 
 /// Rates of the walk from each node to its neighbours.
 struct Walk {
@@ -58,6 +59,8 @@ Walk walk_on(const LineDiffusion& diffusion, const Nodes& nodes) {
     if (i + 1 < count)
       walk.up[i] = rate * std::exp(log_scale - diffusion.log_scale_density(x + h / 2));
     else
+      // Beyond the last node the scale function rises to the wall by its density over exit_rate, where between nodes it
+      // rises by the density times h.
       walk.up[i] = rate * h * diffusion.exit_rate;
     if (i > 0) walk.down[i] = rate * std::exp(log_scale - diffusion.log_scale_density(x - h / 2));
   }
@@ -97,6 +100,8 @@ class Resolvent {
 void substep(Resolvent& resolvent, double time, std::vector<double>& p) {
   std::vector<double> next(p.size(), 0.0);
   constexpr double n = contour_points;
+  // The other half of the contour are complex conjugates. The numbers are those of the parabola of Trefethen, Weideman
+  // and Schmelzer, z = n (0.1309 - 0.1194 theta^2 + 0.25 i theta).
   for (Index k = 0; k < contour_points / 2; ++k) {
     const double theta = (2 * static_cast<double>(k) + 1) * std::numbers::pi / n;
     const Complex z = n * Complex(0.1309 - 0.1194 * theta * theta, 0.25 * theta);
@@ -135,7 +140,8 @@ std::vector<double> cumulated(const LineDiffusion& diffusion, const Nodes& nodes
   return p;
 }
 
-/// At the nodes of the coarse grid, every other one of the fine; the masses at the ends.
+/// Richardson's extrapolation of errors of second order, at the nodes of the coarse grid, which are every other one of
+/// the fine grid. The last entry is the whole mass.
 std::vector<double> extrapolated(const std::vector<double>& coarse, const std::vector<double>& fine) {
   std::vector<double> result(coarse.size());
   for (std::size_t i = 0; i + 1 < coarse.size(); ++i) result[i] = (4 * fine[2 * i] - coarse[i]) / 3;
@@ -143,7 +149,7 @@ std::vector<double> extrapolated(const std::vector<double>& coarse, const std::v
   return result;
 }
 
-/// NaN counts as infinitely far.
+/// The largest difference at common nodes. A NaN, which cumulated sums pass on to their ends, counts as infinitely far.
 double distance(const std::vector<double>& coarse, const std::vector<double>& fine) {
   double largest = std::abs(coarse.back() - fine.back());
   for (std::size_t i = 0; i + 1 < coarse.size(); ++i) {
@@ -167,6 +173,7 @@ LineDistribution evolve(std::string_view where, const LineDiffusion& diffusion, 
        intervals *= 2, nodes = nodes.halved()) {
     std::vector<double> fine = cumulated(diffusion, nodes.halved(), time, substeps);
     std::vector<double> result = extrapolated(coarse, fine);
+    // The difference is about the error of `before`; that of `result` is smaller by the gain.
     if (!before.empty() && distance(before, result) < order_gain * accuracy) {
       const double mass = result.back();
       result.pop_back();

@@ -18,7 +18,7 @@
 /// The correlation of two tokens and their gap as processes on a line, in charts where laws are smooth.
 namespace widelimit::covariance_sde {
 
-/// Of grids, in standard deviations: tails below 1e-20.
+/// The reach of grids in standard deviations: tails beyond it are below 1e-20.
 inline constexpr double law_reach = 9.5;
 
 /// log(cosh y), which cosh would overflow.
@@ -33,9 +33,9 @@ struct Beginning {
 
 /// How a process moves once it is far from where its drift changes: with a constant drift and variance.
 struct LateMotion {
-  double time;  ///< By which next to no mass is left where it changes.
+  double time;  ///< By then next to no mass is left where the drift changes.
   double drift, variance;
-  bool both_ways;  ///< With the opposite drift for y < 0.
+  bool both_ways;  ///< For y < 0 the drift is the opposite.
   /// At most 1: how far the motion at y is from that, in all the time to come.
   std::function<double(double)> left_out;
 };
@@ -80,6 +80,7 @@ inline DriftedDiffusion CorrelationProcess::drifted(double start) const {
   return {.drift =
               [=](double y) {
                 const double cosh = std::cosh(y);
+                // The ReLU drift falls as e^-y, so that beyond 100 nothing is left of it.
                 return (y > 100 ? 0 : r * AngleOf(y).excess * cosh * cosh) + s / 2 * std::tanh(y);
               },
           .variance = s,
@@ -123,6 +124,7 @@ inline double wall_distance(double u) {
 }
 
 inline double at_wall_distance(double distance) {
+  // Beyond 20 sinh is e^distance / 2 in all digits.
   return distance > 20 ? std::numbers::ln2 - distance : -std::log(std::sinh(distance));
 }
 
@@ -148,7 +150,7 @@ struct GapProcess {
             .left_out = [pull](double u) { return std::min(1.0, pull * std::exp(2 * std::min(u, 0.0))); }};
   }
   [[nodiscard]] LineDiffusion diffusion(Beginning beginning, double time) const;
-  /// In the distance from the wall of explosions.
+  /// The process in terms of the distance from the wall of explosions.
   [[nodiscard]] DriftedDiffusion drifted(double start) const;
 };
 

@@ -41,8 +41,10 @@ class MlpChain {
     sums_.setZero();
     for (Index i = 0; i < network_.width; ++i) {
       numerics::draw_normals(unit_, stream);
+      // From the last token to the first, because unit_(a) takes the place of a normal that only later tokens read.
       for (Index a = m; a-- > 0;) unit_(a) = root_.row(a).head(a + 1).dot(unit_.head(a + 1));
       for (Index b = 0; b < m; ++b) v_.col(b) += unit_(b) * unit_;
+      // Columns of X' have been counted; activated they are the columns of Phi'.
       for (double& x : unit_) x *= x > 0 ? slopes.plus : slopes.minus;
       for (Index b = 0; b < m; ++b) sums_.col(b) += unit_(b) * unit_;
     }

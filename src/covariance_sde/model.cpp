@@ -67,6 +67,7 @@ SdeModel resnet_model(ResidualWeights residual, ShapedSlopes slopes, double hidd
   require_shaped("resnet_model", residual);
   require_slopes("resnet_model", slopes);
   require_positive("resnet_model", "hidden_ratio", hidden_ratio);
+  // These are the entries of the residual feedforward network in the table of docs/theory/covariance-sde.md, section 4.
   const double gamma2 = residual.gamma_squared();
   return {
       .relu_drift = gamma2, .linear_noise = gamma2 * (2 - gamma2 * (1 - 1 / hidden_ratio)), .slopes = slopes};
@@ -76,6 +77,7 @@ SdeModel attention_model(ResidualWeights residual, double temperature, Attention
   require_shaped("attention_model", residual);
   require_positive("attention_model", "temperature", temperature);
   require_at_least("attention_model", "heads", heads, 1);
+  // These are the entries of attention in the table of docs/theory/covariance-sde.md, section 4.
   const double gamma2 = residual.gamma_squared();
   const double tau2 = temperature * temperature;
   return {.attention_drift = gamma2 / tau2,
@@ -96,6 +98,7 @@ SdeModel stack(const SdeModel& first, const SdeModel& second) {
         first.slopes.plus, first.slopes.minus, second.slopes.plus, second.slopes.minus));
   if (first.attention_drift > 0 && second.attention_drift > 0 && first.mask != second.mask)
     throw ArgumentError("stack: both models attend and must share their mask, got one full and one causal");
+  // Drifts and diffusions of stacked blocks add up (docs/theory/covariance-sde.md, section 4).
   return {.relu_drift = first.relu_drift + second.relu_drift,
           .attention_drift = first.attention_drift + second.attention_drift,
           .linear_noise = first.linear_noise + second.linear_noise,
@@ -105,6 +108,7 @@ SdeModel stack(const SdeModel& first, const SdeModel& second) {
 }
 
 SdeModel with_finite_width_drift(SdeModel model, Index width) {
+  // At finite width a network drifts faster by the normaliser c (docs/theory/covariance-sde.md, section 2).
   model.relu_drift *= shaped_slopes(model.slopes, width).normaliser();
   return model;
 }

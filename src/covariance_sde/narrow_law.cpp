@@ -13,7 +13,7 @@ using Eigen::Index;
 constexpr Index modes = 64;
 constexpr double narrow = 0.06;      // deviation over the scale of the drift
 constexpr double log_step = 0.01;    // in the logarithm of time
-constexpr double first_move = 1e-7;  // of the law by its first time, over the scale of the drift
+constexpr double first_move = 1e-7;  // how far the law moves by its first time, over the scale of the drift
 constexpr double node_reach = 9.5, node_spacing = 0.15;
 constexpr double largest_last_coefficient = 1e-11;
 constexpr Index last_coefficients = modes / 8;
@@ -73,9 +73,11 @@ class FrameEquation {
       const double distance = deviation * nodes_.xi(q);
       flux(q) = (diffusion_.drift(centre + distance) - mean - slope * distance) / deviation;
     }
+    // The density is phi times 1 + sum_k c_k h_k, whose first coefficient is always 1.
     flux.array() *= (nodes_.values.rightCols(modes - 1) * state.tail(modes - 1)).array() + 1;
     const Vector<double> projected = nodes_.weighted_values.leftCols(modes - 1).transpose() * flux;
     State derivative(modes + 1);
+    // The frame takes up the mean and the slope of the drift, so that only what is not linear reaches the coefficients.
     derivative(0) = mean;
     derivative(1) = slope + rate;
     derivative.tail(modes - 1) =
@@ -98,6 +100,7 @@ State advanced(const FrameEquation& equation, const State& state, double time, d
   return state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
 }
 
+/// By this time the law has moved by 1e-7 of what is left and of the drift's scale: it is normal still.
 double first_time(const DriftedDiffusion& diffusion, double time) {
   const double scale = diffusion.scale(diffusion.start), speed = std::abs(diffusion.drift(diffusion.start));
   return std::min(first_move * time, first_move * scale / speed);
@@ -133,6 +136,7 @@ double NarrowLaw::cumulative(double x) const {
   const double xi = (x - centre) / deviation;
   const Vector<double> h = hermite(xi);
   double sum = 0;
+  // The integral of phi h_k from -infinity to xi is -phi(xi) h_{k-1}(xi) / sqrt(k).
   for (Index k = 1; k < modes; ++k) sum += coefficients(k) * h(k - 1) / std::sqrt(static_cast<double>(k));
   return std::erfc(-xi / std::numbers::sqrt2) / 2 - standard_normal_density(xi) * sum;
 }

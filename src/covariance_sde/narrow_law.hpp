@@ -12,7 +12,7 @@ namespace widelimit::covariance_sde {
 struct DriftedDiffusion {
   std::function<double(double)> drift;
   double variance = 1, start = 0;
-  /// Over which length the drift changes by its own size.
+  /// The length over which the drift changes by its own size.
   std::function<double(double)> scale;
 };
 

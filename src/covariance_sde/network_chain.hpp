@@ -46,6 +46,7 @@ class NetworkChain {
     draw_normals(g, stream);
     const auto n = static_cast<double>(network_.width);
     const double rest = network_.width > m ? chi_squared(network_.width - m, stream) : 0;
+    // The mean over features is u_0 = L g sqrt(n / (|g|^2 + chi^2)) of section 6.1; v_ keeps the rest.
     mean_ = root * g * std::sqrt(n / (g.squaredNorm() + rest));
     v_ -= mean_ * mean_.transpose() / n;
   }
@@ -74,7 +75,7 @@ class NetworkChain {
     return v_ + mean_ * mean_.transpose() / static_cast<double>(network_.width);
   }
 
-  /// Of what the next block sees.
+  /// The covariance of what the next block sees.
   Square branch_covariance() const {
     if (!normalised()) return v_;
     const Column scale = v_.diagonal().cwiseSqrt().cwiseInverse();
@@ -132,6 +133,7 @@ class NetworkChain {
       mean_ = residual_.lambda() * mean_ + residual_.gamma() * (u_ * hidden_);
     }
     draw_normals(z_, stream);
+    // LayerNorm's mean has taken one of the n feature axes.
     draw_wishart_root(network_.width - v_.rows() - (normalised() ? 1 : 0), stream, t_);
     combine();
   }
@@ -148,9 +150,9 @@ class NetworkChain {
   [[nodiscard]] bool normalised() const { return network_.normalization == Normalization::pre_layer_norm; }
 
   NetworkSpec network_;
-  ResidualWeights residual_;  // of the block that is at work
+  ResidualWeights residual_;  // those of the block that is at work
   bool valid_ = true;
-  Square v_;  // of the features left after LayerNorm's mean is taken out, where it is
+  Square v_;  // without the mean over features, where LayerNorm takes it out
   Column mean_;
   Square l_, unit_, u_, z_, t_, b_;
   Column hidden_;

@@ -80,6 +80,7 @@ std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights r
     return spec;
   };
   constexpr auto wide = TemperatureScale::width_and_key, narrow = TemperatureScale::key;
+  // Names say what the shaped network lacks, or what the standard one is given alone.
   return {{"shaped", network(1, 1, wide)},
           {"no identity", network(0, 1, wide)},
           {"no centring", network(1, 0, wide)},
@@ -104,6 +105,7 @@ void require_reduction(std::string_view where, const NetworkSpec& network, Index
   if (network.normalization != Normalization::none)
     throw ArgumentError(fmt::format(
         "{}: Pre-LN with {} heads has no reduction, sample it by explicit weights", where, heads));
+  // With fewer channels than tokens the Gram matrix of a slice would be singular.
   require_at_least(where, "width / heads", network.width / heads, tokens);
   const auto m = static_cast<double>(tokens);
   numerics::require_memory(where, fmt::format("Gram matrices of the slices of {} heads", heads),
@@ -118,12 +120,14 @@ void require_network(std::string_view where, const NetworkSpec& network, Index t
   if (!network.attention && !network.feedforward && !network.plain)
     throw ArgumentError(
         fmt::format("{}: a network needs an attention or a feedforward block, got neither", where));
+  // A normalisation takes one direction of the width away.
   require_at_least(where, "width", network.width,
                    network.normalization == Normalization::none ? tokens : tokens + 1);
   require_at_least(where, "key_width", network.key_width, 0);
   if (network.attention) require_attention(where, network);
   if (network.feedforward) {
     require_at_least(where, "hidden_width", network.feedforward->hidden_width, 0);
+    // A normaliser that is infinite or NaN fails this, too.
     require_positive(where, "s_plus^2 + s_minus^2", 2 / network.feedforward->slopes.normaliser());
   }
   if (network.plain) require_positive(where, "s_plus^2 + s_minus^2", 2 / network.plain->normaliser());
@@ -146,6 +150,7 @@ SdeModel limiting_model(const NetworkSpec& network) {
         "temperature tau_0 sqrt(n n_k), no normalisation");
   const double root = std::sqrt(static_cast<double>(network.width));
   const auto shaped = [root](ActivationSlopes slopes) {
+    // Shaped slopes are 1 + c / sqrt(n), solved for c.
     return ShapedSlopes{(slopes.plus - 1) * root, (slopes.minus - 1) * root};
   };
   if (network.plain) return mlp_model(shaped(*network.plain));

@@ -42,6 +42,7 @@ void apply_softmax(const NetworkSpec& network, Square& y) {
   for (Index a = 0; a < m; ++a) {
     const Index visible = visible_tokens(block.mask, a, m);
     auto row = y.row(a);
+    // The largest logit is subtracted, so that no exponential overflows.
     const double largest = row.head(visible).maxCoeff();
     row.head(visible) = ((row.head(visible).array() - largest) * inverse_temperature).exp().matrix();
     const double sum = row.head(visible).sum();

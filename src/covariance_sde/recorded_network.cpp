@@ -13,6 +13,7 @@ Tokens layer_norm_backward(const Tokens& x, const Tokens& gradient) {
   Tokens result = gradient.colwise() - gradient.rowwise().mean();
   for (Index a = 0; a < x.rows(); ++a) {
     const double deviation = std::sqrt((x.row(a).array() - x.row(a).mean()).square().mean());
+    // LayerNorm is constant along its own output and along the ones, so that the gradient has no part along either.
     result.row(a) -= y.row(a) * gradient.row(a).cwiseProduct(y.row(a)).mean();
     result.row(a) /= deviation;
   }
@@ -26,6 +27,7 @@ Eigen::MatrixXd softmax_backward(const NetworkSpec& network, const Eigen::Matrix
   Eigen::MatrixXd result = Eigen::MatrixXd::Zero(m, m);
   for (Index row = 0; row < m; ++row) {
     const Index seen = visible_tokens(block.mask, row, m);
+    // A is identity + softmax - centring; its slopes are those of the softmax.
     Eigen::RowVectorXd softmax = a.row(row).head(seen);
     softmax.array() += block.centring_weight / static_cast<double>(seen);
     softmax(row) -= block.identity_weight;
@@ -74,6 +76,7 @@ RecordedNetwork::Gradients RecordedNetwork::backward(const std::vector<Tokens>& 
       gradients.tokens[l] = plain_backward(weights_[l], x, gradient, gradients.layers[l]);
       continue;
     }
+    // States are kept by layer, so that what stands between the blocks is computed again.
     const Tokens between = network_.attention ? behind_block(attended(weights_[l], x)) : x;
     if (network_.feedforward)
       gradient = feedforward_backward(weights_[l], between, gradient, gradients.layers[l]);
@@ -155,6 +158,7 @@ Tokens RecordedNetwork::attention_backward(const LayerWeights& weights, const To
     const Tokens branch = scale * sum.middleCols(at, slice);
     at += slice;
     const Eigen::MatrixXd a = attention_matrix_of(head, input);
+    // The gradient reaches the values through A^T, and the logits through the softmax of A.
     const Tokens value = a.transpose() * branch;
     const Eigen::MatrixXd logits =
         softmax_backward(network_, a, branch * (input * head.value).transpose()) / n;
@@ -178,6 +182,7 @@ Tokens RecordedNetwork::feedforward_backward(const LayerWeights& weights, const 
   const Tokens input = branch_input(x), units = input * weights.hidden / root;
   const Tokens active = units.cwiseMax(0) * activation.plus + units.cwiseMin(0) * activation.minus;
   slopes.output = scale * active.transpose() * sum;
+  // At 0 the slope is that of the negative side.
   const Tokens slope =
       (units.array() > 0)
           .select(Tokens::Constant(units.rows(), units.cols(), activation.plus), activation.minus);

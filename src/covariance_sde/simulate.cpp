@@ -24,11 +24,12 @@ using numerics::RandomStream;
 /// Steps in proportion to less would not end.
 constexpr double smallest_step_control = 1e-6;
 
-constexpr double clipped_eigenvalue = 1e-12;  // of the largest
+constexpr double clipped_eigenvalue = 1e-12;  // relative to the largest
 
 /// Number of equal steps that cover the times between two. (to - from) / h is often an integer only up to
 /// rounding, which must not add a step.
 Index step_count(double from, double to, double max_step) {
+  // The factor takes rounding of the quotient for what it is.
   const double steps = std::max(1.0, std::ceil((to - from) / max_step * (1 - 1e-12)));
   return numerics::checked_count(
       steps, numerics::most_steps,
@@ -105,6 +106,7 @@ class PathRunner {
       double done = 0;
       while (done < h) {
         const double step = local_step(h, h - done);
+        // The last part ends at h bit for bit, which ends the loop.
         done = step == h - done ? h : done + step;
         const double now = done == h && k + 1 == steps ? to : from + static_cast<double>(k) * h + done;
         stop_.check();
@@ -152,6 +154,7 @@ class PathRunner {
 
   void draw(RandomStream& stream) {
     const Index m = v_.rows();
+    // This draws G_1 + G_1^T itself: the diagonal has the variance 4, the other entries have 2.
     for (Index a = 0; a < m; ++a) {
       s_(a, a) = 2 * stream.normal();
       for (Index b = a + 1; b < m; ++b) s_(a, b) = s_(b, a) = std::numbers::sqrt2 * stream.normal();
@@ -161,6 +164,7 @@ class PathRunner {
       for (Index b = 0; b < m; ++b) g2_(a, b) = stream.normal();
   }
 
+  /// The scheme as printed, with a root of the whole D x D matrix: a check of the fast noise.
   bool dense_step(RandomStream& stream, double step) {
     const Index m = v_.rows();
     const Matrix<double> v = v_;

@@ -29,7 +29,7 @@ double entropy_of(Eigen::Ref<const Eigen::RowVectorXd> row) {
   return sum;
 }
 
-/// Of each row of the softmax for logits drawn for v.
+/// Entropies of the rows of the softmax, for logits drawn for a covariance v.
 Eigen::VectorXd drawn_entropies(const NetworkSpec& softmax, const Matrix<double>& v,
                                 numerics::RandomStream& stream) {
   const Index m = v.rows();
@@ -60,6 +60,7 @@ std::vector<numerics::Estimate> softmax_entropy(const NetworkSpec& network,
     throw ArgumentError(fmt::format("{}: time must be the index of one of {} times, got {}", where,
                                     ensemble.times().size(), time));
   NetworkSpec softmax = network;
+  // Identity and centring are taken off: what has an entropy is the softmax alone.
   softmax.attention->identity_weight = softmax.attention->centring_weight = 0;
   const std::vector<Index> running = ensemble.running_paths(time);
   const auto count = static_cast<Index>(running.size());
@@ -89,6 +90,7 @@ Vector<double> softmax_entropy_expansion(const NetworkSpec& network, const Matri
   for (Index a = 0; a < v.rows(); ++a) {
     const Index seen = visible_tokens(network.attention->mask, a, v.rows());
     const auto block = v.topLeftCorner(seen, seen);
+    // docs/theory/covariance-sde.md, section 6.2: half the variance of the logits that the row sees is lost.
     const double spread = block.diagonal().mean() - block.mean();  // tr(J_a V)
     entropies(a) = std::log(static_cast<double>(seen)) - v(a, a) * spread * keys / (2 * tau * tau);
   }

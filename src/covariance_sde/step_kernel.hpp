@@ -48,7 +48,7 @@ class StepKernel {
     return weight * a_.diagonal().maxCoeff();
   }
 
-  /// False if V had left the cone.
+  /// n <- the noise of docs/theory/covariance-sde.md, section 5.1, without a time step; false if V had left the cone.
   bool noise(const Square& v, const Square& s, const Square& g2, Square& n) {
     if (!guarded_cholesky(v, l_)) return false;
     b_.noalias() = l_ * s;
@@ -56,6 +56,7 @@ class StepKernel {
     if (model_.attention_noise > 0 && model_.mask == AttentionMask::causal) {
       causal_.add_noise(v, l_, g2, std::sqrt(model_.attention_noise), n);
     } else if (model_.attention_noise > 0) {
+      // K = V P L, where P L is L without the means of its columns.
       c_ = l_;
       c_.rowwise() -= l_.colwise().mean();
       b_.noalias() = v * c_;  // K
@@ -68,6 +69,7 @@ class StepKernel {
 
   void add_drift(const Square& v, double h, Square& sum) {
     if (model_.attention_drift > 0 && model_.mask == AttentionMask::causal) {
+      // b_att of docs/theory/covariance-sde.md, section 3, or of 3.1 under a mask.
       causal_.add_drift(v, h * model_.attention_drift, sum);
     } else if (model_.attention_drift > 0) {
       centre(v);
@@ -132,6 +134,7 @@ class StepKernel {
     centre(v);
     const Column s = excess(), q = v.diagonal(), u = v * s;
     const double k = h * model_.attention_drift / (4 * tokens_);
+    // E V E^T = V + k (q u^T + u q^T) + k^2 (s^T u) q q^T with u = V s.
     const double curvature = k * k * s.dot(u);
     v += k * (q * u.transpose() + u * q.transpose()) + curvature * q * q.transpose();
   }

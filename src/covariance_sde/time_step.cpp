@@ -37,6 +37,7 @@ void require_step_size(std::string_view where, const SdeModel& model, double ste
   require_positive(where, "step", step);
   const double gap = model.slopes.plus - model.slopes.minus;
   const double rate = model.relu_drift * gap * gap;
+  // Up to here the ReLU step stays in the cone: (h / 2) w_1 (c_+ - c_-)^2 / 4 <= 1 (section 5.3).
   if (step * rate > 8)
     throw ArgumentError(
         fmt::format("{}: the geometric scheme needs step * relu_drift * (c_plus - c_minus)^2 <= 8, got "

@@ -12,6 +12,8 @@ LabelledImages to_float(const ByteImages& bytes, std::span<const std::size_t> in
   result.images.resize({indices.size(), bytes.height, bytes.width, bytes.channels});
   const std::size_t pixels = bytes.height * bytes.width;
   const bool channels_first = bytes.order == ByteImages::Order::channels_first;
+  // Distances in the file's values between neighbouring pixels and between the channels of a pixel;
+  // the result is channels last.
   const std::size_t pixel_step = channels_first ? 1 : bytes.channels;
   const std::size_t channel_step = channels_first ? pixels : 1;
   float* target = result.images.data();

@@ -24,7 +24,7 @@ struct ByteImages {
   std::vector<int> labels;
   std::size_t classes = 0;
   std::vector<std::string> names = {};        ///< As in LabelledImages.
-  std::vector<std::string> class_names = {};  ///< The same.
+  std::vector<std::string> class_names = {};  ///< One for each class.
 };
 
 /// The images at `indices` (each below the number of labels), interleaved, divided by 255.

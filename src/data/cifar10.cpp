@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t cifar_side = 32, cifar_channels = 3, cifar_classes = 10;
 constexpr std::size_t image_bytes = cifar_side * cifar_side * cifar_channels;
+// A record is a label and then the red, the green and the blue values, each row by row.
 constexpr std::size_t record_bytes = 1 + image_bytes;
 
 void append_records(const fs::path& path, ByteImages& images) {
@@ -49,6 +50,7 @@ std::vector<std::string> read_class_names(const fs::path& path) {
   return names;
 }
 
+/// Names from batches.meta.txt beside the file; without it, those that the data set has.
 std::vector<std::string> class_names_beside(const fs::path& file) {
   const fs::path path = file.parent_path() / "batches.meta.txt";
   std::error_code error;

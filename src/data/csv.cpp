@@ -22,6 +22,7 @@ class CsvParser {
     if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
     if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos)
       fail(line_of(zero), "expected text, found a zero byte");
+    // The offset counts from the beginning of the file, a byte order mark included.
     if (const auto invalid = first_invalid_utf8(text_))
       fail(line_of(*invalid),
            fmt::format("expected UTF-8, found {} at offset {} of the file; convert the file",
@@ -39,6 +40,7 @@ class CsvParser {
     }
   }
 
+  /// A row has at least one field: an empty line is a row with one empty field.
   std::vector<std::string> row() {
     std::vector<std::string> fields{field()};
     while (take(',')) fields.push_back(field());
@@ -86,6 +88,7 @@ class CsvParser {
       line_ += static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '\n'));
       field += piece;
       at_ = end + 1;
+      // Two quotes stand for one within the field; a single one ends it.
       if (!take('"')) break;
       field += '"';
     }
@@ -106,6 +109,7 @@ void check_header(const CsvParser& parser, std::size_t line, const std::vector<s
     if (name.empty()) parser.fail(line, "expected names of columns, found an empty one");
     if (!seen.insert(name).second) parser.fail(line, fmt::format("found the column name '{}' twice", name));
   }
+  // A file with another separator would be read as a table of one column.
   if (columns.size() == 1 && columns[0].find_first_of(";\t") != std::string::npos)
     parser.fail(line, "expected fields separated by commas, found semicolons or tabs");
 }
@@ -124,6 +128,7 @@ std::optional<double> number_in_field(const std::string& field) {
   if (begin == std::string::npos) return std::nullopt;
   const char* first = field.data() + begin;
   const char* last = field.data() + field.find_last_not_of(" \t") + 1;
+  // std::from_chars() takes no plus sign.
   if (*first == '+' && last - first > 1 && first[1] != '-') ++first;
   double value = 0;
   const auto [stop, error] = std::from_chars(first, last, value);

@@ -83,6 +83,7 @@ class GraphOfNode {
 
   [[nodiscard]] Index nodes() const { return offsets_.back(); }
   [[nodiscard]] std::size_t operator()(Index node) const {
+    // The graph of a node is the last one that begins at or before it.
     return static_cast<std::size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), node) -
                                     offsets_.begin()) -
            1;
@@ -149,6 +150,7 @@ GraphFolder<Scalar> read_graphs(const Path& folder) {
     try {
       result.graphs.emplace_back(nodes, edges[i]);
     } catch (const ArgumentError& error) {
+      // InputGraph counts nodes within the graph, unlike the file.
       fail_in(folder / edges_name, "graph {} (its nodes counted from 0): {}", i, error.what());
     }
   }
@@ -165,6 +167,7 @@ void write_graphs(const Path& folder, const GraphFolder<Scalar>& graphs) {
     const InputGraph& graph = graphs.graphs[i];
     const std::int64_t first = offsets.back();
     features.insert(features.end(), graphs.features[i].begin(), graphs.features[i].end());
+    // InputGraph keeps incoming edges, so that edges are grouped by target, not in the order in which they were given.
     for (Index target = 0; target < graph.nodes(); ++target)
       for (const auto& [source, weight] : graph.incoming(target)) {
         edges.insert(edges.end(), {first + source, first + target});

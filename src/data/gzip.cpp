@@ -39,6 +39,7 @@ std::size_t unpack_member(const std::filesystem::path& path, std::span<const std
   std::vector<std::uint8_t> block(std::size_t{1} << 18);
   std::size_t at = begin;
   while (true) {
+    // zlib counts bytes in 32 bits, so that a large file is passed on in pieces.
     constexpr std::size_t most = std::numeric_limits<uInt>::max();
     stream.next_in = const_cast<Bytef*>(packed.data() + at);  // zlib only reads it
     stream.avail_in = static_cast<uInt>(std::min(packed.size() - at, most));
@@ -51,6 +52,7 @@ std::size_t unpack_member(const std::filesystem::path& path, std::span<const std
       fail_at(path, at, fmt::format("at most {} GiB of unpacked data", largest_content >> 30), "more");
     }
     if (status == Z_STREAM_END) return at;
+    // Each round has a whole block for output, so that inflate() can only be stuck for want of input.
     if (status == Z_BUF_ERROR && at == packed.size()) {
       fail_at(path, at, "more gzip data", "the end of the file (the file is truncated)");
     }
@@ -70,6 +72,7 @@ bool is_gzip(std::span<const std::uint8_t> bytes) {
 std::vector<std::uint8_t> unpack_gzip(const std::filesystem::path& path,
                                       std::span<const std::uint8_t> packed) {
   std::vector<std::uint8_t> unpacked;
+  // The contents of several members one after another belong together.
   for (std::size_t at = 0; at < packed.size();) {
     if (!is_gzip(packed.subspan(at))) {
       fail_at(path, at, "the end of the file or another gzip member",

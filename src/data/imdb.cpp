@@ -27,6 +27,7 @@ struct NamedReview {
   ReviewFile file;
 };
 
+/// Whether the whole text is one integer.
 template <typename Integer>
 bool read_integer(std::string_view text, Integer& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -66,6 +67,7 @@ std::vector<NamedReview> list_class(const fs::path& folder, int label) {
   if (error) throw DataError(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
   if (reviews.empty())
     throw DataError(fmt::format("{}: expected reviews ID_RATING.txt, found none", folder.string()));
+  // The order of a folder's entries differs between file systems; random splits must not.
   const auto key = [](const NamedReview& review) {
     return std::tuple(review.id, review.file.rating, review.file.path);
   };
@@ -133,6 +135,8 @@ ReviewSets read_imdb(const fs::path& folder, const ReviewCounts& counts, ClassBa
                      std::uint64_t seed) {
   check_folder(folder, "a folder with train and test");
   const bool has_validation = fs::exists(folder / "val");
+  // Without validation reviews of their own, they are a second part of the training reviews, which
+  // leaves the first part as it is.
   std::vector<std::size_t> known{counts.train};
   if (!has_validation) known.push_back(counts.validation);
   auto train = read_parts(folder / "train", known, balance, seed);

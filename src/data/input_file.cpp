@@ -25,6 +25,7 @@ InputFile::InputFile(std::filesystem::path path) : path_{std::move(path)} {
   if (!std::filesystem::is_regular_file(status)) {
     throw DataError(fmt::format("{}: expected a regular file, found a folder or device", path_.string()));
   }
+  // Streams do not say why they fail; the system call behind them does.
   errno = 0;
   stream_.open(path_, std::ios::binary);
   if (!stream_) {
@@ -35,6 +36,7 @@ InputFile::InputFile(std::filesystem::path path) : path_{std::move(path)} {
 }
 
 void InputFile::read(std::uint64_t offset, void* destination, std::size_t count, std::string_view what) {
+  // The subtraction avoids offset + count, which could overflow.
   if (offset > size_ || count > size_ - offset) {
     const std::uint64_t left = offset > size_ ? 0 : size_ - offset;
     fail_at(path_, offset, fmt::format("{} bytes of {}", count, what),

@@ -15,8 +15,8 @@ namespace {
 using numerics::RandomStream;
 using Indices = std::vector<std::size_t>;
 
-// Streams of a user's seed that choices of data own ("split"); class c, part p and its quotas take the ones
-// behind.
+// Streams of a user's seed that belong to random splits; their numbers begin with "split" in ASCII. There is one for
+// each class, one for the order of each part and one for its quotas, 2^20 of each kind.
 constexpr std::uint64_t split_streams = 0x73706c6974ull << 24;
 constexpr std::uint64_t class_streams = split_streams;
 constexpr std::uint64_t order_streams = split_streams + (1ull << 20);
@@ -45,6 +45,7 @@ void check_labels(std::span<const int> labels, std::size_t classes) {
 
 std::vector<Indices> split_as_drawn(std::size_t items, std::span<const std::size_t> counts,
                                     std::uint64_t seed) {
+  // Parts are pieces of one random order, so that none depends on those after it.
   Indices order = iota(items);
   shuffle(order, RandomStream(seed, order_streams));
   std::vector<Indices> parts;
@@ -61,7 +62,7 @@ std::vector<Indices> split_as_drawn(std::size_t items, std::span<const std::size
   return parts;
 }
 
-// Number of items of each class in a part: as equal as `count` allows, who gets one more is drawn.
+// The number of items of each class in a part: as equal as `count` allows. Which classes get one more is drawn.
 Indices class_quotas(std::size_t count, std::size_t classes, RandomStream stream) {
   Indices quotas(classes, count / classes);
   Indices order = iota(classes);
@@ -74,6 +75,7 @@ std::vector<Indices> split_equally(std::span<const int> labels, std::size_t clas
                                    std::span<const std::size_t> counts, std::uint64_t seed) {
   std::vector<Indices> by_class(classes);
   for (std::size_t i = 0; i < labels.size(); ++i) by_class[static_cast<std::size_t>(labels[i])].push_back(i);
+  // Parts take one piece after another of each class's own random order.
   for (std::size_t c = 0; c < classes; ++c) shuffle(by_class[c], RandomStream(seed, class_streams + c));
 
   std::vector<Indices> parts;
@@ -92,6 +94,7 @@ std::vector<Indices> split_equally(std::span<const int> labels, std::size_t clas
       part.insert(part.end(), first, first + static_cast<std::ptrdiff_t>(quotas[c]));
       taken[c] += quotas[c];
     }
+    // Up to here the part is ordered by class.
     shuffle(part, RandomStream(seed, order_streams + p));
     parts.push_back(std::move(part));
   }

@@ -6,7 +6,7 @@
 namespace widelimit::data {
 namespace {
 
-/// Capitals first, first + stride, ..., last, each with its small letter `shift` characters behind.
+/// Capitals first, first + stride, ..., last, each with its small letter `shift` characters later.
 struct Run {
   char32_t first;
   char32_t last;
@@ -84,6 +84,7 @@ char32_t shifted(char32_t character, int shift) {
 }
 
 char32_t lower(char32_t character) {
+  // Runs are sorted and do not overlap: only the first one that ends at or after the character can hold it.
   const auto* run = std::lower_bound(std::begin(runs), std::end(runs), character,
                                      [](const Run& left, char32_t right) { return left.last < right; });
   if (run == std::end(runs) || character < run->first || (character - run->first) % run->stride != 0)
@@ -94,12 +95,14 @@ char32_t lower(char32_t character) {
 /// Whether the character is a capital or the small letter of one.
 bool has_case(char32_t character) {
   if (lower(character) != character) return true;
+  // Small letters are not in the order of the runs, so that every run must be asked.
   return std::any_of(std::begin(runs), std::end(runs), [character](const Run& run) {
     const char32_t capital = shifted(character, -run.shift);
     return capital >= run.first && capital <= run.last && (capital - run.first) % run.stride == 0;
   });
 }
 
+/// Whether a sigma at i is the last letter of a word: one with case stands before it and none after it.
 bool is_final(const std::u32string& text, std::size_t i) {
   return i > 0 && has_case(text[i - 1]) && (i + 1 == text.size() || !has_case(text[i + 1]));
 }
@@ -114,6 +117,7 @@ std::u32string to_lower_case(const std::u32string& text) {
     if (character < 0x80) {
       result.push_back(character >= U'A' && character <= U'Z' ? character + 32 : character);
     } else if (character == 0x0130) {
+      // No other character becomes two in lower case.
       result += U"i\u0307";
     } else {
       result.push_back(character == capital_sigma && is_final(text, i) ? final_sigma : lower(character));

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t mnist_side = 28, mnist_classes = 10;
+// IDX magic numbers: two zero bytes, 8 for unsigned bytes, and the number of axes.
 constexpr std::uint32_t images_magic = 0x803, labels_magic = 0x801;
 
 /// An IDX file, unpacked where needed. All fields of its header are big-endian 32-bit numbers.
@@ -51,6 +52,7 @@ class IdxFile {
   std::span<const std::uint8_t> items(std::size_t offset, std::uint32_t count, std::size_t item_bytes,
                                       std::string_view what) const {
     const std::uint64_t wanted = std::uint64_t{count} * item_bytes;
+    // The fields before `offset` have been read, so that the difference is not negative.
     const std::uint64_t held = bytes_.size() - offset;
     if (held != wanted) {
       fail_at(path_, offset + std::min(held, wanted), fmt::format("{} bytes for {} {}", wanted, count, what),
@@ -100,6 +102,7 @@ ByteImages read_images(const MnistFiles& files) {
 constexpr std::string_view training_images = "train-images-idx3-ubyte";
 constexpr std::string_view training_labels = "train-labels-idx1-ubyte";
 
+/// The file of this name, plain or with .gz added; the plain one comes first.
 std::optional<fs::path> find_plain_or_packed(const fs::path& folder, std::string_view name) {
   for (const std::string_view ending : {"", ".gz"}) {
     fs::path path = folder / fmt::format("{}{}", name, ending);

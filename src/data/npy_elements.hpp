@@ -19,6 +19,7 @@ struct NpyElement {
   std::size_t bytes;
 };
 
+// The order is that of NpyType, whose values are the indices here.
 inline constexpr std::array<NpyElement, 12> npy_elements = {{{NpyType::boolean, "bool", "b1", 1},
                                                              {NpyType::int8, "int8", "i1", 1},
                                                              {NpyType::int16, "int16", "i2", 2},

@@ -19,9 +19,9 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
-constexpr std::size_t most_axes = 64;  // As in NumPy.
+constexpr std::size_t most_axes = 64;  // NumPy's limit.
 
-/// As NumPy writes it: a single byte has no order.
+/// The element's code with its byte order, as NumPy writes it; a single byte has no order.
 std::string full_code(NpyType type, bool big_endian = false) {
   const NpyElement& element = element_of(type);
   return fmt::format("{}{}", element.bytes == 1 ? '|' : big_endian ? '>' : '<', element.code);
@@ -117,6 +117,8 @@ class HeaderParser {
     const std::size_t start = at_;
     auto code = quoted(fmt::format("the element type {} (structured types are not supported)", supported));
     const char order = code.empty() ? '\0' : code.front();
+    // '<' is little-endian, '>' big-endian, '=' the order of this machine and '|' that of
+    // single bytes, which have none.
     if (order == '<' || order == '>' || order == '=' || order == '|') code.remove_prefix(1);
     for (const NpyElement& element : npy_elements) {
       if (code != element.code || (order == '|' && element.bytes > 1)) continue;
@@ -169,7 +171,7 @@ class HeaderParser {
       ++at_;
     }
     if (at_ == start) fail("a whole number as an extent of the shape");
-    // So Python 2 wrote its long integers.
+    // Python 2 wrote long integers with an L at the end.
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;
     return value;
   }
@@ -184,8 +186,8 @@ class HeaderParser {
   bool big_endian_ = false;
 };
 
-/// Bytes of all values, or nothing if they are more than 2^63. Extents of 0 do not excuse the others, whose
-/// products still count places in memory.
+/// Bytes of all values, or nothing if they are too many for 63 bits. An extent of 0 leaves no values, but the product
+/// of the other extents must still fit into an index.
 std::optional<std::uint64_t> value_bytes(const NpyHeader& header) {
   std::uint64_t bytes = size_of(header.type);
   bool empty = false;
@@ -241,6 +243,7 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   if (major < 1 || major > 3 || minor != 0) {
     fail_at(path, 6, "format version 1.0, 2.0 or 3.0", fmt::format("{}.{}", major, minor));
   }
+  // Version 1 has two bytes for the length of the header, later versions have four; the lowest byte comes first.
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   file.read(8, start.data() + 8, length_bytes, "header length");
   std::size_t length = 0;
@@ -263,6 +266,7 @@ std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", full_code(type),
                                  shape_text(shape));
   // Blanks and a newline fill the header up to a multiple of 64 bytes, as the format asks.
+  // Six bytes of magic, two of version and two of the header's length.
   constexpr std::size_t fixed = 10;
   const std::size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;
   text.resize(total - fixed - 1, ' ');

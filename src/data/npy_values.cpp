@@ -46,6 +46,7 @@ xt::xarray<T> arranged(const NpyHeader& header, const Fill& fill) {
     fill(values.data(), values.size());
     return values;
   }
+  // The file holds such an array column by column; on return it is converted to rows.
   using Columns = xt::xarray<T, xt::layout_type::column_major>;
   auto columns = Columns::from_shape(header.shape);
   fill(columns.data(), columns.size());
@@ -56,6 +57,7 @@ xt::xarray<T> arranged(const NpyHeader& header, const Fill& fill) {
 template <typename To, typename From>
 std::optional<To> converted(From value) {
   if constexpr (std::is_same_v<To, float> && std::is_same_v<From, double>) {
+    // The cast would turn a finite number into an infinite one.
     if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) return std::nullopt;
   }
   if constexpr (std::is_integral_v<To> && std::is_integral_v<From>) {
@@ -98,6 +100,7 @@ xt::xarray<T> read_npy_as(const fs::path& path) {
   const NpyHeader header = read_npy_header(path);
   return with_element_type(header.type, [&](auto element) -> xt::xarray<T> {
     using From = decltype(element);
+    // Floating-point numbers in a file are not rounded to integers but refused.
     if constexpr (is_floating<T> || !is_floating<From>) {
       return read_converted<T, From>(path, header);
     } else {

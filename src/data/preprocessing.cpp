@@ -16,12 +16,14 @@ xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images, Standardi
   }
   const auto& shape = images.shape();
   const bool per_pixel = scope == StandardisationScope::pixel;
+  // A single value would always become 0, as it is its own mean.
   if (per_pixel && shape[3] < 2) {
     throw ArgumentError(fmt::format(
         "standardise: scope pixel needs two or more channels, got {}; use scope image for grey images",
         shape[3]));
   }
   auto result = xt::xtensor<float, 4>::from_shape(shape);
+  // Channels are last, so that the values of a pixel, and those of an image, follow each other.
   const std::size_t group = per_pixel ? shape[3] : shape[1] * shape[2] * shape[3];
   for (std::size_t at = 0; at < images.size(); at += group) {
     write_standardised(std::span(images.data() + at, group), result.data() + at, deviation_offset);

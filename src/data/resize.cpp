@@ -14,6 +14,7 @@ namespace {
 std::size_t mirrored(std::ptrdiff_t position, std::size_t size) {
   if (size == 1) return 0;
   const auto last = static_cast<std::ptrdiff_t>(size) - 1;
+  // The mirrored line repeats itself after one way forwards and one back.
   const std::ptrdiff_t period = 2 * last;
   const std::ptrdiff_t folded = ((position % period) + period) % period;
   return static_cast<std::size_t>(folded <= last ? folded : period - folded);
@@ -25,6 +26,7 @@ std::vector<double> gaussian_weights(double standard_deviation) {
   std::vector<double> weights;
   double sum = 0;
   for (std::ptrdiff_t k = -radius; k <= radius; ++k) {
+    // A radius of 0 leaves the line as it is; the standard deviation, by which one divides, may then be 0.
     const double z = radius == 0 ? 0 : static_cast<double>(k) / standard_deviation;
     weights.push_back(std::exp(-z * z / 2));
     sum += weights.back();
@@ -41,6 +43,7 @@ Matrix<double> resize_matrix(std::size_t old_size, std::size_t new_size) {
   Matrix<double> matrix =
       Matrix<double>::Zero(static_cast<Eigen::Index>(new_size), static_cast<Eigen::Index>(old_size));
   for (std::size_t i = 0; i < new_size; ++i) {
+    // Pixel centres are at whole numbers, so that the line reaches from -1/2 to its size less 1/2.
     const double centre = (static_cast<double>(i) + 0.5) * factor - 0.5;
     const double left = std::floor(centre);
     for (std::ptrdiff_t side = 0; side < 2; ++side) {

@@ -19,7 +19,7 @@ using Colour = std::array<double, 3>;
 constexpr Colour blue{0.25, 0.4, 0.65}, orange{0.7, 0.5, 0.25}, grey{0.5, 0.5, 0.5};
 constexpr std::size_t side = 32, channels = 3, classes = 10;
 
-// Streams of a user's seed that this generator owns: one an image, one for the labels of each ten images.
+// Streams of a user's seed that this generator owns: one for each image and one for the labels of each ten images.
 constexpr std::uint64_t image_streams = 0x73796e7468ull << 24;
 constexpr std::uint64_t image_label_streams = 0x73796e7469ull << 24;
 
@@ -70,13 +70,16 @@ double coverage(int label, const Motif& motif, double u, double v) {
     case 1:
     case 2:
     case 3:
+      // Labels 0 to 3 stand for 0, 45, 90 and 135 degrees.
       return inside * stripes(motif, u, v, label * std::numbers::pi / 4);
     case 4: {
+      // The product of two crossing waves is a chess board with soft borders.
       const double a = wave(u + motif.phase_u, 1.2 * motif.period) - 0.5;
       const double b = wave(v + motif.phase_v, 1.2 * motif.period) - 0.5;
       return inside * (0.5 + 2 * a * b);
     }
     case 5: {
+      // Distances from the nearest point of a square grid.
       const double a = std::remainder(u + motif.phase_u, motif.period);
       const double b = std::remainder(v + motif.phase_v, motif.period);
       return inside * soft_edge(0.3 * motif.period - std::hypot(a, b));
@@ -86,6 +89,7 @@ double coverage(int label, const Motif& motif, double u, double v) {
     case 7:
       return inside * soft_edge(bar - std::min(std::abs(u), std::abs(v)));
     case 8: {
+      // The distance from the nearer one of the two lines on which the legs of the corner lie.
       const double leg = std::min(std::abs(u + 0.5 * motif.radius), std::abs(v + 0.5 * motif.radius));
       const bool quadrant = u > -0.5 * motif.radius - bar && v > -0.5 * motif.radius - bar;
       return quadrant ? inside * soft_edge(bar - leg) : 0;
@@ -102,6 +106,7 @@ Colour draw_colour(const Colour& centre, double spread, RandomStream& random) {
   return colour;
 }
 
+/// Values [row, column, channel].
 using Canvas = std::array<double, side * side * channels>;
 
 void blend(Canvas& canvas, std::size_t row, std::size_t column, const Colour& colour, double opacity) {
@@ -153,6 +158,7 @@ void paint_motif(Canvas& canvas, int label, const Motif& motif, const Colour& co
 
 void paint_image(float* target, int label, RandomStream random) {
   constexpr double colour_spread = 0.12, noise_deviation = 0.04;
+  // The order of the draws is part of what a seed means: another order would give other images.
   const Colour background = draw_colour(blue, colour_spread, random);
   const Colour foreground = draw_colour(orange, colour_spread, random);
 

@@ -33,10 +33,11 @@ constexpr std::string_view names[] = {"Anna", "Mr. Fox", "Zoë", "O'Hara"};
 
 constexpr Words kinds[] = {praise, blame, negations, degrees, nouns, neutral, days, others};
 
-// Streams of a user's seed that this generator owns: one a review, one for the labels of each two reviews.
+// Streams of a user's seed that this generator owns: one for each review and one for the labels of each two reviews.
 constexpr std::uint64_t review_streams = 0x7265766965ull << 24;
 constexpr std::uint64_t review_label_streams = 0x7265766966ull << 24;
 constexpr std::uint64_t vector_seed = 1, dimension = 16;
+// The share of opinions that agree with the class of the review, and the share that is expressed by negation.
 constexpr double agreement = 0.8, negation_rate = 0.4;
 
 bool chance(RandomStream& random, double probability) { return random.uniform() < probability; }
@@ -48,7 +49,7 @@ std::string capitalised(std::string sentence) {
   return sentence;
 }
 
-/// "very good", or "not very dull" for the same.
+/// An opinion, positive if `kind`: "very good", or "not very dull" for the same.
 std::string opinion(RandomStream& random, bool kind) {
   const bool negated = chance(random, negation_rate);
   const std::string adjective = pick(random, kind != negated ? Words(praise) : Words(blame));
@@ -86,6 +87,7 @@ std::string neutral_sentence(RandomStream& random) {
 
 std::string review(RandomStream random, bool kind) {
   std::string text;
+  // Five to eleven opinions; neutral sentences do not count.
   for (std::uint64_t left = 5 + random.below(7); left > 0;) {
     if (!text.empty()) text += chance(random, 0.2) ? "<br /><br />" : " ";
     if (chance(random, 0.3)) {

@@ -31,6 +31,7 @@ bool TextLines::read_block() {
 }
 
 std::optional<std::string_view> TextLines::next() {
+  // When a block is added, what has been searched is not searched again.
   std::size_t searched = 0;
   while (true) {
     const std::string_view rest = std::string_view(buffer_).substr(position_);
@@ -46,6 +47,7 @@ std::optional<std::string_view> TextLines::next() {
     }
     searched = rest.size();
     if (read_block()) continue;
+    // The last line may lack a newline.
     if (rest.empty()) return std::nullopt;
     position_ = buffer_.size();
     ++line_;

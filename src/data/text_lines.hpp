@@ -26,9 +26,9 @@ class TextLines {
   bool read_block();
 
   InputFile file_;
-  std::uint64_t offset_ = 0;  ///< In the file, of what follows the buffer.
+  std::uint64_t offset_ = 0;  ///< Where in the file what follows the buffer begins.
   std::string buffer_;
-  std::size_t position_ = 0;  ///< In the buffer, of the next line.
+  std::size_t position_ = 0;  ///< Where in the buffer the next line begins.
   std::size_t line_ = 0;
 };
 

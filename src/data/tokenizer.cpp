@@ -9,6 +9,7 @@
 namespace widelimit::data {
 namespace {
 
+// The characters that Keras filters out by default, and the space, on which it splits.
 constexpr std::u32string_view separators = U" !\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n";
 
 bool separates(char32_t character) {

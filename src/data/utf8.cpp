@@ -13,6 +13,7 @@ std::uint32_t byte_at(std::string_view text, std::size_t i) { return static_cast
 std::size_t character_length(std::string_view text, std::size_t i) {
   const std::uint32_t lead = byte_at(text, i);
   if (lead < 0x80) return 1;
+  // Bytes 0xC0 and 0xC1 could only begin overlong forms, and bytes from 0xF5 on only values above U+10FFFF.
   const std::size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
   if (length == 0 || length > text.size() - i) return 0;
   for (std::size_t k = 1; k < length; ++k)
@@ -41,6 +42,7 @@ std::u32string decode_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = character_length(text, i);
     std::uint32_t character = byte_at(text, i);
+    // The first of n bytes begins with n ones and a zero; the rest of its bits belongs to the character.
     if (length > 1) character &= 0xFFu >> (length + 1);
     for (std::size_t k = 1; k < length; ++k) character = character << 6 | (byte_at(text, i + k) & 0x3F);
     characters.push_back(character);

@@ -46,6 +46,7 @@ std::optional<Header> header_in(std::string_view line) {
   return Header{*words, *dimension};
 }
 
+/// How many numbers a line has after its word.
 std::size_t count_numbers(std::string_view line) {
   std::size_t fields = 0;
   while (!take_field(line).empty()) ++fields;
@@ -58,7 +59,9 @@ class Reader {
 
   WordVectorFile read() {
     read_first_lines();
+    // The first lines have been added by read_first_lines().
     while (const auto line = lines_.next()) add(lines_.line(), *line);
+    // At the end of the file, line() is the number of its lines.
     if (header_ && header_->words != lines_.line() - 1) {
       bad(1, fmt::format("expected the number of lines that follow, {}, found {}", lines_.line() - 1,
                          header_->words));
@@ -89,6 +92,8 @@ class Reader {
     if (!first.empty() && first[0].starts_with("\xEF\xBB\xBF")) first[0].erase(0, 3);
     const auto header = first.empty() ? std::nullopt : header_in(first[0]);
     const std::size_t behind = header ? usual_numbers(std::span(first).subspan(1)) : 0;
+    // A line of two integers may as well be a word, written in digits, with a vector of one number. It is a header if
+    // the lines after it have as many numbers as it says, or have more than one.
     if (header && behind > 0 && (behind == header->dimension || behind > 1)) {
       header_ = header;
       if (behind != header->dimension)
@@ -136,10 +141,12 @@ class Reader {
   }
 
   bool add_number(std::size_t number, std::string_view field) {
+    // std::from_chars() takes no plus sign.
     const std::string_view digits = field.starts_with('+') ? field.substr(1) : field;
     float value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    // Numbers closer to 0 than a float can be are 0.
+    // std::from_chars() reports numbers that are too close to 0 for a float like those that are
+    // too large. They count as 0 if a double can hold them.
     if (error == std::errc::result_out_of_range && is_tiny(digits)) {
       value = 0;
     } else if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
@@ -169,8 +176,8 @@ class Reader {
   std::optional<Header> header_;
   std::optional<WordVectors> vectors_;
   std::vector<BadLine> bad_lines_;
-  std::vector<std::size_t> line_of_;  ///< Of each word.
-  std::vector<float> values_;         ///< Of the line at hand.
+  std::vector<std::size_t> line_of_;  ///< Where each word stands.
+  std::vector<float> values_;         ///< The numbers of the line at hand.
 };
 
 }  // namespace

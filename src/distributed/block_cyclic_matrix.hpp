@@ -5,16 +5,12 @@
 #include <vector>
 
 #include "distributed/process_grid.hpp"
+#include "distributed/rank_solver.hpp"
 
 namespace widelimit::distributed {
 
 /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of a matrix.
 using Tile = std::function<Matrix<double>(Index row, Index rows, Index column, Index columns)>;
-
-/// Gives the tiles on and above the diagonal of a symmetric matrix, each to body(row, column of its first entry,
-/// numbers): in the same order on all ranks, and the same numbers.
-using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
-using EachTile = std::function<void(const TileBody& body)>;
 
 /// Side of the largest square local block: the indices of ScaLAPACK have 32 bits.
 inline constexpr Index largest_local_side = 46'340;

@@ -4,17 +4,14 @@
 #include <span>
 
 #include "distributed/block_cyclic_matrix.hpp"
-#include "widelimit/gp/cross_gram.hpp"
-#include "widelimit/gp/kernel_operator.hpp"
-#include "widelimit/gp/leave_one_out.hpp"
-#include "widelimit/gp/noise.hpp"
+#include "distributed/rank_solver.hpp"
 
 namespace widelimit::distributed {
 
 /// gp::Regression with its Gram matrix in the memory of all ranks: n^2 / ranks numbers each, made tile by tile from
 /// kernels or a store. Conventions and amplitude are those of gp::Regression. Results are the same on all ranks, and
 /// the same bits for one number of ranks and one block; for others they differ by rounding.
-class DistributedRegression {
+class DistributedRegression final : public RankRegression {
  public:
   static constexpr Index default_block = 256;
 
@@ -30,31 +27,33 @@ class DistributedRegression {
                         const gp::Noise& noise, Index block = default_block, int threads = 0);
 
   /// [n_test, outputs]. All ranks read the same rows of cross Gram matrices, in the same order.
-  [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const;
+  [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const override;
 
   /// [n_test]; see gp::Regression::variance(). Cost n_test n^2 / 2 over all ranks, in blocks of test inputs.
   [[nodiscard]] Vector<double> variance(const gp::CrossGram& cross,
-                                        const Vector<double>& test_variances) const;
+                                        const Vector<double>& test_variances) const override;
 
   /// [n_test], of converged networks whose NTK is the matrix here: gp::ConvergedFlow::variance(). `nngp` multiplies on
   /// all ranks together. Cost 2 n_test n^2 over all ranks, in blocks.
   [[nodiscard]] Vector<double> flow_variance(const gp::KernelOperator& nngp, const gp::CrossGram& nngp_cross,
                                              const gp::CrossGram& ntk_cross,
-                                             const Vector<double>& nngp_test_variances) const;
+                                             const Vector<double>& nngp_test_variances) const override;
 
   /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() of some inputs, with
   /// amplitude 1. `nngp` multiplies on all ranks together. Cost 2 n^2 an input over all ranks, in blocks.
   [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
-                                                   std::span<const Index> inputs) const;
+                                                   std::span<const Index> inputs) const override;
 
   [[nodiscard]] double log_marginal_likelihood() const;
 
   /// See gp::Regression::with_amplitude().
   void set_amplitude(double amplitude);
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
-  [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
-  [[nodiscard]] double log_determinant() const noexcept { return log_determinant_; }  ///< Of K + lambda I.
-  [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
+  [[nodiscard]] double noise_variance() const noexcept override { return amplitude_ * lambda_; }
+  [[nodiscard]] double log_determinant() const noexcept override {
+    return log_determinant_;
+  }  ///< Of K + lambda I.
+  [[nodiscard]] const Matrix<double>& weights() const noexcept override { return weights_; }
 
  private:
   /// Holds BLAS at the number of threads while it lives.

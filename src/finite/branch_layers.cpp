@@ -31,6 +31,7 @@ class Compound : public FiniteLayer<Scalar> {
   Activations<Scalar> part_backward(std::size_t i, const Scalar* parameters, const Tape<Scalar>& tape,
                                     Activations<Scalar> gradient, GradientSink<Scalar>& sink) const {
     gradient.stop.check();
+    // In the sink, too, the part's parameters begin at its offset.
     const typename GradientSink<Scalar>::Scope scope(sink, offsets_[i]);
     return parts_[i]->backward(parameters + offsets_[i], tape.parts[i], std::move(gradient), sink);
   }
@@ -54,6 +55,7 @@ class Compound : public FiniteLayer<Scalar> {
   Index parameter_count_ = 0;
 };
 
+/// Runs layers one after another; without layers it is the identity.
 template <typename Scalar>
 class Sequence final : public Compound<Scalar> {
  public:
@@ -90,6 +92,7 @@ class Sequence final : public Compound<Scalar> {
   Form input_;
 };
 
+/// Adds up the branches' outputs times their scales.
 template <typename Scalar>
 class Sum final : public Compound<Scalar> {
  public:
@@ -149,11 +152,14 @@ class Product final : public Compound<Scalar> {
       outputs.push_back(this->part_forward(i, parameters, input, tape));
     const Matrix<Scalar>& first = outputs[0].values;
     for (std::size_t i = 0; i < this->count(); ++i) {
+      // The product of the others is formed anew, because the whole product divided by one
+      // output fails where that is 0.
       Matrix<Scalar> others = Matrix<Scalar>::Constant(first.rows(), first.cols(), scale_);
       for (std::size_t j = 0; j < this->count(); ++j)
         if (j != i) others.array() *= outputs[j].values.array();
       tape.saved.push_back(std::move(others));
     }
+    // An output times the product of the others is the product of all.
     outputs[0].values.array() *= tape.saved[0].array();
     return std::move(outputs[0]);
   }
@@ -180,6 +186,7 @@ class Product final : public Compound<Scalar> {
   Scalar scale_ = 1;
 };
 
+/// Puts the channels of the branches side by side.
 template <typename Scalar>
 class Concatenation final : public Compound<Scalar> {
  public:
@@ -229,7 +236,8 @@ class Concatenation final : public Compound<Scalar> {
   Index channels_ = 0;
 };
 
-/// The numbers of positions before the axis are rows; a branch has the block of its own columns in each.
+/// Puts branches side by side along an axis of positions. All positions before the axis are rows of a matrix, in which
+/// each branch has a block of columns.
 template <typename Scalar>
 class PositionConcatenation final : public Compound<Scalar> {
  public:
@@ -279,6 +287,7 @@ class PositionConcatenation final : public Compound<Scalar> {
     return position_count(form.shape) / rows_ * form.channels;
   }
 
+  /// The numbers as a matrix: rows are inputs times the positions before the axis.
   [[nodiscard]] Eigen::Map<Matrix<Scalar>> as_rows(Matrix<Scalar>& values, Index inputs) const {
     return {values.data(), inputs * rows_, values.size() / (inputs * rows_)};
   }

@@ -38,6 +38,7 @@ std::vector<PathLayer> unrolled(const Layers& layers, const std::string& prefix)
       continue;
     }
     const auto once = unrolled(repeat->layers, path + ".");
+    // Repetitions share their path; seeds, and so weights, are drawn for each.
     for (Index k = 0; k < repeat->times; ++k) list.insert(list.end(), once.begin(), once.end());
   }
   return list;
@@ -65,6 +66,7 @@ bool opens_channels(const Layers& layers);
 /// True if the channels after the layer can be asked for.
 bool opens_channels(const Layer& layer) {
   if (const auto branches = layers::branch_parts(layer))
+    // One branch that cannot choose its channels fixes those of all.
     return std::all_of(branches->branches.begin(), branches->branches.end(),
                        [](const auto& branch) { return opens_channels(branch.layers); });
   if (const auto repeat = layers::repeat_parts(layer)) return opens_channels(repeat->layers);
@@ -82,11 +84,14 @@ std::vector<Index> shared_out(Index total, const BranchParts& parts) {
   Index given = 0;
   for (std::size_t i = 0; i < parts.branches.size(); ++i) {
     const double exact = parts.branches[i].weight * static_cast<double>(total);
+    // The small addition keeps a whole number that rounding has put just below itself from losing a channel.
     channels.push_back(static_cast<Index>(std::floor(exact + 1e-9)));
     given += channels.back();
+    // Remainders are negative, so that the largest come first; equal ones keep the order of the branches.
     remainders.emplace_back(static_cast<double>(channels.back()) - exact, i);
   }
   std::sort(remainders.begin(), remainders.end());
+  // What rounding down has left goes to the largest remainders.
   for (std::size_t k = 0; given < total; ++k, ++given) ++channels[remainders[k].second];
   return channels;
 }
@@ -122,6 +127,7 @@ class Builder {
     Parts<Scalar> parts;
     Form form = input;
     for (std::size_t i = 0; i < list.size(); ++i) {
+      // Only the last layer that opens channels is asked for `wanted`; those before it take the widths in their order.
       parts.push_back(layer(list[i], form, last == i ? wanted : std::nullopt));
       form = parts.back()->output();
     }
@@ -151,6 +157,7 @@ class Builder {
       const Index channels = !opens ? input.channels : wanted ? *wanted : next_width();
       if (const auto branches = layers::branch_parts(place.layer))
         return joined(*branches, input, opens ? std::optional(channels) : std::nullopt, place.path);
+      // Every layer has a seed of its own, in the order in which layers are made.
       return made<Scalar>(place.layer, {input, channels, mixed_seed(seed_, layers_++), head_widths()});
     } catch (const ArgumentError& error) {
       throw NetworkError(fmt::format("{} ({}): {}", place.path, place.layer.kind(), error.what()));

@@ -49,7 +49,7 @@ std::vector<std::vector<Network>> candidates(const Layer& layer, Index channels)
   using namespace layers;
   const Layer front = dense({1.2, 0.1}), inner = dense({1.6, 0.1}), readout = dense({1.1, 0.2});
   const Layers deep{front, relu(), inner};
-  // Zeros have no variance behind biases that begin at 0, but an NTK of 1.
+  // Zeros have no variance after biases that begin at 0, but an NTK of 1.
   const Layer zero_biases = dense({1.2, 0, {{.input_width = channels, .zero_biases = true}}});
   const std::string kind = layer.kind();
   return {
@@ -83,11 +83,13 @@ xt::xarray<double> inputs_of(const Shape& shape, const LimitOptions& options) {
   std::vector<Index> dimensions{options.inputs + 3};
   dimensions.insert(dimensions.end(), shape.begin(), shape.end());
   dimensions.push_back(options.channels);
+  // The inputs' stream is apart from those of the drawn networks.
   auto x =
       numerics::standard_normal<double>(dimensions, numerics::RandomStream(options.seed, ~std::uint64_t{0}));
   const std::size_t numbers = x.size() / static_cast<std::size_t>(options.inputs + 3);
   if (options.inputs > 1)
     for (std::size_t k = 0; k < numbers; ++k)
+      // 0.8^2 + 0.6^2 = 1: the second input keeps its variance and has the correlation 0.8 with the first.
       x.data()[numbers + k] = 0.8 * x.data()[k] + 0.6 * x.data()[numbers + k];
   double* const added = x.data() + static_cast<std::size_t>(options.inputs) * numbers;
   std::copy_n(x.data(), numbers, added);
@@ -132,9 +134,11 @@ KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const 
     std::vector<double> nngp_distances, ntk_distances;
     MonteCarloOptions sampling;
     sampling.widths = {.hidden = width, .outputs = width, .layers = {}};
+    // Heads and their widths grow with the width, as the limit of attention requires.
     sampling.heads = {.count = std::max<Index>(1, width / options.width_per_head),
                       .key_width = std::max<Index>(1, width / 4),
                       .value_width = std::max<Index>(1, width / 8)};
+    // Every width has networks of its own.
     sampling.seed = mixed_seed(options.seed, k);
     sampling.draws = options.draws;
     sampling.threads = options.threads;
@@ -156,10 +160,13 @@ double z_score(const std::vector<WidthSample>& samples, const Limit& limit, cons
   std::vector<LinePoint> points;
   for (std::size_t k = 0; k < widths.size(); ++k) {
     const auto width = static_cast<double>(widths[k]);
-    // Rounding stands in for the error of what does not scatter at all; of what cancels, that of its terms.
+    // An entry that does not scatter has the error of its rounding, and a small one, which may be a difference,
+    // that of the largest entry.
     const double rounding =
         std::max(1e-13 * std::abs(limit.value(i, j)), 1e-15 * limit.value.cwiseAbs().maxCoeff());
     const double error = std::max(samples[k].error(i, j), rounding);
+    // Means depart from the limit by the order of 1 / width, so that the line runs in 1 / width;
+    // wider networks weigh more.
     points.push_back({1 / width, {samples[k].mean(i, j), error}, width});
   }
   const Estimate extrapolated = fit_line(points).intercept;
@@ -180,6 +187,7 @@ LimitRow row_of(const Subject& subject, const std::string& kernel, const std::ve
   for (std::size_t k = 0; k < options.widths.size(); ++k) {
     const Estimate& distance = samples[k].distance;
     row.distances.push_back(distance.value);
+    // Squared distances fall as 1 / width: a slope of -1 in logarithms.
     points.push_back({std::log(static_cast<double>(options.widths[k])),
                       {std::log(distance.value), distance.standard_error / distance.value},
                       1});
@@ -187,6 +195,7 @@ LimitRow row_of(const Subject& subject, const std::string& kernel, const std::ve
   const Estimate slope = fit_line(points).slope;
   row.slope = slope.value;
   row.slope_error = slope.standard_error;
+  // The slope is granted four of its standard errors.
   row.passed =
       row.largest_z <= options.largest_z && row.slope <= -1 + options.slope_tolerance + 4 * row.slope_error;
   return row;

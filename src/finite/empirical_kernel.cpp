@@ -47,6 +47,7 @@ class BlockPass {
   /// The derivative of one output along a direction of the parameters, [inputs].
   [[nodiscard]] Vector<Scalar> derivative(const Vector<Scalar>& direction, Index output) const {
     const Form form = network_.input();
+    // The inputs stand still: only parameters move.
     const auto still = outputs_.with(
         Matrix<Scalar>::Zero(outputs_.inputs * position_count(form.shape), form.channels), form.shape);
     return network_.layer()
@@ -66,10 +67,12 @@ template <typename Scalar>
 Index block_inputs(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side,
                    const NtkOptions& options) {
   constexpr Index most = 32;
+  // The pass of one input tells how large its records are.
   const BlockPass<Scalar> one(network, side, {0, 1}, options);
   std::size_t numbers = 0;
   for (const auto& record : one.records(0))
     numbers += static_cast<std::size_t>(record.inputs.size() + record.gradients.size());
+  // Tape and records of both sides take four times the numbers of one record.
   const std::size_t bytes = 4 * sizeof(Scalar) * std::max<std::size_t>(numbers, 1);
   return std::clamp<Index>(static_cast<Index>(options.memory_bytes / bytes), 1, most);
 }
@@ -89,6 +92,7 @@ Matrix<Scalar> contracted(const FiniteNetwork<Scalar>& network, const Side<Scala
     Matrix<Scalar> part = Matrix<Scalar>::Zero(left_piece.count, right_piece.count);
     for (Index output = 0; output < outputs; ++output)
       contract(left_pass.records(output), right_pass.records(output), options, part);
+    // The NTK of a network is the mean over its outputs.
     ntk.block(i, j, left_piece.count, right_piece.count) = part / static_cast<Scalar>(outputs);
   });
   return ntk;
@@ -99,6 +103,8 @@ Matrix<Scalar> by_vector_products(const FiniteNetwork<Scalar>& network, const Si
                                   const Side<Scalar>& right, Index outputs, const NtkOptions& options) {
   const Index block = block_inputs(network, left, options);
   Matrix<Scalar> ntk = Matrix<Scalar>::Zero(left.x.size(), right.x.size());
+  // The gradient of a right input is a direction of the parameters; the derivatives of all left outputs along
+  // it are a column of the NTK.
   parallel(right.x.size(), network.threads(), [&](Index j) {
     const BlockPass<Scalar> right_pass(network, right, {j, 1}, options);
     for (Index i = 0; i < left.x.size(); i += block) {
@@ -149,6 +155,7 @@ Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs
 template <typename Scalar>
 Matrix<Scalar> empirical_ntk(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
                              const Inputs<Scalar>& x2, const NtkOptions& options) {
+  // Inputs of the second batch are numbered after those of the first, so that dropout treats them as other inputs.
   return ntk_of<Scalar>(network, {x1, 0}, {x2, x1.size()}, options);
 }
 

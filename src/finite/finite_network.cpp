@@ -20,6 +20,7 @@ Vector<Scalar> normal_parameters(Index count, std::uint64_t seed, int threads, c
   Vector<Scalar> parameters(count);
   parallel((count + block - 1) / block, threads, [&](Index k) {
     stop.check();
+    // Each block has a stream of its own, so that parameters do not depend on the number of threads.
     numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
     for (Index i = k * block; i < std::min(count, (k + 1) * block); ++i)
       parameters[i] = static_cast<Scalar>(stream.normal());
@@ -105,6 +106,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
     auto batch = activations_of(x, input_, pieces[k], StopRequest(stop));
+    // The inputs stand still: only parameters move.
     auto still = batch.with(Matrix<Scalar>::Zero(batch.values.rows(), batch.values.cols()));
     static_cast<void>(layer_->forward(parameters_.data(), std::move(batch), tape));
     derivatives.middleRows(pieces[k].first, pieces[k].count) =
@@ -189,6 +191,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, In
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
+    // Gradients of parameters are not wanted.
     NoSink<Scalar> sink;
     const auto batch =
         layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop)), tape);

@@ -40,6 +40,7 @@ template <typename Scalar>
 Draw drawn(const Network& network, const Batches<Scalar>& batches, const MonteCarloOptions& options,
            Index number) {
   const Form form{batches.x1.shape(0), batches.x1.channels()};
+  // Draws have seeds by their numbers, whatever number a series begins with, and run side by side on one thread each.
   const FiniteNetwork<Scalar> sample(network, form, options.widths, options.heads,
                                      mixed_seed(options.seed, static_cast<std::uint64_t>(number)), 1,
                                      options.stop);
@@ -88,6 +89,7 @@ void KernelMoments::add(const Matrix<double>& draw) {
     squares = mean;
   }
   ++draws;
+  // Welford's update does not subtract large sums.
   const Matrix<double> before = draw - mean;
   mean += before / static_cast<double>(draws);
   squares += before.cwiseProduct(draw - mean);
@@ -97,6 +99,7 @@ Matrix<double> KernelMoments::standard_error() const {
   if (draws < 2)
     return Matrix<double>::Constant(mean.rows(), mean.cols(), std::numeric_limits<double>::quiet_NaN());
   const auto count = static_cast<double>(draws);
+  // The variance of a draw is squares / (count - 1), that of their mean is lower by the factor count.
   return (squares / (count * (count - 1))).cwiseSqrt();
 }
 

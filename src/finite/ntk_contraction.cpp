@@ -43,12 +43,14 @@ void contract_structured(const GradientRecord<Scalar>& left, const GradientRecor
                          const StopRequest& stop, Matrix<Scalar>& ntk) {
   constexpr Index rows_at_a_time = 256;
   const Index d = positions_of(left), e = positions_of(right);
+  // Inputs are taken whole, with some rows_at_a_time rows of positions in all.
   const Index step = std::max<Index>(1, rows_at_a_time / d);
   const Scalar w = left.weight_scale * right.weight_scale, b = left.bias_scale * right.bias_scale;
   for (Index first = 0; first < left.n; first += step) {
     stop.check();
     const Index count = std::min(step, left.n - first);
     Matrix<Scalar> products = row_products(left.inputs, first * d, count * d, right.inputs);
+    // With the biases a pair of positions contributes (w <x, x'> + b) <g, g'>.
     products.array() = (w * products.array() + b) *
                        row_products(left.gradients, first * d, count * d, right.gradients).array();
     for (Index i = 0; i < count; ++i)
@@ -61,6 +63,7 @@ template <typename Scalar>
 Matrix<Scalar> weight_gradients(const GradientRecord<Scalar>& record, Index first, Index count) {
   const Index in = record.inputs.cols(), out = record.gradients.cols(), d = positions_of(record);
   Matrix<Scalar> gradients(record.n, in * count);
+  // X_i^T G_i adds up the positions of an input, which share the weights.
   for (Index i = 0; i < record.n; ++i)
     numerics::gemm(Transpose::yes, Transpose::no, in, count, d, record.weight_scale,
                    {record.inputs.data() + i * d * in, in},
@@ -83,6 +86,7 @@ void contract_jacobians(const GradientRecord<Scalar>& left, const GradientRecord
                         const NtkOptions& options, Matrix<Scalar>& ntk) {
   const Index in = left.inputs.cols(), out = left.gradients.cols();
   const auto column_bytes = static_cast<std::size_t>((left.n + right.n) * in) * sizeof(Scalar);
+  // A slice has as many columns of W as the memory allows.
   const Index slice = std::clamp<Index>(static_cast<Index>(options.memory_bytes / column_bytes), 1, out);
   const auto add = [&ntk](const Matrix<Scalar>& a, const Matrix<Scalar>& b) {
     multiply(Transpose::no, Transpose::yes, Scalar{1}, map_of(a), map_of(b), Scalar{1}, ntk);
@@ -101,6 +105,8 @@ bool structured_is_cheaper(const GradientRecord<Scalar>& left, const GradientRec
   const auto rows = static_cast<double>(left.inputs.rows()),
              columns = static_cast<double>(right.inputs.rows());
   const double pairs = static_cast<double>(left.n) * static_cast<double>(right.n);
+  // The left side counts multiplications for products of inputs and of gradients at all pairs of positions, the right
+  // side those for the weight gradients of all inputs and for their products.
   return rows * columns * (in + out) <= (rows + columns + pairs) * in * out;
 }
 
@@ -121,12 +127,14 @@ template <typename Scalar>
 void contract(const GradientRecords<Scalar>& left, const GradientRecords<Scalar>& right,
               const NtkOptions& options, Matrix<Scalar>& ntk) {
   for (std::size_t k = 0; k < left.size(); ++k) {
+    // Parameters of no affine map have their gradients as they are.
     if (left[k].inputs.size() == 0) {
       multiply(Transpose::no, Transpose::yes, Scalar{1}, map_of(left[k].gradients),
                map_of(right[k].gradients), Scalar{1}, ntk);
     } else if (left[k].sharing == Sharing::shared) {
       contract_shared(left[k], right[k], options, ntk);
     } else {
+      // Weights by position are a map of their own at each.
       for (Index a = 0; a < positions_of(left[k]); ++a)
         contract_shared(at_position(left[k], a), at_position(right[k], a), options, ntk);
     }

@@ -18,6 +18,7 @@ template <typename Scalar>
 void write_affine(const AffineGradient<Scalar>& g, Index first, Index count, Scalar keep, Scalar* target) {
   const Index in = g.inputs.cols(), out = g.gradients.cols(), d = g.inputs.rows() / g.n;
   const bool shared = g.sharing == Sharing::shared;
+  // Shared weights add up over positions in one product; weights by position take every d-th row.
   const Index blocks = shared ? 1 : d, rows = shared ? count * d : count, step = shared ? 1 : d;
   using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
   for (Index a = 0; a < blocks; ++a) {
@@ -80,7 +81,7 @@ class JacobianSink final : public GradientSink<Scalar> {
   StopRequest stop_;
 };
 
-/// For gradients with respect to inputs only.
+/// Drops gradients of parameters, for gradients with respect to inputs only.
 template <typename Scalar>
 class NoSink final : public GradientSink<Scalar> {
   void add_affine(const AffineGradient<Scalar>&) override {}

@@ -34,6 +34,7 @@ LossGradient<Scalar> cross_entropy(const Matrix<Scalar>& outputs, const Matrix<S
     const auto shifted = (outputs.row(i).array() - outputs.row(i).maxCoeff()).eval();
     const Scalar log_sum = std::log(shifted.exp().sum());
     result.loss += static_cast<double>((targets.row(i).array() * (log_sum - shifted)).sum());
+    // Targets whose sum misses 1 by rounding have this gradient, too.
     result.gradient.row(i) =
         ((shifted - log_sum).exp() * targets.row(i).sum() - targets.row(i).array()).matrix();
   }
@@ -57,6 +58,7 @@ class Optimiser {
     ++steps_;
     const auto rate = static_cast<Scalar>(options_.learning_rate);
     if (const auto* momentum = std::get_if<Momentum>(&options_.optimiser)) {
+      // Velocities add up whole gradients, without a factor 1 - decay.
       first_ = static_cast<Scalar>(momentum->decay) * first_ + gradient;
       parameters -= rate * first_;
     } else if (const auto* adam = std::get_if<Adam>(&options_.optimiser)) {
@@ -71,6 +73,7 @@ class Optimiser {
     const auto a = static_cast<Scalar>(adam.first_decay), b = static_cast<Scalar>(adam.second_decay);
     first_ = a * first_ + (1 - a) * gradient;
     second_ = b * second_ + (1 - b) * gradient.cwiseAbs2();
+    // The corrections take out the zeros with which the averages begin (Kingma and Ba 2015, algorithm 1).
     const auto steps = static_cast<double>(steps_);
     const auto rate = static_cast<Scalar>(options_.learning_rate / (1 - std::pow(adam.first_decay, steps)));
     const auto correction = static_cast<Scalar>(1 / (1 - std::pow(adam.second_decay, steps)));
@@ -97,6 +100,7 @@ class BatchOrder {
   std::vector<Index> next() {
     const auto n = static_cast<Index>(order_.size());
     if (size_ == n) return order_;
+    // Inputs that do not fill a batch are left out of this epoch.
     if (used_ + size_ > n) used_ = 0;
     if (used_ == 0) shuffle();
     std::vector<Index> batch(order_.begin() + used_, order_.begin() + used_ + size_);
@@ -173,6 +177,8 @@ std::pair<double, Vector<Scalar>> batch_gradient(const FiniteNetwork<Scalar>& ne
   std::vector<Index> dimensions{static_cast<Index>(batch.size())};
   dimensions.insert(dimensions.end(), x.shape(0).begin(), x.shape(0).end());
   dimensions.push_back(x.channels());
+  // The batch stands for all inputs, so that the loss is a sum over these and times are those of
+  // docs/theory/inference.md, section 3.
   const double scale = static_cast<double>(x.size()) / static_cast<double>(batch.size());
   Vector<double> losses = Vector<double>::Zero(static_cast<Index>(batch.size()));
   auto gradient = network.gradient(

@@ -50,6 +50,7 @@ bool is_symmetric(const Matrix<double>& gram, const Vector<double>& roots, int t
   const Index tiles = (gram.rows() + tile - 1) / tile;
   std::atomic<bool> symmetric = true;
   numerics::on_threads(threads, [&] {
+    // Tiles on and below the diagonal meet all others.
     numerics::for_each_task(tiles, {}, [&](Index t) {
       for (Index other = 0; other <= t && symmetric.load(std::memory_order_relaxed); ++other)
         if (!tile_is_symmetric(gram, roots, t * tile, other * tile)) symmetric = false;
@@ -94,6 +95,7 @@ void require_gram(const Matrix<double>& gram, std::string_view where, std::strin
     throw ArgumentError(fmt::format("{}: {} must be square with at least one row, got [{}, {}]", where, name,
                                     gram.rows(), gram.cols()));
   const Vector<double> roots = diagonal_roots(gram);
+  // The fast pass fails for NaN and infinity as well, so the cause is looked for only after it has failed.
   if (!is_symmetric(gram, roots, threads)) {
     require_finite(gram, where, name);
     report_asymmetry(gram, roots, where, name);

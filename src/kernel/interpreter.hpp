@@ -11,16 +11,16 @@
 
 namespace widelimit {
 
-/// The schedule promises that a run has no such node.
+/// Throws for a node that no instruction can evaluate. The schedule promises that runs contain none.
 [[noreturn]] inline void throw_no_instruction(const Instruction& instruction) {
   throw std::logic_error(fmt::format("kernel: node {} cannot be an instruction here", instruction.node));
 }
 
 /// Evaluates the instructions of a run in order, whatever they work on: planes, or rows of pairs.
 ///
-/// The evaluator has, for instruction i: skips(i), true if there is nothing to do; load(i), for instructions
-/// that load; evaluate(i, operation) for the kinds of nodes that it can meet; and finish(i) after each.
-/// Errors of numbers name the layer.
+/// For instruction i the evaluator has skips(i), true if there is nothing to do; load(i), for instructions that load;
+/// evaluate(i, operation), for the kinds of nodes that it can meet; and finish(i), which is called after each. Errors
+/// of numbers name the layer.
 template <typename Evaluator>
 void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopRequest& stop,
                Evaluator& evaluator) {
@@ -40,7 +40,7 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
           graph.nodes[node].operation);
     evaluator.finish(i);
   };
-  // Around all instructions: they are short.
+  // The handlers are around all instructions, not around each, because instructions are short.
   try {
     for (std::size_t i = 0; i < run.instructions.size(); ++i) {
       stop.check();
@@ -49,15 +49,17 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
     }
   } catch (const NumericalError& error) {
     throw_named(graph.nodes[node], error);
-  } catch (const ArgumentError& error) {  // Of functions that users give.
+  } catch (const ArgumentError& error) {  // thrown by functions that users give
     throw_named(graph.nodes[node], error);
   }
 }
 
-/// Takes the instructions of a run in reverse, from the adjoint of its root to those of what it began with.
+/// Goes through the instructions of a run in reverse, from the adjoint of its root to the adjoints of what it began
+/// with.
 ///
-/// The pass has, for instruction i: skips(i) as the evaluator has; begin(i) before each; unload(i), for instructions
-/// that load; and propagate(i, operation) for the kinds of nodes that it can meet. Errors of numbers name the layer.
+/// For instruction i the pass has skips(i), like an evaluator; begin(i), which is called before each; unload(i), for
+/// instructions that load; and propagate(i, operation), for the kinds of nodes that it can meet. Errors of numbers
+/// name the layer.
 template <typename Pass>
 void interpret_backward(const Run& run, const Graph& graph, const StopRequest& stop, Pass& pass) {
   NodeId node = run.root;

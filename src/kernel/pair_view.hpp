@@ -11,7 +11,7 @@ template <typename Scalar>
 struct StageInput {
   const Scalar* variances;
   const Scalar* state;
-  const Shape& shape;  ///< Before the stage.
+  const Shape& shape;  ///< The shape of the input before the stage.
   const InputGraph* graph;
 };
 
@@ -20,9 +20,8 @@ StageInput<Scalar> stage_input(NodeId stage, const InputState<Scalar>& input, co
   return {input.array(stage, 0), input.extra(stage), shape, input.graph()};
 }
 
-/// What a pair stage sees of two inputs: their covariances before it, whose ntk is null where none is
-/// computed, and what is kept of either. Whether they are one input, what is wanted and the stop are left to
-/// the caller.
+/// What a pair stage sees of a pair: the covariances before it, whose ntk is null if none is computed, and what is
+/// kept of either input. The caller sets whether both are one input, which entries are wanted, and the stop.
 template <typename Scalar>
 PairView<Scalar> pair_view(const StageInput<Scalar>& left, const StageInput<Scalar>& right,
                            const Plane<Scalar>& kernels) {
@@ -42,7 +41,7 @@ PairView<Scalar> pair_view(const StageInput<Scalar>& left, const StageInput<Scal
           .right_graph = right.graph};
 }
 
-/// Where a pair stage writes `rows` x `columns` entries, likewise.
+/// Where a pair stage writes `rows` x `columns` entries. The ntk is null if none is computed.
 template <typename Scalar>
 PairResult<Scalar> pair_result(const Plane<Scalar>& kernels, Index rows, Index columns, Scalar* scratch) {
   const bool with_ntk = kernels.ntk != nullptr;

@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// Adds up the time of each node of a graph; measures nothing until it is started.
+/// Adds up the time of each node of a graph. It measures nothing until it is started.
 class StepTimer {
  public:
   void start(std::size_t nodes) { seconds_.assign(nodes, 0); }
@@ -18,7 +18,7 @@ class StepTimer {
     using Clock = std::chrono::steady_clock;
     const bool measures = !seconds_.empty();
     const auto start = measures ? Clock::now() : Clock::time_point();
-    body();  // here only, so that it is inlined
+    body();  // in one place only, so that it is inlined
     if (measures) seconds_[node] += std::chrono::duration<double>(Clock::now() - start).count();
   }
 

@@ -12,7 +12,8 @@
 
 namespace widelimit::layers {
 
-/// An activation as an offset-local stage.
+/// An activation as a row stage: K' = E[phi phi], T' = T E[phi' phi'] entry by entry
+/// (docs/theory/kernel-recursion.md, section 2.2). What is particular to an activation is in numerics/.
 class ActivationStage final : public RowStage {
  public:
   explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
@@ -31,6 +32,8 @@ class ActivationStage final : public RowStage {
   }
   bool clears_gaps() const override { return activation_->clears_gaps(); }
   Multiples multiples() const override {
+    // A homogeneous function keeps the factor between multiples, so they stay perfectly correlated. Any other
+    // function keeps only equal inputs equal.
     return activation_->homogeneous() ? Multiples::kept : Multiples::equal;
   }
   void apply(const numerics::DualRow<float>& row) const override { activation_->apply(row); }
@@ -56,6 +59,8 @@ class ActivationStage final : public RowStage {
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     for (std::size_t i = 0; i < row.size; ++i) {
+      // With p = q = c there is one number to differentiate by: p-bar = K'-bar v'(p) + T'-bar T dg(p, p, p)/dp
+      // (docs/theory/derivatives.md, section 1).
       const numerics::SelfSlopes self = activation_->self_slopes(static_cast<double>(row.nngp[i]));
       double adjoint = static_cast<double>(row.nngp_adjoint[i]) * self.slope.value;
       if (row.ntk_adjoint != nullptr) {
@@ -63,6 +68,7 @@ class ActivationStage final : public RowStage {
         adjoint += ntk * static_cast<double>(row.ntk[i]) * self.slope.derivative;
         row.ntk_adjoint[i] = static_cast<Scalar>(ntk * self.dual.derivative);
       }
+      // At a variance of 0 a slope may be infinite; there the input's own zeros multiply it, so it is no error.
       if (!std::isfinite(adjoint) && row.nngp[i] > 0)
         throw NumericalError(
             fmt::format("the derivatives of the dual nonlinearity are not finite at the variance {:g}: "
@@ -76,10 +82,10 @@ class ActivationStage final : public RowStage {
   numerics::ActivationPtr activation_;
 };
 
-/// A nonlinearity, of the library or of a user's own.
+/// A nonlinearity of the library or of a user. The kinds differ only in their name and fields.
 class ActivationLayer : public LayerModel {
  public:
-  /// ArgumentError for a null pointer, naming the kind.
+  /// Throws ArgumentError for a null pointer, naming the kind.
   ActivationLayer(const std::string& kind, numerics::ActivationPtr activation);
 
   [[nodiscard]] State lower(Lowering& lowering, const State& input) const override;

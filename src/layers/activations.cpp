@@ -50,7 +50,8 @@ Layer make(const char* kind, numerics::ActivationPtr activation,
 
 Layer of_degree(const char* kind, numerics::ActivationPtr (*activation)(int), Index degree) {
   if (degree < 0) throw ArgumentError(fmt::format("{}: degree must not be negative, got {}", kind, degree));
-  // What an int cannot hold must not come back as another degree.
+  // A degree that an int cannot hold must not wrap around to a valid one. The largest int is far beyond every
+  // activation's highest degree and is refused there.
   const auto order = static_cast<int>(std::min<Index>(degree, std::numeric_limits<int>::max()));
   return make(kind, activation(order), {{"degree", degree}});
 }
@@ -130,7 +131,7 @@ numerics::ActivationPtr activation_of(const Layer& layer) {
 
 namespace {
 
-/// Switches of neural-tangents that change nothing here.
+/// Arguments of neural-tangents' layers that change nothing here, so that networks which set them can be read.
 const std::vector<std::string> stabilized{"do_stabilize", "do_backprop"}, backprop{"do_backprop"};
 
 KindField number(std::string name, std::string otherwise = {}) {
@@ -141,7 +142,7 @@ KindField degree(double most) {
   return {.name = "degree", .type = FieldType::integer, .least = 0, .most = most};
 }
 
-/// a, b and c of a f(b x + c).
+/// The fields a, b and c of a f(b x + c).
 std::vector<KindField> wave_fields() { return {number("a", "1"), number("b", "1"), number("c", "0")}; }
 
 LayerKind activation_kind(LayerKind kind) {
@@ -153,7 +154,7 @@ LayerKind by_quadrature(std::string name, std::string does) {
   return activation_kind({.name = std::move(name), .does = std::move(does), .dual = DualForm::quadrature});
 }
 
-/// Linear on either side of 0.
+/// Functions that are linear on either side of 0, and sign.
 void add_rectifiers(KindRows& rows) {
   rows.push_back({activation_kind({.name = "relu",
                                    .does = "max(x, 0)",

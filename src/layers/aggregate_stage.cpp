@@ -10,7 +10,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// P of an input, from its graph and the factors of targets and sources as a state keeps them.
+/// P = L (A^T + s I) R of an input in compressed rows, made of its graph and of the factors L and R that its state
+/// has, one after the other.
 template <typename Scalar>
 class Aggregation {
  public:
@@ -22,6 +23,8 @@ class Aggregation {
     begin_.reserve(static_cast<std::size_t>(graph.nodes()) + 1);
     begin_.push_back(0);
     for (Index node = 0; node < graph.nodes(); ++node) {
+      // A node's own value comes first, then those along its incoming edges in the order of the graph, so that sums
+      // have one order.
       if (self_loops) add(node, target[node] * source[node]);
       for (const InputGraph::Incoming& edge : graph.incoming(node))
         add(edge.source, target[node] * static_cast<Scalar>(edge.weight) * source[edge.source]);
@@ -29,7 +32,7 @@ class Aggregation {
     }
   }
 
-  /// P^T.
+  /// P^T, by counting the entries of each column.
   [[nodiscard]] Aggregation transposed() const {
     const std::size_t nodes = begin_.size() - 1;
     Aggregation result;
@@ -49,7 +52,7 @@ class Aggregation {
     return result;
   }
 
-  /// out = P in, row-major with `columns` numbers a row.
+  /// out = P in, both row-major with `columns` numbers in a row.
   void apply(const Scalar* in, Index columns, Scalar* out) const {
     numerics::linear_rows<Scalar>().sparse_product(
         {begin_.data(), columns_.data(), weights_.data(), begin_.size() - 1}, in,
@@ -69,7 +72,8 @@ class Aggregation {
   std::vector<Scalar> weights_;
 };
 
-/// target [columns, rows] = source [rows, columns] turned, four rows at a time.
+/// target [columns, rows] = transpose of source [rows, columns]. Four rows at a time write four neighbours, which
+/// saves most misses of the cache.
 template <typename Scalar>
 void turn(const Scalar* source, Index rows, Index columns, Scalar* target) {
   Index a = 0;
@@ -101,6 +105,7 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   Shape output_shape(const Shape& input) const override { return input; }
 
   void check_graph(const InputGraph* graph, const Shape& input) const override {
+    // This throws for graphs that the normalisation cannot take, such as isolated nodes under a mean.
     static_cast<void>(node_factors(require_graph(graph, position_count(input)), options_));
   }
 
@@ -113,6 +118,7 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   }
 
   double flops(const PairSize& size) const override {
+    // The graphs are not known when costs are estimated. Random graphs, as explain() draws them, stand for them.
     const double products = (drawn_edges_a_node + (options_.self_loops ? 1 : 0)) * 2 * size.entries();
     return size.kernels() * 2 * products;
   }
@@ -133,7 +139,8 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
     if (result.ntk.size() > 0) sandwich(left, right, pair.ntk, result.scratch, result.ntk.data());
   }
 
-  /// K-bar += P^T K'-bar P', T-bar likewise: P is the graph's alone.
+  /// K-bar += P^T K'-bar P', and T-bar likewise. P depends on the graph alone, so that variances and states have no
+  /// adjoints.
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     const auto left =
@@ -151,7 +158,8 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   }
 
  private:
-  /// Rows are added whole: the right product is taken of the turned matrix.
+  /// out = P in P'^T. A sparse product adds whole rows, so the product from the right is one from the left of the
+  /// transposed matrix.
   template <typename Scalar>
   static void sandwich(const Aggregation<Scalar>& left, const Aggregation<Scalar>& right,
                        const Eigen::Map<const Matrix<Scalar>>& in, Scalar* scratch, Scalar* out) {

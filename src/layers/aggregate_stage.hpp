@@ -7,7 +7,8 @@
 
 namespace widelimit::layers {
 
-/// K' = P K P'^T by sparse products, the rows first. An input's state holds its node factors.
+/// The stage K' = P K P'^T, T' = P T P'^T (docs/theory/graphs.md, section 1) by sparse products. P is that of each
+/// input's graph; the state of an input has its node factors.
 std::shared_ptr<const PairStage> aggregate_stage(const AggregateOptions& options);
 
 }  // namespace widelimit::layers

@@ -81,6 +81,8 @@ class Attention final : public LayerModel {
 
   State lower(Lowering& lowering, const State& input) const override {
     const bool encodes_values = options_.positions && options_.positions->values == ValueEncodings::present;
+    // The sums of this scaling run over all positions. Masked ones drop out only because their values are 0, which
+    // encodings in the values would change.
     if (input.mask && encodes_values && options_.scaling == AttentionScaling::inverse_sqrt_width)
       lowering.reject(
           "encodings in the values do not know masks with inverse_sqrt_width; leave in_values out");
@@ -100,9 +102,12 @@ class Attention final : public LayerModel {
       return make_sampled_softmax_attention(options_, {draws.samples, options_.seed, draws.stream});
     }
     const auto slopes = activation_of(options_.weights.nonlinearity())->homogeneous();
+    // From the cheapest stage to the most expensive one: identity weights take d^2 operations for each pair,
+    // homogeneous ones nodes times d^2, and any other elementwise function d^4 (docs/theory/attention.md, section 3).
     const bool is_identity = slopes && slopes->negative == 1 && slopes->positive == 1;
     if (is_identity) return make_identity_attention(options_);
-    // Masks and rotary positions make the sums depend on the positions themselves, not on their correlation only.
+    // With masks and rotary positions the sums depend on the positions themselves, not on their correlation only, so
+    // that there is no function of one variable to interpolate.
     const bool interpolates = slopes.has_value() && sees_everything(options_) && !options_.sequence.rotary;
     return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);
   }
@@ -158,7 +163,7 @@ RotaryPositions read_rotary(const nlohmann::json& object, const std::string& pat
   return rotary;
 }
 
-/// The fields of AttentionOptions that are for sequences only.
+/// Reads the fields of AttentionOptions that are for sequences only.
 void read_sequence_fields(KindFields& fields, AttentionOptions& options) {
   FieldReader& reader = fields.reader("rotary");
   if (fields.has("rotary"))
@@ -237,7 +242,7 @@ KindField option(std::string name, FieldType type, std::string otherwise, std::s
           .by_name = true};
 }
 
-/// A number or integer that must be at least so much.
+/// A field for a number or an integer that must be at least `least`.
 KindField option_from(double least, std::string name, FieldType type, std::string otherwise,
                       std::string meaning) {
   KindField field = option(std::move(name), type, std::move(otherwise), std::move(meaning));

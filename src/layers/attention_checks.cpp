@@ -16,7 +16,8 @@ void check_rotary(const SequenceAttention& sequence) {
   if (!sequence.rotary) return;
   if (sequence.rotary->frequencies.empty())
     throw ArgumentError("attention: rotary positions need at least one frequency, got none");
-  // Angles are distances times frequencies: beyond, their cosines have few digits, and none at last.
+  // Angles are distances times frequencies. The larger they are, the fewer digits their cosines have, and none beyond
+  // 1e16.
   constexpr double largest = 1e6;
   for (std::size_t i = 0; i < sequence.rotary->frequencies.size(); ++i)
     if (!(std::abs(sequence.rotary->frequencies[i]) <= largest))
@@ -49,7 +50,8 @@ void check_masks(const AttentionOptions& options) {
         fmt::format("attention: the mask must be square, got {} x {}", mask.rows(), mask.cols()));
 }
 
-/// Softmax over no positions is 0 / 0. Without a mask matrix every position sees itself.
+/// Softmax over no positions is 0 / 0. Without a mask matrix every position sees itself; softmax1 has a 1 in its
+/// denominator, and other weights are not normalised.
 bool may_see_nothing(const AttentionOptions& options) {
   return options.sequence.mask_matrix && options.weights.is_softmax() && !options.weights.is_softmax1();
 }
@@ -123,6 +125,7 @@ void check_attention_fits(const AttentionOptions& options, const Shape& input) {
 
 void check_attention_sees(const AttentionOptions& options, const PositionMask& mask) {
   if (!may_see_nothing(options)) return;
+  // Masked positions see nothing and are allowed to, since their results are set to 0.
   const SeenPositions seen(options, position_count(mask.shape), mask.counts);
   for (Index a = 0; a < seen.size(); ++a)
     if (mask.counts[static_cast<std::size_t>(a)] != 0 && seen.of(a).empty())

@@ -6,7 +6,7 @@
 
 namespace widelimit::layers {
 
-/// The weights that the options ask for, with the default filled in.
+/// Whether queries and keys share their weights, with the default of the scaling filled in.
 [[nodiscard]] QueryKeyWeights query_key_weights(const AttentionOptions& options);
 
 /// Throws ArgumentError if options are out of range or do not fit each other.
@@ -15,8 +15,8 @@ void check_attention(const AttentionOptions& options);
 /// Throws ArgumentError if attention cannot act on inputs of this shape.
 void check_attention_fits(const AttentionOptions& options, const Shape& input);
 
-/// Throws ArgumentError if the mask of an input leaves a position that counts nothing to see, under weights that need
-/// something.
+/// Throws ArgumentError if the mask of an input leaves nothing to see for a position that counts, and the weights
+/// need something (softmax).
 void check_attention_sees(const AttentionOptions& options, const PositionMask& mask);
 
 }  // namespace widelimit::layers

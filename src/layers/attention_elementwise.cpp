@@ -12,10 +12,12 @@
 namespace widelimit::layers {
 namespace {
 
-/// The sums of docs/theory/attention.md, section 3.1, entry by entry: E and D are the dual activation of the
-/// logits, whose variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab
-/// K~_ij, biases of queries and keys added to either factor; with rotary positions K~_ij stands for rho((i - a) - (j -
-/// b)) K~_ij, T~_ij likewise.
+/// The sums of docs/theory/attention.md, section 3.1, entry by entry. E and D are the dual activation of the logits
+/// and its derivative. The logits' variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj, and their covariance is qk^2
+/// K~_ab K~_ij, where the variances of the biases of queries and keys are added to the first and the second factor.
+/// With rotary positions rho((i - a) - (j - b)) K~_ij stands for K~_ij, and likewise for T~_ij (section 3.5).
+///
+/// The state of an input has its encoded variances K~_aa.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)
@@ -25,7 +27,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     return static_cast<std::size_t>(position_count(input));
   }
 
-  /// A dual activation and its products for every wanted entry and every entry of the input.
+  /// A dual activation and its products, for every wanted entry (a, b) and every entry (i, j) of the input.
   double flops(const PairSize& pair) const override {
     return pair.wanted_entries() * pair.entries() * (flops_per_dual + 4 * pair.kernels());
   }
@@ -56,6 +58,9 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     EncodedPair bars = encoded.zeros();
     ElementwiseAdjoint go_back(*zeta_, options(), encoded, pair.same_input, pair.stop);
     for_each_wanted(pair, [&](Index a, Index b) {
+      // The adjoints of the four sums depend on the adjoint of the entry alone, so that they are known before the
+      // sums. The call with empty sums adds nothing to the adjoints of K~_ab and T~_ab; the one after the sums are
+      // known does.
       const AttentionSums back = entry_adjoint({}, encoded, a, b, adjoint, bars);
       if (back.values == 0 && back.value_ntks == 0) return;
       const AttentionSums sums =
@@ -81,8 +86,8 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
             biased_variances(state, d, options().key_bias_variance)};
   }
 
-  /// The prepared variances qk^2 K~_aa K~_ii, i = 0.., of every a. The product is formed in this order
-  /// everywhere, so that an input with itself has correlation exactly 1.
+  /// For every a the variances qk^2 K~_aa K~_ii, i = 0, 1, ..., prepared for the dual. The product is formed in this
+  /// order everywhere, so that an input with itself has a correlation of exactly 1.
   template <typename Scalar>
   std::vector<PreparedVariances> logit_variances(const Scalar* encoded_variances, Index d) const {
     const auto queries = biased_variances(encoded_variances, d, options().query_bias_variance);
@@ -93,7 +98,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     return prepared;
   }
 
-  /// The sums of one pair's entries.
+  /// The four sums for the entries of one pair.
   class Sums {
    public:
     Sums(const ElementwiseAttention& stage, const EncodedPair& encoded, StopRequest stop)
@@ -115,6 +120,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
                              Index b) {
       const Index e = encoded_.keys.cols();
       AttentionSums sums;
+      // A row i of duals, with all j, is one call of the row kernel.
       for (const PositionRange& seen : seen_left_.of(a))
         for (Index i = seen.begin; i < seen.end; ++i) {
           stop_.check();
@@ -126,7 +132,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     }
 
    private:
-    /// Row i of the logits, with rotary positions times rho((i - a) - (j - b)).
+    /// Row i of K~, multiplied by rho((i - a) - (j - b)) with rotary positions.
     const double* turned_logits(Index i, Index a, Index b) {
       const double* row = encoded_.keys.row(i).data();
       if (!rho_) return row;
@@ -148,6 +154,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
         sums.value_logits += part(value_logits_).dot(derivatives);
         sums.value_logit_ntks += part(value_logit_ntks_).dot(derivatives);
       };
+      // K~_ij and T~_ij have rho as a factor in both sums with D.
       const auto derivatives = duals_.derivatives().segment(begin, count);
       if (rho_)
         add_slopes(derivatives.cwiseProduct(turns_.segment(begin, count)));
@@ -163,7 +170,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     SeenPositions seen_right_;
     std::optional<RotaryTable> rho_;
     StopRequest stop_;
-    // Of one row at a time.
+    // Buffers for one row at a time.
     DualRows duals_;
     Vector<double> turns_;
     Vector<double> turned_;

@@ -10,9 +10,11 @@
 namespace widelimit::layers {
 namespace {
 
-/// The sums of AttentionSums for all (a, b) at once, as functions of one variable: with the standard
-/// deviations of positions a and b taken out and rho their correlation,
+/// The four sums of AttentionSums for all (a, b) at once, as functions of one variable. With the standard deviations
+/// of positions a and b taken out, and rho their correlation,
+///
 ///     g(rho) = sum_ij V_ij E[zeta zeta](K~_ii, K~_jj, rho K~_ij)
+///
 /// and likewise for the others, in the order of AttentionSums.
 class SumFunctions {
  public:
@@ -25,6 +27,8 @@ class SumFunctions {
         value_logits_(encoded.values.cwiseProduct(encoded.keys)),
         stop_{stop} {
     if (with_ntk()) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
+    // With m = (n + p)^2 / 2, the two sums with E at -rho are those at rho minus m rho sum V K~ (or T_V K~). The two
+    // with D are m sum V K~ (or V T~) minus those at rho.
     const auto [negative, positive] = *zeta.homogeneous();
     const double total = value_logits_.sum();
     mirror_ = (negative + positive) * (negative + positive) / 2 *
@@ -32,8 +36,8 @@ class SumFunctions {
                              total, value_logit_ntks_.sum());
   }
 
-  /// values[n] += the sums at rho = points[n]. A block of entries (i, j) goes through all points while it is
-  /// in the first-level cache.
+  /// values[n] += the sums at rho = points[n]. A block of entries (i, j) passes through all points while it is in the
+  /// first-level cache.
   void operator()(const std::vector<double>& points, std::vector<FunctionValues>& values) const {
     constexpr Index block = 256;
     const Index columns = encoded_.keys.cols(), entries = encoded_.keys.size();
@@ -48,8 +52,9 @@ class SumFunctions {
     }
   }
 
-  /// The sums at -rho from those at rho, rho >= 0: with the slopes n and p of zeta, E[zeta(u) zeta(-v)] =
-  /// E[zeta(u) zeta(v)] - (n + p)^2 / 2 E[u v], and the slopes of both sides in E[u v] follow.
+  /// The sums at -rho, from those at rho >= 0. With the slopes n and p of zeta, E[zeta(u) zeta(-v)] = E[zeta(u)
+  /// zeta(v)] - (n + p)^2 / 2 E[u v], and the sums with D follow by differentiating both sides with respect to E[u v]
+  /// (docs/theory/attention.md, section 3.2).
   [[nodiscard]] FunctionValues mirrored(const FunctionValues& values, double rho) const {
     return {values[0] - rho * mirror_[0], values[1] - rho * mirror_[1], mirror_[2] - values[2],
             mirror_[3] - values[3]};
@@ -75,15 +80,18 @@ class SumFunctions {
   Matrix<double> value_logits_;
   Matrix<double> value_logit_ntks_;
   StopRequest stop_;
-  FunctionValues mirror_;  ///< What tells the sums at -rho from those at rho.
+  FunctionValues mirror_;  ///< What mirrored() subtracts, or subtracts from.
 };
 
-/// For positively homogeneous weights the standard deviations of the logits factor out
-/// (docs/theory/attention.md, section 3.2):
+/// Positively homogeneous weights, whose standard deviations factor out of the logits (docs/theory/attention.md,
+/// section 3.2):
+///
 ///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab)
-/// with s the roots of the encoded variances, rho_ab their correlation and g as in SumFunctions; the sums
-/// with D likewise without the factor. So all entries need a few functions of one variable, which are
-/// singular at rho = +-1 only: they are tabulated once a pair on intervals graded towards 1 and interpolated.
+///
+/// Here s are the roots of the encoded variances, rho_ab is their correlation, and g is as in SumFunctions; the sums
+/// with D are the same without the factor. All entries therefore need a few functions of one variable, which are
+/// singular at rho = +-1 only. They are tabulated once for each pair on intervals that are graded towards 1, and
+/// interpolated.
 class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
  public:
   explicit HomogeneousAttention(const AttentionOptions& options)
@@ -93,8 +101,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     return static_cast<std::size_t>(position_count(input));
   }
 
-  /// A dual activation for every entry at the nodes of two intervals, which most pairs need, and the
-  /// interpolation of the wanted entries.
+  /// A dual activation for every entry at the nodes of two intervals, which is what most pairs need, and the
+  /// interpolation of all wanted entries.
   double flops(const PairSize& pair) const override {
     constexpr double nodes = 20, interpolation = 150;
     return nodes * pair.entries() * (flops_per_dual + 4 * pair.kernels()) +
@@ -114,6 +122,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     const auto right = biased_variances(pair.right_state, e, options().query_bias_variance);
     const Vector<double> left_roots = left.cwiseSqrt(), right_roots = right.cwiseSqrt();
     Matrix<double> correlations(d, e);
+    // The interval of |rho| is enough, since mirrored() gives negative correlations.
     GradedInterpolation interpolated(sizeof(Scalar) == 4 ? 6 : 10);
     for_each_wanted(pair, [&](Index a, Index b) {
       correlations(a, b) =
@@ -133,8 +142,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     });
   }
 
-  /// The transposed interpolation takes the adjoints of all entries to the nodes, where those of the sums go back; the
-  /// slopes in rho are sums as well, and are interpolated like them.
+  /// The transposed interpolation passes the adjoints of all entries to the nodes, and from there the adjoints of the
+  /// sums at the nodes pass on. The slopes of the functions in rho are sums as well and are interpolated like them.
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     const EncodedPair encoded = encode_with_variances(pair);
@@ -151,6 +160,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
       const auto weights = correlations.nodes.weights(std::abs(rho));
       for (std::size_t n = 0; n < weights.count; ++n) {
         NodeSums& node = nodes[weights.first + n];
+        // Entries with a negative correlation are collected at the node's mirror image, -r.
         (rho < 0 ? node.mirrored : node.behind) += weights.numbers[n] * behind;
       }
     });
@@ -169,14 +179,14 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   }
 
  private:
-  /// Of the queries at all wanted (a, b).
+  /// The correlations of the queries at all wanted (a, b).
   struct Correlations {
     GradedNodes nodes;
     Matrix<double> numbers;  ///< rho_ab
     Matrix<double> scales;   ///< qk^2 s_a s_b
   };
 
-  /// The functions and slopes at nodes r and at -r.
+  /// The functions and slopes at the nodes r, and at -r.
   struct BothSides {
     const std::vector<NodeSums>& positive;
     const std::vector<NodeSums>& negative;
@@ -191,7 +201,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   template <typename Scalar>
   [[nodiscard]] Correlations correlations_of(const PairView<Scalar>& pair, const EncodedPair& encoded,
                                              const LogitVariances& left, const LogitVariances& right) const {
-    // Slopes converge by a few nodes later than values.
+    // Slopes need a few nodes more than values to converge.
     Correlations result{GradedNodes(sizeof(Scalar) == 4 ? 7 : 11), {}, {}};
     const Vector<double> left_roots = left.queries.cwiseSqrt(), right_roots = right.queries.cwiseSqrt();
     result.numbers.resize(pair.nngp.rows(), pair.nngp.cols());
@@ -204,7 +214,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     return result;
   }
 
-  /// Adjoints of g_1 .. g_4 at an entry; those of its own covariances, which `sums` matter to, are added to `bars`.
+  /// The adjoints of the four functions at an entry. The adjoints of its own covariances, which depend on `sums`, are
+  /// added to `bars`.
   template <typename Scalar>
   Eigen::Array4d functions_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
                                    double scale, const PairAdjoint<Scalar>& adjoint,
@@ -213,7 +224,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     return {scale * back.values, scale * back.value_ntks, back.value_logits, back.value_logit_ntks};
   }
 
-  /// Through rho_ab = K~_ab / (s_a s_b) and the factor s_a s_b to the covariances and the variances of the queries.
+  /// Passes through rho_ab = K~_ab / (s_a s_b) and the factor qk^2 s_a s_b to the covariances and the variances of
+  /// the queries. A variance p_a = s_a^2 enters by s_a in both places, hence the factors 1 / (2 p_a) of half_over().
   template <typename Scalar>
   void add_entries_adjoint(const PairView<Scalar>& pair, const EncodedPair& encoded,
                            const Correlations& correlations, const BothSides& nodes,
@@ -234,7 +246,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
       const Eigen::Array4d behind =
           functions_adjoint(sums, encoded, a, b, varies ? scale : 1.0, adjoint, bars);
       if (!varies) {
-        // A query of zeros is uncorrelated: of qk^2 s_a s_b g(rho) the mean slope in K~_ab to both sides is qk^2 g'(0).
+        // A query of zeros counts as uncorrelated. The mean of the slopes of qk^2 s_a s_b g(rho) in K~_ab to both
+        // sides is qk^2 g'(0).
         bars.queries(a, b) += squared_query_key_std() * (behind[0] * slopes[0] + behind[1] * slopes[1]);
         return;
       }
@@ -246,7 +259,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     });
   }
 
-  /// c / roots, roots the root of p q; exactly +-1 where c^2 = pq, 0 for a zero variance.
+  /// c / sqrt(pq), given `roots` = sqrt(pq). It is exactly +-1 if c^2 = pq, which fused products decide without a
+  /// rounding error, and 0 if a variance is 0.
   static double correlation(double p, double q, double roots, double c) {
     if (!(roots > 0)) return 0;
     const double cc = c * c;

@@ -9,7 +9,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// Sums over rectangles of a matrix, from sums over everything before an entry.
+/// Sums over rectangles of a matrix, from a table of the sums over everything before an entry (summed-area table). A
+/// rectangle costs four numbers, whatever its size.
 class RectangleSums {
  public:
   explicit RectangleSums(const Matrix<double>& matrix)
@@ -33,7 +34,7 @@ class RectangleSums {
   Matrix<double> sums_;
 };
 
-/// The transpose: adds numbers to rectangles.
+/// The transpose of RectangleSums: adds numbers to rectangles by their four corners.
 class RectangleSpread {
  public:
   RectangleSpread(Index rows, Index columns) : steps_{Matrix<double>::Zero(rows + 1, columns + 1)} {}
@@ -48,7 +49,7 @@ class RectangleSpread {
       }
   }
 
-  /// All that was added, once.
+  /// Everything that was added. It may be called once.
   [[nodiscard]] Matrix<double> take() {
     for (Index i = 1; i < steps_.rows(); ++i) steps_.row(i) += steps_.row(i - 1);
     for (Index j = 1; j < steps_.cols(); ++j) steps_.col(j) += steps_.col(j - 1);
@@ -59,14 +60,15 @@ class RectangleSpread {
   Matrix<double> steps_;
 };
 
-/// The weights are the Gaussian logits themselves: E = qk^2 K~_ab K~_ij and D = 1, so that all sums are over
-/// products of two covariances, over all (i, j) or those that a and b see; with rotary positions both are
-/// multiplied by rho((i - a) - (j - b)).
+/// The weights are the Gaussian logits themselves, so that E = qk^2 K~_ab K~_ij and D = 1 (docs/theory/attention.md,
+/// section 3.3). All sums are over products of two covariances, over all (i, j) or over those that a and b see. With
+/// rotary positions every product is multiplied by rho((i - a) - (j - b)).
 class IdentityAttention final : public AttentionStage<IdentityAttention> {
  public:
   using AttentionStage::AttentionStage;
 
-  /// Three products of covariances with the NTK, one without, and their sums; rotary positions: for every diagonal.
+  /// Three products of covariances with the NTK, one without, and their sums. With rotary positions this is done for
+  /// every diagonal.
   double flops(const PairSize& pair) const override {
     if (options().sequence.rotary)
       return (pair.with_ntk ? 3 : 1) * 4 * pair.entries() * static_cast<double>(pair.left + pair.right);
@@ -101,7 +103,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
   }
 
  private:
-  /// seen_sums() of V K~, T_V K~ and V T~, the last two with the NTK only; or their adjoints.
+  /// The results of seen_sums() for V K~, T_V K~ and V T~, the last two with the NTK only; or their adjoints.
   struct Sums {
     Matrix<double> value_logits;
     Matrix<double> value_ntks;
@@ -153,8 +155,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     bars.logit_ntks += value_logit_ntks.cwiseProduct(encoded.values);
   }
 
-  /// The transpose of seen_sums(): for every (i, j) the sum of `behind` (a, b), times rho with rotary positions, over
-  /// those wanted that see it.
+  /// The transpose of seen_sums(): for every (i, j), the sum of `behind`(a, b) over the wanted (a, b) that see it,
+  /// multiplied by rho with rotary positions.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> spread_sums(const PairView<Scalar>& pair, const Matrix<double>& behind) const {
     if (options().sequence.rotary) return turned_spread(pair, behind);
@@ -184,8 +186,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     return result;
   }
 
-  /// Calls body(diagonal, first, last) for every diagonal a - b of the wanted entries, where a runs from first to last
-  /// - 1.
+  /// Calls body(diagonal, first, last) for every diagonal a - b of the wanted entries, on which a runs from first to
+  /// last - 1.
   template <typename Scalar, typename Body>
   static void for_each_diagonal(const PairView<Scalar>& pair, const Body& body) {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
@@ -196,7 +198,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     }
   }
 
-  /// For every wanted (a, b) the sum of left o right, times rho with rotary positions, over what a and b see.
+  /// For every wanted (a, b), the sum of left_ij right_ij over the (i, j) that a and b see, multiplied by rho with
+  /// rotary positions.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> seen_sums(const PairView<Scalar>& pair, const Matrix<double>& left,
                                          const Matrix<double>& right) const {
@@ -211,7 +214,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     return result;
   }
 
-  /// rho((i - a) - (j - b)) depends on a - b only: one table of sums for every diagonal of the result.
+  /// rho((i - a) - (j - b)) depends on a and b through a - b only, so there is one table of sums for every diagonal
+  /// of the result.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> turned_sums(const PairView<Scalar>& pair,
                                            const Matrix<double>& products) const {

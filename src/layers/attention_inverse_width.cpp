@@ -12,13 +12,16 @@ namespace {
 
 using numerics::Transpose;
 
+/// Attention with scaling 1/width (docs/theory/attention.md, section 2): the weights A(x) = zeta(qk K~(x, x)) are
+/// numbers, which an input's state has, and S = ov A(x) V A(x')^T. As a SandwichStage it can be pulled back from a
+/// readout.
 class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>, public SandwichStage {
  public:
   explicit InverseWidthAttention(const AttentionOptions& options)
       : AttentionStage(options),
         tied_{options.query_key_weights.value_or(QueryKeyWeights::tied) == QueryKeyWeights::tied} {}
 
-  /// Weights are made of one input each: only values read encodings between two.
+  /// Each input's weights are made of that input alone. Only values read encodings between two inputs.
   void check_pair(const Shape& left, const Shape& right) const override {
     if (encodes_values()) AttentionStage::check_pair(left, right);
   }
@@ -35,7 +38,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
                                     position_count(right));
   }
 
-  /// A V A'^T for each kernel.
+  /// A V A'^T, for each kernel.
   double flops(const PairSize& pair) const override {
     const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
     return pair.kernels() * 2 * (d * pair.entries() + e * pair.wanted_entries());
@@ -74,6 +77,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       return;
     }
     sandwich(pair, pair.ntk, result, result.ntk);
+    // T' = ov A T_V A'^T + 2 S + b and K' = S + b. The NTK comes first, while result.nngp still is S / ov.
     result.ntk = (ov * (result.ntk.array() + 2 * result.nngp.array()) + b).matrix();
     result.nngp = (ov * result.nngp.array() + b).matrix();
   }
@@ -82,6 +86,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     const auto ov = static_cast<Scalar>(options().output_value_variance);
     Matrix<Scalar> behind = ov * adjoint.nngp_behind;
+    // S enters K' once and T' twice.
     if (pair.ntk.size() > 0) behind += 2 * ov * adjoint.ntk_behind;
     sandwich_adjoint(pair, pair.nngp, behind, adjoint, adjoint.nngp);
     if (pair.ntk.size() == 0) return;
@@ -91,6 +96,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
 
   template <typename Scalar>
   void adjoint_input(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+    // Untied queries and keys have weights that do not depend on the input.
     if (!tied_) return;
     const Index d = position_count(input.shape);
     Matrix<Scalar> logits(d, d), bars = Eigen::Map<const Matrix<Scalar>>(adjoint.state_adjoint, d, d);
@@ -105,7 +111,8 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   }
 
  private:
-  /// Divided by query_key_std.
+  /// Writes the logits divided by query_key_std, which AttentionRows multiplies. Tied queries and keys share their
+  /// biases, so one variance is added.
   template <typename Scalar, typename Logits>
   void write_logits(const SelfView<Scalar>& input, Logits& logits) const {
     if (tied_)
@@ -116,7 +123,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     if (options().sequence.rotary) turn(logits);
   }
 
-  /// Logits (a, c) times rho(c - a).
+  /// Multiplies the logits (a, c) by rho(c - a), the mean cosine over the rotary frequencies.
   template <typename Logits>
   void turn(Logits& logits) const {
     using Scalar = typename Logits::Scalar;
@@ -125,7 +132,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       for (Index c = 0; c < logits.cols(); ++c) logits(a, c) *= static_cast<Scalar>(rho(c - a));
   }
 
-  /// target = A(x) V A(x')^T, V the values after the encodings, or only the diagonal of it if no more is
+  /// target = A(x) V A(x')^T, where V are the values after the encodings. Only the diagonal is written if no more is
   /// wanted.
   template <typename Scalar>
   void sandwich(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
@@ -143,14 +150,14 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     if (pair.wanted == Entries::all)
       stoppable_gemm(pair.stop, Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e},
                      {pair.right_state, e}, Scalar{0}, target.data(), e);
-    // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its
-    // variances, so that a correlation of 1 is exactly that.
+    // The diagonal always comes from the same sums, whatever else is wanted. For an input with itself it becomes its
+    // variances, so that a correlation of 1 is exactly 1.
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
   }
 
-  /// The backward pass through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar =
-  /// (S-bar A') V^T, A'-bar = (S-bar^T A) V are products with one of two; five in all. Where only the diagonal was
-  /// wanted S-bar is one, and the first two are rows of the weights, scaled.
+  /// The backward pass through sandwich(), five matrix products with S-bar = `behind`. Both V-bar = A^T (S-bar A')
+  /// and the weights' A-bar = (S-bar A') V^T share S-bar A'; A'-bar = (S-bar^T A) V takes a product of its own. If
+  /// only the diagonal was wanted, S-bar is diagonal, and the first products are scaled rows of the weights.
   template <typename Scalar>
   void sandwich_adjoint(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
                         const Matrix<Scalar>& behind, const PairAdjoint<Scalar>& adjoint,
@@ -172,7 +179,8 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
                    {to_left.data(), d}, {values, e}, Scalar{1}, adjoint.right_state, e);
   }
 
-  /// `behind` or its transpose times the weights of a side; as many rows as are not 0 where it is diagonal.
+  /// `behind`, or its transpose, times the weights of a side. If `behind` is diagonal, only the rows that are not 0
+  /// are returned.
   template <typename Scalar>
   static Matrix<Scalar> product(const StopRequest& stop, Transpose transpose, const Matrix<Scalar>& behind,
                                 const Eigen::Map<const Matrix<Scalar>>& weights, Entries wanted) {

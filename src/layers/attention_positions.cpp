@@ -17,8 +17,9 @@
 namespace widelimit::layers {
 namespace {
 
-/// exp(-phi r^2) between the positions of one axis, r in units of the axis. Positions count from 1, which
-/// matters between sequences of different length.
+/// exp(-phi r^2) between the positions of one axis, with r in units of the axis. Positions are counted from 1, which
+/// matters between sequences of different length. The squared distance adds up over axes, so that the covariance is a
+/// Kronecker product.
 Matrix<double> axis_decay(double phi, Index left, Index right) {
   Matrix<double> decay(left, right);
   for (Index i = 0; i < left; ++i)
@@ -46,7 +47,7 @@ Matrix<double> axis_distances(Index power, Index left, Index right) {
   return distances;
 }
 
-/// As kronecker(), with sums in place of products.
+/// The same blocks as kronecker(), with sums in place of products: distances add up over axes.
 Matrix<double> outer_sum(const Matrix<double>& outer, const Matrix<double>& inner) {
   Matrix<double> sum(outer.rows() * inner.rows(), outer.cols() * inner.cols());
   for (Index i = 0; i < outer.rows(); ++i)
@@ -56,6 +57,8 @@ Matrix<double> outer_sum(const Matrix<double>& outer, const Matrix<double>& inne
   return sum;
 }
 
+/// R between the positions of two inputs [d, d'], for each kind of encoding (the table of docs/theory/attention.md,
+/// section 1). Axes are flattened row-major, so the first axis is the outer factor.
 struct Covariance {
   const Shape& left;
   const Shape& right;
@@ -88,7 +91,8 @@ struct Covariance {
   }
 };
 
-/// By a Cholesky factorisation: no eigenvalue is below -1e-10 times the largest variance.
+/// Whether no eigenvalue is below -1e-10 times the largest variance, by a Cholesky factorisation of the matrix
+/// shifted by that much.
 bool is_semidefinite(const Matrix<double>& covariance) {
   const double scale = covariance.diagonal().maxCoeff();
   if (scale <= 0) return covariance.isZero(0);
@@ -97,8 +101,8 @@ bool is_semidefinite(const Matrix<double>& covariance) {
   return Eigen::LLT<Matrix<double>>(shifted).info() == Eigen::Success;
 }
 
-/// Decays that were found positive semidefinite between inputs of some shapes. Every Gram matrix asks again, several
-/// times, and the factorisation of 1,024 positions takes longer than all the rest of a pair.
+/// Remembers decays that were found positive semidefinite between inputs of some shapes. Every Gram matrix asks
+/// again, several times, and the factorisation of 1,024 positions takes longer than all the rest of a pair.
 class KnownDecays {
  public:
   struct Decay {
@@ -110,7 +114,7 @@ class KnownDecays {
     friend bool operator==(const Decay&, const Decay&) = default;
   };
 
-  /// Whether the decay is known, or holds the check, which then is remembered.
+  /// True if the decay is known, or if check() is true, which is then remembered.
   template <typename Check>
   bool is_fine(Decay decay, const Check& check) {
     {
@@ -128,11 +132,11 @@ class KnownDecays {
   static constexpr std::size_t most = 64;
 
   std::mutex mutex_;
-  std::deque<Decay> known_;  ///< The last one first.
+  std::deque<Decay> known_;  ///< The latest one first.
 };
 
-/// Throws ArgumentError unless the covariance that make() returns, of positions of two inputs together or of one, is
-/// positive semidefinite.
+/// Throws ArgumentError unless the covariance that make() returns is positive semidefinite. It is that of the
+/// positions of one input, or of two together.
 template <typename Make>
 void require_semidefinite(const std::string& what, const DecayPositions& positions, const Shape& left,
                           const Shape& right, const Make& make) {
@@ -195,7 +199,7 @@ Matrix<double> joint_covariance(const DecayPositions& positions, const Shape& le
   return joint;
 }
 
-/// Of two inputs that fit alone.
+/// The check of two inputs each of which passes FitCheck.
 struct PairCheck {
   const Shape& left;
   const Shape& right;
@@ -203,7 +207,7 @@ struct PairCheck {
   void operator()(const IdentityPositions&) const {}
   void operator()(const StructuredPositions&) const {}
 
-  /// Rows are numbers of positions: of images, those of another place in an image of another shape.
+  /// Rows of the matrix are numbers of positions. In images of different shapes, one number is at different places.
   void operator()(const MatrixPositions&) const {
     if (left.size() > 1 && left != right)
       throw ArgumentError(fmt::format("expected images of one shape for a positions' matrix, got {} and {}",
@@ -211,8 +215,9 @@ struct PairCheck {
   }
 
   void operator()(const DecayPositions& positions) const {
+    // Along each axis the largest distance between both inputs is that within the longer one.
     const auto [shorter, longer] = sorted_sizes(left, right);
-    // The one has all positions of the other.
+    // One input has all positions of the other, and the check of that one covers both.
     if (shorter == left || shorter == right) return;
     const double largest = largest_distance(positions, longer);
     if (!(static_cast<double>(positions.values.size()) > largest))
@@ -232,9 +237,9 @@ PositionCovariance with_unit_rho(PositionCovariance covariance) {
 
 double mean_row_sum(const Matrix<double>& covariance) { return covariance.rowwise().sum().mean(); }
 
-/// Covariances that add up to nothing have no row sums to divide by.
+/// The scale mean_row_sum divides by the mean row sum, which must be positive beyond rounding.
 void check_row_sums(const PositionalEncodings& positions, const Shape& input) {
-  // The other kinds have no negative entries.
+  // The other kinds have no negative entries that could cancel.
   const bool may_cancel = std::holds_alternative<MatrixPositions>(positions.covariance) ||
                           std::holds_alternative<DecayPositions>(positions.covariance);
   if (positions.scale != PositionScale::mean_row_sum || !may_cancel || position_count(input) == 0) return;
@@ -279,7 +284,7 @@ struct RangeCheck {
               "attention: the positions' matrix must be symmetric, got {} at [{}][{}] and {} at [{}][{}]",
               covariance(i, j), i, j, covariance(j, i), j, i));
       }
-    // Eigenvalues take ten times as long as the factorisation: only where it leaves a doubt.
+    // Eigenvalues take ten times as long as a factorisation, so they are computed only if that leaves a doubt.
     if (is_semidefinite(covariance)) return;
     const auto eigenvalues =
         Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
@@ -303,7 +308,7 @@ Matrix<double> position_covariance(const PositionalEncodings& positions, const S
   Matrix<double> r = of_pair(unit, left, right);
   const double of_left = left == right ? mean_row_sum(r) : mean_row_sum(of_pair(unit, left, left));
   const double of_right = left == right ? of_left : mean_row_sum(of_pair(unit, right, right));
-  // Each root by itself: the product of two sums may leave the range of double.
+  // Each root is taken by itself, because the product of two sums may leave the range of double.
   r *= rho / (std::sqrt(of_left) * std::sqrt(of_right));
   return r;
 }

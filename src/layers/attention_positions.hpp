@@ -16,7 +16,7 @@ void check_positions(const PositionalEncodings& positions);
 /// Throws ArgumentError if the encodings do not fit inputs of this shape.
 void check_positions_fit(const PositionalEncodings& positions, const Shape& input);
 
-/// Throws ArgumentError if the encodings fit inputs of either shape, but not the two together.
+/// Throws ArgumentError if the encodings fit inputs of each shape, but not the two together.
 void check_positions_pair(const PositionalEncodings& positions, const Shape& left, const Shape& right);
 
 }  // namespace widelimit::layers

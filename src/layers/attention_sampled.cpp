@@ -22,11 +22,13 @@
 namespace widelimit::layers {
 namespace {
 
-/// Samples the logits of a pair. With L L^T and M M^T the joint covariances of queries and of keys at the positions of
-/// both inputs, G = qk L Z M^T has the covariance of the logits for standard normal Z; L = M unless their biases
-/// differ; only the blocks of an input with itself are attention weights. L is block triangular, so a left input sees
-/// the same draws whatever stands to its right, and an input with itself, whose joint covariance is singular, one draw
-/// for both sides.
+/// Samples the logits of a pair (docs/theory/attention.md, section 3.4). With L L^T and M M^T the joint covariances
+/// of queries and of keys at the positions of both inputs, G = qk L Z M^T has the covariance of the logits for
+/// standard normal Z. L = M unless their biases differ. Only the diagonal blocks of G, those of an input with itself,
+/// are logits of attention.
+///
+/// L is block triangular, so that a left input sees the same draws whatever the right input is. An input with itself,
+/// whose joint covariance would be singular, uses one draw for both sides.
 class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttention> {
  public:
   SampledSoftmaxAttention(const AttentionOptions& options, const AttentionDraws& draws)
@@ -34,15 +36,15 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   Entries self_entries() const override { return Entries::all; }
 
-  /// The covariance of the queries, its root and the root's inverse; then those of the keys if they differ; then 0 at
-  /// masked positions and 1 elsewhere.
+  /// The state has the covariance of the queries, its root and the root's inverse, [d, d] each; then the same of the
+  /// keys if they differ; then d numbers, 0 at masked positions and 1 elsewhere.
   std::size_t state_size(const Shape& input) const override {
     const Index d = position_count(input);
     return static_cast<std::size_t>(d + blocks() * d * d);
   }
 
-  /// For every sample the logits of both sides, and four products of the weights with covariances, fifteen
-  /// with the NTK; two more of the control's weights.
+  /// For every sample: the logits of both sides, and two products of weights with covariances for the NNGP or fifteen
+  /// with the NTK. The control variate adds two.
   double flops(const PairSize& pair) const override {
     const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
     const double logits = 4 * d * d * d + 2 * e * (d + e) * (d + 2 * e);
@@ -88,7 +90,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
         add_samples(pair, encoded, waves, sums);
       return write(uniform ? 1 : draws_.samples, [&](Index a, Index b) { return sums.at(a, b); });
     }
-    // Each half is corrected by the slopes of the other one: by its own, the mean would be biased.
+    // Each half of the samples is corrected with the slopes of the other half. With its own slopes the mean would be
+    // biased.
     std::array halves{ControlledSums(none, encoded.values, pair.wanted, *control),
                       ControlledSums(none, encoded.values, pair.wanted, *control)};
     add_controlled_samples(pair, encoded, waves, *control, halves);
@@ -99,8 +102,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
  private:
-  /// Roots of the joint covariance of a pair: of the left input alone, and the rows of the right one, which are not
-  /// there if it is the same input.
+  /// Roots of the joint covariance of a pair: that of the left input alone, and the rows of the right input, which
+  /// are empty if it is the same input.
   struct Roots {
     Matrix<double> left = {};
     Matrix<double> right = {};
@@ -112,9 +115,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   [[nodiscard]] Index blocks() const { return keys_differ() ? 6 : 3; }
 
-  /// Whether nothing that is drawn changes the weights: keys that are equal to rounding give a query equal logits,
-  /// which softmax cannot tell from others. That is so of equal tokens,
-  /// from which exponents of deep networks are taken.
+  /// Whether no draw changes the weights. Keys that are equal up to rounding give a query equal logits, and softmax
+  /// of equal logits is uniform. This is so for equal tokens, from which exponents of deep networks are taken.
   template <typename Scalar>
   [[nodiscard]] bool has_equal_keys(const PairView<Scalar>& pair) const {
     if (options().sequence.rotary || options().weights.is_softmax1()) return false;
@@ -139,7 +141,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
             a.value_logit_ntks + b.value_logit_ntks};
   }
 
-  /// Softmax of the rows of both sides.
+  /// Softmax of the rows of logits on both sides.
   struct PairRows {
     AttentionRows left;
     AttentionRows right;
@@ -149,14 +151,14 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
         : left(stage.options(), pair.nngp.rows(), stage.counts(pair.left_state, pair.nngp.rows())),
           right(stage.options(), pair.nngp.cols(), stage.counts(pair.right_state, pair.nngp.cols())) {}
 
-    /// The right ones are not there of an input with itself.
+    /// The right logits are empty for an input with itself.
     void apply(Matrix<double>& left_logits, Matrix<double>& right_logits) const {
       apply_rows(left, left_logits);
       apply_rows(right, right_logits);
     }
   };
 
-  /// Whether rows of softmax are those of all d positions, and nothing else: those that the control knows.
+  /// Whether every row is a softmax over all d positions and nothing else, which is what the control variate assumes.
   [[nodiscard]] bool has_plain_rows(Index d, std::span<const std::uint8_t> counts = {}) const {
     if (options().weights.is_softmax1() || options().sequence.rotary || options().sequence.alibi_slope != 0)
       return false;
@@ -166,7 +168,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return true;
   }
 
-  /// Nothing where some positions are not seen, or the weights are too sharp for a control.
+  /// The control variate; nothing if some positions are not seen, or if the weights are too sharp for it.
   template <typename Scalar>
   [[nodiscard]] std::optional<SoftmaxControl> control_of(const PairView<Scalar>& pair,
                                                          const EncodedPair& encoded) const {
@@ -184,7 +186,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return control;
   }
 
-  /// The weights of equal logits, once.
+  /// Adds the weights of equal logits, once, in place of all samples.
   template <typename Scalar>
   void add_uniform(const PairView<Scalar>& pair, SampledSums& sums) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
@@ -221,7 +223,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
         });
   }
 
-  /// Calls body(number, left, right) with the logits of all draws; of an input with itself those of the left one.
+  /// Calls body(number, left, right) with the logits of every draw. For an input with itself `right` is empty.
   template <typename Scalar, typename Body>
   void for_each_draw(const PairView<Scalar>& pair, const EncodedPair& encoded, const RotaryWaves& waves,
                      const Body& body) const {
@@ -229,7 +231,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     const Roots queries = roots(pair, encoded.queries, 0);
     const Roots other_keys = keys_differ() ? roots(pair, encoded.keys, 3) : Roots{};
     const Roots& keys = keys_differ() ? other_keys : queries;
-    // Two streams: the left input's draws must not depend on how many the right one takes.
+    // There are two streams, because the left input's draws must not depend on how many numbers the right input
+    // takes.
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
@@ -245,7 +248,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     }
   }
 
-  /// The mask that prepare_input() left.
+  /// The mask that prepare_input() wrote; empty if all positions count.
   template <typename Scalar>
   [[nodiscard]] std::vector<std::uint8_t> counts(const Scalar* state, Index d) const {
     const Scalar* numbers = state + blocks() * d * d;
@@ -264,7 +267,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     block(state, 2, d) = root.inverse.template cast<Scalar>();
   }
 
-  /// From what write_roots() left from the block `first` of the states on.
+  /// Roots made of what write_roots() wrote to the states, from block `first` on, and of the covariance between both
+  /// inputs.
   template <typename Scalar>
   static Roots roots(const PairView<Scalar>& pair, const Matrix<double>& cross, Index first) {
     const Index d = cross.rows(), e = cross.cols();
@@ -276,7 +280,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
   struct Draw {
-    Matrix<double> corner;  ///< [d, d], what the left input alone sees.
+    Matrix<double> corner;  ///< [d, d], the block that the left input reads.
     Matrix<double> all;     ///< [d + e, d + e]
   };
 

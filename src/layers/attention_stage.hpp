@@ -13,7 +13,8 @@
 
 namespace widelimit::layers {
 
-/// What all attention stages share: rules, shape, and the interpolation with positional encodings.
+/// What all attention stages share: rules, shape checks, positional encodings (docs/theory/attention.md, section 1),
+/// and the formula of an entry with its backward pass.
 template <typename Derived>
 class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
  public:
@@ -30,7 +31,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return input;
   }
 
-  /// The sums over both inputs' positions read encodings between them.
+  /// The sums over the positions of both inputs read encodings between them.
   void check_pair(const Shape& left, const Shape& right) const override {
     if (options_.positions) check_positions_pair(*options_.positions, left, right);
   }
@@ -42,7 +43,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return options_.positions && options_.positions->values == ValueEncodings::present;
   }
 
-  /// w_in
+  /// The weight w_in of the input beside encodings.
   [[nodiscard]] double input_weight() const {
     return options_.positions ? options_.positions->input_weight : 1;
   }
@@ -50,8 +51,8 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return options_.query_key_std * options_.query_key_std;
   }
 
-  /// target = w_in covariance + w_pe R, or covariance itself without encodings. NaNs of entries that nobody
-  /// asked for stay NaN.
+  /// target = w_in covariance + w_pe R, or the covariance itself without encodings. Entries that were not demanded
+  /// are NaN and stay NaN.
   template <typename Covariance, typename Target>
   void write_encoded(const Covariance& covariance, const Shape& left, const Shape& right,
                      Target&& target) const {
@@ -64,7 +65,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
              *weighted_positions<Scalar>(left, right);
   }
 
-  /// w_pe R. Pairs of equal shapes follow each other, so the last one is remembered.
+  /// w_pe R. Pairs of equal shapes follow each other, so the last result is remembered.
   template <typename Scalar>
   std::shared_ptr<const Matrix<Scalar>> weighted_positions(const Shape& left, const Shape& right) const {
     auto& last = std::get<LastPositions<Scalar>>(last_);
@@ -82,7 +83,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return weighted;
   }
 
-  /// Writes K~_aa of one input into its state: the logits' variances are products of them, with biases.
+  /// Writes K~_aa of one input into its state. The logits' variances are products of these numbers.
   template <typename Scalar>
   void write_encoded_variances(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = input.nngp.rows();
@@ -93,7 +94,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
                 weighted_positions<Scalar>(input.shape, input.shape)->diagonal();
   }
 
-  /// What write_encoded_variances() left, with the variance of the queries' or keys' biases.
+  /// The variances that write_encoded_variances() wrote, plus the variance of the biases of queries or keys.
   template <typename Scalar>
   [[nodiscard]] static Vector<double> biased_variances(const Scalar* state, Index d, double bias) {
     return (Eigen::Map<const Vector<Scalar>>(state, d).template cast<double>().array() + bias).matrix();
@@ -131,8 +132,8 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     ntk += (input_weight() * bars.logit_ntks + of_values * bars.value_ntks).template cast<Scalar>();
   }
 
-  /// The backward pass through write_entry(): returns the adjoints of the sums, which do not depend on them; those of
-  /// the entry's own covariances are added to `bars`.
+  /// The backward pass through write_entry(). Returns the adjoints of the sums, which do not depend on the sums, and
+  /// adds the adjoints of the entry's own K~_ab and T~_ab, which do, to `bars`.
   template <typename Scalar>
   AttentionSums entry_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
                               const PairAdjoint<Scalar>& adjoint, EncodedPair& bars) const {
@@ -152,9 +153,9 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     Eigen::Map<Vector<Scalar>>(state, variances.size()) += variances.template cast<Scalar>();
   }
 
-  /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with
-  /// itself is the variance, in float too, where the states are rounded; at a
-  /// correlation of 1 - 1e-8 half the digits are lost.
+  /// encode() for stages whose states are written by write_encoded_variances(). The covariance of a position of an
+  /// input with itself is replaced by its variance: states are rounded to float, and at a correlation of 1 - 1e-8
+  /// half the digits are lost.
   template <typename Scalar>
   [[nodiscard]] EncodedPair encode_with_variances(const PairView<Scalar>& pair) const {
     EncodedPair encoded = encode(pair);
@@ -165,7 +166,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     return encoded;
   }
 
-  /// Puts the entry with these sums into the result.
+  /// Writes the entry with these sums into the result.
   template <typename Scalar>
   void write_entry(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
                    PairResult<Scalar>& result) const {

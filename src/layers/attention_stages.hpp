@@ -12,14 +12,14 @@ namespace widelimit::layers {
 /// 1/width: the weights are deterministic, A(x) = zeta(qk K~(x, x)), S = ov A(x) V A(x')^T.
 std::shared_ptr<const PairStage> make_inverse_width_attention(const AttentionOptions& options);
 
-/// 1/sqrt(width) with weights that are the logits themselves: O(d^2) a pair.
+/// 1/sqrt(width) with weights that are the logits themselves: O(d^2) for each pair.
 std::shared_ptr<const PairStage> make_identity_attention(const AttentionOptions& options);
 
-/// 1/sqrt(width) with any elementwise weights, exact through their dual activation: O(d^4) a pair, O(d^3) for
-/// the diagonal.
+/// 1/sqrt(width) with any elementwise weights, exact through their dual activation: O(d^4) for each pair, or O(d^3)
+/// for the diagonal.
 std::shared_ptr<const PairStage> make_elementwise_attention(const AttentionOptions& options);
 
-/// 1/sqrt(width) with positively homogeneous weights and no mask: O(nodes d^2) a pair.
+/// 1/sqrt(width) with positively homogeneous weights and no mask: O(nodes d^2) for each pair.
 std::shared_ptr<const PairStage> make_homogeneous_attention(const AttentionOptions& options);
 
 /// Which Gaussian draws a sampled stage uses: `samples` of them from streams of its own.

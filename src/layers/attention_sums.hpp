@@ -13,8 +13,8 @@ struct AttentionSums {
   double value_logit_ntks = 0;  ///< sum_ij V_ij T~_ij D
 };
 
-/// Output entry from its sums (docs/theory/attention.md, section 3): K~_ab, T~_ab the encoded covariances at
-/// (a, b), ov and b the output variances, qk2 the square of query_key_std.
+/// An output entry (a, b), which attention_entry() computes from its sums: K~_ab and T~_ab are the encoded
+/// covariances at (a, b), ov and b the output variances, and qk2 is the square of query_key_std.
 struct AttentionEntry {
   double nngp;
   double ntk;
@@ -22,12 +22,14 @@ struct AttentionEntry {
 inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_nngp, double encoded_ntk,
                                       double ov, double bias, double qk2) {
   const double s = ov * sums.values;
+  // The bracket of docs/theory/attention.md, section 3: its terms are the gradients through the queries' and keys'
+  // own weights (2 K~), through the queries (T~ at (a, b)) and through the keys (T~ in the sum).
   const double logits =
       (2 * encoded_nngp + encoded_ntk) * sums.value_logits + encoded_nngp * sums.value_logit_ntks;
   return {s + bias, 2 * s + bias + ov * sums.value_ntks + ov * qk2 * logits};
 }
 
-/// The backward pass through attention_entry() for the adjoints of its result.
+/// The backward pass through attention_entry(), for the adjoints `behind` of its result.
 struct AttentionEntryAdjoint {
   AttentionSums sums;
   double encoded_nngp;
@@ -45,16 +47,16 @@ inline AttentionEntryAdjoint attention_entry_adjoint(const AttentionSums& sums, 
           logits * sums.value_logits};
 }
 
-/// The encoded covariances of a pair in double: what every 1/sqrt(width) stage starts from. Empty matrices
-/// stand for an NTK that is not computed.
+/// The encoded covariances of a pair in double, with which every 1/sqrt(width) stage begins. Matrices are empty if
+/// the NTK is not computed.
 struct EncodedPair {
   Matrix<double> values;      ///< V
   Matrix<double> value_ntks;  ///< T_V
   Matrix<double> queries;     ///< K~ plus the variance of the queries' biases.
-  Matrix<double> keys;        ///< The same for the keys.
+  Matrix<double> keys;        ///< K~ plus the variance of the keys' biases.
   Matrix<double> logit_ntks;  ///< T~
 
-  /// Zeros of the same sizes: adjoints start from them.
+  /// Zeros of the same sizes, with which adjoints begin.
   [[nodiscard]] EncodedPair zeros() const {
     EncodedPair zeros = *this;
     for (Matrix<double>* matrix :

@@ -16,7 +16,7 @@ namespace widelimit::layers {
 /// Turns the logits of an input, divided by query_key_std, into attention weights.
 class AttentionRows {
  public:
-  /// For d positions, of which those count that have no 0 in `counts` (all if it is empty).
+  /// Rows of d positions. Those that have a 0 in `counts` are not seen; all count if it is empty.
   AttentionRows(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts = {})
       : scale_{options.query_key_std},
         alibi_slope_{options.sequence.alibi_slope},
@@ -24,7 +24,7 @@ class AttentionRows {
         zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())},
         seen_(options, d, counts) {}
 
-  /// The row of position a, in place; weights of positions that are not seen become 0.
+  /// Replaces the logits of position a by its weights. Weights of positions that are not seen become 0.
   template <typename Scalar>
   void apply(Scalar* row, Index a) const {
     clear_unseen(row, a);
@@ -34,7 +34,8 @@ class AttentionRows {
       apply_softmax(row, a);
   }
 
-  /// The backward pass through apply(): `adjoint` is that of the weights in, and of what apply() was given out.
+  /// The backward pass through apply(): `adjoint` has the adjoints of the weights, which are replaced by those of the
+  /// logits.
   template <typename Scalar>
   void apply_adjoint(const Scalar* logits, const Scalar* weights, Scalar* adjoint, Index a) const {
     clear_unseen(adjoint, a);
@@ -71,8 +72,8 @@ class AttentionRows {
     });
   }
 
-  /// Differences to the largest entry are taken first and scaled in double, so that logits beyond exp's range, or any
-  /// range, are harmless.
+  /// Differences from the largest entry are taken first and scaled in double. Logits beyond the range of exp(), or
+  /// beyond any range, then do no harm.
   template <typename Scalar>
   void apply_softmax(Scalar* row, Index a) const {
     if (seen_.of(a).empty()) return;
@@ -84,11 +85,13 @@ class AttentionRows {
       return scale_ * static_cast<double>(row[i] - largest) -
              alibi_slope_ * static_cast<double>(std::abs(a - i));
     };
+    // With ALiBi the largest logit is another one after the slope has been subtracted.
     double top = alibi_slope_ == 0 ? 0 : -std::numeric_limits<double>::infinity();
     if (alibi_slope_ != 0) for_each_seen(a, [&](Index i) { top = std::max(top, below_largest(i)); });
     Scalar sum = 0;
     for_each_seen(a, [&](Index i) { sum += row[i] = static_cast<Scalar>(std::exp(below_largest(i) - top)); });
-    // The 1 in the denominator is the exponential of a logit 0.
+    // The 1 in the denominator of softmax1 is the exponential of a logit 0, relative to the largest logit like all
+    // others.
     if (adds_one_) sum += static_cast<Scalar>(std::exp(-(scale_ * static_cast<double>(largest) + top)));
     for_each_seen(a, [&](Index i) { row[i] /= sum; });
   }
@@ -105,14 +108,15 @@ class AttentionRows {
     for_each_seen(a, [&](Index i) { row[i] /= sum; });
   }
 
-  /// With or without a 1 in the denominator, the Jacobian is diag(s) - s s^T. Adjoints count from that of the largest
-  /// weight: beside logits of 1e10, the rounding of weights whose sum is not quite 1 would make a derivative of none.
+  /// The Jacobian is diag(s) - s s^T, with or without a 1 in the denominator. Adjoints are taken relative to that of
+  /// the largest weight. With logits of 1e10, the rounding of weights whose sum is not quite 1 would otherwise make a
+  /// derivative where there is none.
   template <typename Scalar>
   void apply_softmax_adjoint(const Scalar* logits, const Scalar* weights, Scalar* adjoint, Index a) const {
     if (seen_.of(a).empty()) return;
     Index top = seen_.of(a).front().begin;
     for_each_seen(a, [&](Index i) { top = weights[i] > weights[top] ? i : top; });
-    // That of the logit 0, which is a constant, is 0.
+    // The logit 0 of softmax1 is a constant, so its own adjoint is 0; its weight matters to the mean.
     const double zero_weight = adds_one_ ? weight_of_zero(logits, weights, top, a) : 0;
     const double origin =
         zero_weight > static_cast<double>(weights[top]) ? 0 : static_cast<double>(adjoint[top]);
@@ -128,7 +132,7 @@ class AttentionRows {
     });
   }
 
-  /// That of the logit 0: 1 where the others vanished.
+  /// The weight of the logit 0 of softmax1. It is 1 if all others have vanished.
   template <typename Scalar>
   double weight_of_zero(const Scalar* logits, const Scalar* weights, Index top, Index a) const {
     if (!(weights[top] > 0)) return 1;

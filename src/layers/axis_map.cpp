@@ -13,7 +13,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// Each row one entry of weight 1.
+/// Every row has one entry of weight 1.
 AxisMap selection(std::vector<Index> positions, Index size) {
   std::vector<double> weights(positions.size(), 1.0);
   return {.columns = size, .width = 1, .first = std::move(positions), .weights = std::move(weights)};
@@ -28,13 +28,13 @@ double cubic(double x) {
   return 0;
 }
 
-/// The entries of a row from `first` on.
+/// The entries of a row, from `first` on.
 struct BandRow {
   Index first = 0;
   std::vector<double> weights = {};
 };
 
-/// Rows as wide as the widest of them; they begin earlier where they would reach over the end.
+/// Rows as wide as the widest of them. Those that would reach over the end begin earlier, with zeros in front.
 AxisMap banded(const std::vector<BandRow>& rows, Index columns) {
   AxisMap map{.columns = columns};
   for (const BandRow& row : rows) map.width = std::max(map.width, std::ssize(row.weights));
@@ -48,9 +48,10 @@ AxisMap banded(const std::vector<BandRow>& rows, Index columns) {
   return map;
 }
 
-/// Row a of a resized axis. Distances are ratios of integers: position i lies |n| / (2 size) steps of the new axis, or
-/// |n| / (2 new_size) of the old one, from the place of a, n = (2 a + 1) size - (2 i + 1) new_size. Weights are
-/// exactly 0 where the kernel is then, so that rounding never decides whether a row reads a position.
+/// Row a of a resized axis. Distances are ratios of integers: the centre of position i is |n| / (2 size) steps of the
+/// new axis, or |n| / (2 new_size) steps of the old one, from that of a, where n = (2 a + 1) size - (2 i + 1)
+/// new_size. Weights are then exactly 0 where the kernel is 0, so that rounding never decides whether a row reads a
+/// position.
 class ResizedRow {
  public:
   ResizedRow(Index a, Index size, Index new_size, ResizeMethod method, bool antialias)
@@ -60,12 +61,13 @@ class ResizedRow {
         unit_{2 * (antialias ? std::max(size, new_size) : new_size)},
         method_{method} {}
 
-  /// Normalised; all 0 if it sees no position.
+  /// The normalised weights; all 0 if the row sees no position.
   [[nodiscard]] BandRow weights() const {
     constexpr double least_total = 1000 * std::numeric_limits<double>::epsilon();
     const Index reach = unit_ * (method_ == ResizeMethod::cubic ? 2 : 1);
     BandRow row{.first = std::clamp<Index>(position_before(place_ - reach), 0, size_ - 1)};
     Index end = std::clamp<Index>(position_before(place_ + reach) + 2, row.first + 1, size_);
+    // position_before() may be one position off, so entries at the ends whose weight is 0 are dropped.
     while (end > row.first + 1 && weight(end - 1) == 0) --end;
     while (end > row.first + 1 && weight(row.first) == 0) ++row.first;
     double total = 0;
@@ -78,7 +80,7 @@ class ResizedRow {
   }
 
  private:
-  /// The last position whose centre lies at `place` or before, or one less.
+  /// The last position whose centre is at `place` or before it, or the one before that.
   [[nodiscard]] Index position_before(Index place) const { return (place - new_size_) / (2 * new_size_) - 1; }
 
   [[nodiscard]] double weight(Index i) const {
@@ -88,12 +90,13 @@ class ResizedRow {
   }
 
   Index size_, new_size_;
-  Index place_;  ///< Of the row, in halves of a new axis' step times the sizes.
-  Index unit_;   ///< Of distances.
+  Index place_;  ///< The row's centre among the old positions, times 2 new_size.
+  Index unit_;   ///< The unit of the kernel's argument, on the same scale.
   ResizeMethod method_;
 };
 
-/// What a window sees that begins at `begin`, which may lie before the axis: how often it sees each position.
+/// How often a window sees each position. The window begins at `begin`, which may be before the axis; a circular one
+/// that is longer than the axis sees positions several times.
 BandRow window_row(Index begin, Index taps, Index size, Padding padding) {
   const bool is_inside = begin >= 0 && begin + taps <= size;
   if (padding != Padding::circular || is_inside) {
@@ -120,7 +123,7 @@ AxisMap identity_map(Index size) {
 }
 
 AxisMap slice_map(const SliceAxis& slice, Index size) {
-  const Index step = std::clamp(slice.step, -size, size);  // Longer ones choose the same positions.
+  const Index step = std::clamp(slice.step, -size, size);  // longer steps choose the same positions
   // Backwards, the position before the first one is a border too.
   const Index least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
   const auto place = [&](const std::optional<Index>& position, Index otherwise) {

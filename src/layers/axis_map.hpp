@@ -11,7 +11,7 @@
 namespace widelimit::layers {
 
 struct AxisMap {
-  Index columns = 0;  ///< Positions in front.
+  Index columns = 0;  ///< Positions before the map.
   Index width = 1;    ///< At most `columns`; first[a] + width <= columns.
   std::vector<Index> first = {};
   std::vector<double> weights = {};  ///< [rows, width]
@@ -22,16 +22,17 @@ struct AxisMap {
 /// Maps of longer axes would fill the memory before anything is computed.
 inline constexpr Index longest_axis = Index{1} << 20;
 
-/// Throws ArgumentError for an axis of more positions.
+/// Throws ArgumentError for an axis of more positions than that.
 void require_axis_length(Index size);
 
-/// Leaves an axis as it is.
+/// The map that leaves an axis unchanged.
 AxisMap identity_map(Index size);
 
 /// Throws ArgumentError if no position is left.
 AxisMap slice_map(const SliceAxis& slice, Index size);
 
-/// ArgumentError unless -size <= position < size.
+/// Chooses one position. Throws ArgumentError unless -size <= position < size; negative positions are counted from
+/// the end.
 AxisMap position_map(Index position, Index size);
 
 AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antialias);
@@ -39,11 +40,11 @@ AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antiali
 /// Position i goes to position (front + stride i) mod `new_size`; the others are 0.
 AxisMap spread_map(Index size, Index stride, Index front, Index new_size);
 
-/// Sums over windows as `window` has them along its axis `axis`, each divided by `divisor`, or by the number of
-/// positions that the window sees where that is 0.
+/// Sums over the windows of `window` along its axis `axis`, each divided by `divisor`. If that is 0, each is divided
+/// by the number of positions that the window sees.
 AxisMap pool_map(Index size, const Window& window, std::size_t axis, Index divisor);
 
-/// The entries of a matrix with a band just wide enough.
+/// The entries of a matrix, with a band that is just wide enough.
 AxisMap matrix_map(const Matrix<double>& matrix);
 
 }  // namespace widelimit::layers

@@ -31,10 +31,11 @@ std::string kind_name(BranchKind kind) {
   return {};
 }
 
-/// The positions of a branch among those of all.
+/// Puts the positions of one branch among those of all branches, with zeros elsewhere. The sum of all branches so
+/// placed is their concatenation.
 class Placement final : public PositionMap {
  public:
-  /// Along `axis`, of a branch of this shape, after `front` others of `total`.
+  /// Places a branch of this shape along `axis`, after `front` of `total` positions.
   Placement(std::size_t axis, Shape shape, Index front, Index total)
       : axis_{axis}, shape_{std::move(shape)}, front_{front}, total_{total} {}
 
@@ -61,6 +62,8 @@ void add_layers(const Layers& layers, LayerExtent& extent) {
   for (const Layer& layer : layers) {
     const LayerExtent inner = model_of(layer).extent();
     extent.layers += inner.layers;
+    // Layers are created from the inside out, so a network that is too large or too deep is refused before recursion
+    // or memory could run out.
     extent.depth = std::max(extent.depth, inner.depth + 1);
   }
 }
@@ -117,6 +120,8 @@ class Branches final : public LayerModel {
     std::vector<LoweredBranch> lowered;
     for (std::size_t i = 0; i < branches_.size(); ++i) {
       const double weight = branches_[i].weight;
+      // Scales multiply channels, so covariances get their squares. A share of the channels multiplies covariances
+      // itself.
       lowered.push_back({lowering.branch(branches_[i].layers, input, i),
                          kind_ == BranchKind::concat ? weight : weight * weight});
     }
@@ -128,7 +133,7 @@ class Branches final : public LayerModel {
   finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
 
  private:
-  /// Covariances take the square of a scale, which must not be lost.
+  /// Covariances take the square of a scale, which must not overflow or underflow.
   void require_weight(double weight) const {
     require_finite(kind(), weight_name(), weight);
     if (kind_ != BranchKind::concat && weight != 0 && !std::isnormal(weight * weight))
@@ -157,13 +162,14 @@ class Branches final : public LayerModel {
         return lowering.product(lowered);
       case BranchKind::concat:
         return lowering.concatenation(lowered);
+      // Placed branches are 0 at each other's positions, so their sum is the concatenation.
       case BranchKind::concat_positions:
         return lowering.sum(placed(lowering, lowered));
     }
     return {};
   }
 
-  /// The branches among the positions of all of them.
+  /// The branches, each placed among the positions of all of them.
   std::vector<LoweredBranch> placed(Lowering& lowering, std::vector<LoweredBranch> lowered) const {
     const auto axis = static_cast<std::size_t>(axis_);
     Index total = 0, front = 0;
@@ -172,6 +178,7 @@ class Branches final : public LayerModel {
       if (shape.size() <= axis)
         lowering.reject(fmt::format("expected branches with an axis {}, got {}", axis_, axes_text(shape)));
       total += shape[axis];
+      // All other axes must agree, which comparing whole shapes shows.
       shape[axis] = lowered[0].state.shape[axis];
       if (shape != lowered[0].state.shape)
         lowering.reject(fmt::format("expected branches of equal shape but for axis {}, got {} and {}", axis_,
@@ -189,7 +196,7 @@ class Branches final : public LayerModel {
 
   BranchKind kind_;
   std::vector<WeightedBranch> branches_;
-  Index axis_;  ///< Of concatenated positions.
+  Index axis_;  ///< The axis along which positions are concatenated.
   LayerExtent extent_;
 };
 
@@ -198,6 +205,7 @@ class Repeat final : public LayerModel {
   Repeat(Index times, Layers layers) : times_{times}, layers_{std::move(layers)} {
     if (times < 1) throw ArgumentError(fmt::format("repeat: times must be at least 1, got {}", times));
     add_layers(layers_, extent_);
+    // The extent counts the repeat itself as one layer. Only those within it are multiplied.
     extent_.layers = 1 + static_cast<double>(times) * (extent_.layers - 1);
     check_extent(kind(), extent_);
   }
@@ -215,6 +223,7 @@ class Repeat final : public LayerModel {
   State lower(Lowering& lowering, const State& input) const override {
     State state = input;
     if (layers_.empty()) return state;
+    // Each pass appends nodes of its own, which have weights of their own.
     for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
     return state;
   }
@@ -331,7 +340,9 @@ void add_branch_kinds(KindRows& rows) {
   concat.does = "Channels of the branches side by side; with `axis` their positions one after the other";
   concat.nngp = "sum of share K; with `axis` the branches' K as blocks, 0 between them";
   concat.ntk = "the same of T";
-  concat.limits = "A nonlinearity after it acts on each group of channels; a norm is refused there.";
+  concat.limits =
+      "A nonlinearity after it acts on each group of channels; after a norm over the groups a nonlinearity "
+      "is refused.";
   concat.example =
       R"({"branches": [{"share": 0.25, "layers": [{"layer": "dense"}]}, {"share": 0.75, "layers": []}]})";
   repeat.name = "repeat";

@@ -94,7 +94,7 @@ class Convolution final : public LayerModel {
   }
 
  private:
-  Sharing sharing_;  // First: kind() looks at it while the options are checked.
+  Sharing sharing_;  // comes first, because kind() reads it while the options are checked
   ParametrisedAffine affine_;
 };
 

@@ -5,7 +5,8 @@
 namespace widelimit::layers {
 
 CovarianceRoot covariance_root(const Matrix<double>& matrix) {
-  // Directions below rounding carry no variance that could be told from 0.
+  // Directions whose variance is below the rounding of the matrix cannot be told from ones without variance, and are
+  // left out.
   const auto roots = numerics::semidefinite_roots(matrix, 1e-13 * static_cast<double>(matrix.rows()));
   return {roots.factor(), roots.pseudo_inverse()};
 }
@@ -16,6 +17,7 @@ Matrix<double> joint_right_root(const Matrix<double>& left_inverse, const Matrix
   Matrix<double> root(e, d + e);
   root.leftCols(d) = cross.transpose() * left_inverse.transpose();
   const Matrix<double> rest = right - root.leftCols(d) * root.leftCols(d).transpose();
+  // The rest (a Schur complement) is symmetric up to rounding only.
   root.rightCols(e) = covariance_root((rest + rest.transpose()) / 2).root;
   return root;
 }

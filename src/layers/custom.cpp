@@ -12,7 +12,7 @@ namespace {
 
 using Counterpart = finite::CounterpartPointer;
 
-/// A user's stage under a kind of its own.
+/// A user's row or pair stage under a kind of its own, perhaps with a finite counterpart.
 template <typename Stage>
 class CustomLayer final : public LayerModel {
  public:

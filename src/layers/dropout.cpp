@@ -11,7 +11,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// Nothing happens to entries of different inputs or positions: their draws are independent.
+/// Divides the kernels of a position with itself by `keep`. Entries of different inputs or positions do not change,
+/// because their draws are independent.
 class DropoutStage final : public RowStageOf<DropoutStage> {
  public:
   explicit DropoutStage(double keep) : keep_{keep} {}

@@ -9,7 +9,8 @@
 
 namespace widelimit::layers {
 
-/// Auxiliary arrays of an activation for a list of variances.
+/// The auxiliary arrays of an activation for a list of variances. Attention prepares those of its logits once and
+/// pairs them many times.
 class PreparedVariances {
  public:
   PreparedVariances(const numerics::Activation& activation, const Vector<double>& variances)
@@ -27,7 +28,7 @@ class PreparedVariances {
   Matrix<double> numbers_;
 };
 
-/// E[phi phi] and E[phi' phi'] of `size` pairs of a left and a right variance.
+/// E[phi phi] and E[phi' phi'] for `size` pairs of a left and a right variance.
 class DualRows {
  public:
   DualRows(const numerics::Activation& activation, Index size)
@@ -37,8 +38,7 @@ class DualRows {
         values_(size),
         derivatives_(size) {}
 
-  /// Chooses pairs in the order of a row-major matrix [left variances, `columns` right variances], from its
-  /// entry `first` on.
+  /// Chooses the pairs of a row-major matrix [left variances, `columns` right variances], from its entry `first` on.
   void select(const PreparedVariances& left, const PreparedVariances& right, Index columns, Index first) {
     left_.clear();
     right_.clear();
@@ -56,15 +56,16 @@ class DualRows {
     }
   }
 
-  /// The duals of the selected pairs, the covariances being factor * covariances[n].
+  /// Computes the duals of the selected pairs for the covariances factor * covariances[n].
   void compute(double factor, const double* covariances) {
     for (Index n = 0; n < values_.size(); ++n) values_[n] = factor * covariances[n];
+    // A stage multiplies the NTK by E[phi' phi'], so an NTK of 1 becomes that expectation.
     derivatives_.setOnes();
     activation_.apply(numerics::DualRow<double>{values_.data(), derivatives_.data(), left_.data(),
                                                 right_.data(), static_cast<std::size_t>(values_.size())});
   }
 
-  /// The backward pass for the selected pairs; the row's auxiliary numbers are theirs.
+  /// The backward pass for the selected pairs, whose auxiliary numbers are filled in here.
   void go_back(numerics::AdjointRow<double> row) const {
     row.left = left_.data();
     row.right = right_.data();

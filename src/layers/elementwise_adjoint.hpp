@@ -13,7 +13,8 @@
 
 namespace widelimit::layers {
 
-/// Variances of the queries and of the keys of one input, and the adjoint of what both are made of.
+/// The variances of the queries and of the keys of one input, and the adjoint of the encoded variances of which both
+/// are made.
 struct LogitVariances {
   Vector<double> queries;
   Vector<double> keys;
@@ -26,12 +27,14 @@ struct LogitVariances {
   }
 };
 
-/// The backward pass through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1), an
-/// entry (a, b) at a time. With the sums' adjoints s_1 .. s_4, in the order of AttentionSums, and r = rho((i - a) - (j
-/// - b)) with rotary positions, else 1,
-///     E-bar = s_1 V + s_2 T_V,  D-bar = r V (s_3 K~ + s_4 T~),
-/// and Activation::apply_adjoint() knows what E and D, at the variances p and q and the covariance c = qk^2 K~_ab r
-/// K~_ij of the logits, make of them.
+/// The backward pass through the sums of attention with elementwise weights (docs/theory/attention.md, section 3.1),
+/// one entry (a, b) at a time. Let s_1 .. s_4 be the adjoints of the sums, in the order of AttentionSums, and r =
+/// rho((i - a) - (j - b)) with rotary positions, 1 otherwise. Then
+///
+///     E-bar = s_1 V + s_2 T_V,   D-bar = r V (s_3 K~ + s_4 T~).
+///
+/// Activation::apply_adjoint() passes these on to the variances p and q and the covariance c = qk^2 K~_ab r K~_ij of
+/// the logits.
 class ElementwiseAdjoint {
  public:
   ElementwiseAdjoint(const numerics::Activation& zeta, const AttentionOptions& options,
@@ -49,8 +52,8 @@ class ElementwiseAdjoint {
       rho_.emplace(*options.sequence.rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
   }
 
-  /// Prepared variances of the logits of position a and of position b,
-  /// their variances, and the adjoints to be added to.
+  /// The logits of position a and of position b: their prepared variances, the variances of which these are products,
+  /// and the adjoints to which is added.
   struct Sides {
     const PreparedVariances& prepared_left;
     const PreparedVariances& prepared_right;
@@ -58,7 +61,8 @@ class ElementwiseAdjoint {
     LogitVariances& right;
   };
 
-  /// The sums' adjoints being `back`; returns the sums with D, and adds to the sides' adjoints and to `bars`.
+  /// Passes backward from the adjoints `back` of the sums at (a, b). Adds to the adjoints of the sides and to `bars`.
+  /// Returns the sums with D, which the adjoints of K~_ab and T~_ab need.
   AttentionSums operator()(const Sides& sides, Index a, Index b, const AttentionSums& back,
                            EncodedPair& bars) {
     AttentionSums sums;
@@ -77,7 +81,7 @@ class ElementwiseAdjoint {
   }
 
  private:
-  /// Row i of the logits of (a, b) and its adjoints.
+  /// Row i of the logits of (a, b), with all j, and its adjoints.
   struct Row {
     explicit Row(Index size)
         : mask(size),
@@ -95,7 +99,7 @@ class ElementwiseAdjoint {
     Array turns;        ///< r
     Array covariances;  ///< c
     Array p, q;
-    Array values, derivatives;  ///< E-bar, D-bar; then of c, and what nobody asks for.
+    Array values, derivatives;  ///< E-bar and D-bar; then the adjoint of c, and one that is not used.
     Array p_bar, q_bar;
     Array ones;
   };
@@ -114,7 +118,7 @@ class ElementwiseAdjoint {
     row_.q = qk2_ * sides.right.queries[b] * sides.right.keys.transpose().array();
   }
 
-  /// Through the sums to V, T_V, K~ and T~ beside E and D.
+  /// Passes through the sums to V, T_V, K~ and T~, which multiply E and D, and to E and D themselves.
   void add_direct(Index i, const AttentionSums& back, EncodedPair& bars, AttentionSums& sums) {
     const auto values = encoded_.values.row(i).array();
     const auto duals = row_.mask * duals_.values().transpose().array();
@@ -135,12 +139,13 @@ class ElementwiseAdjoint {
     sums.value_logit_ntks += (values * logit_ntks * slopes).sum();
   }
 
-  /// Through E and D to the variances and covariances of the logits.
+  /// Passes through E and D to the variances and covariances of the logits.
   void go_back(const Sides& sides, Index a, Index b, Index i) {
     const bool is_variance = same_input_ && a == b && row_.mask[i] != 0;
     double variance_bar = 0;
     if (is_variance) {
-      // Variances and covariance are one number, whose slope goes to one of them.
+      // The logit (a, i) of an input with itself: variances and covariance are one number, whose total slope goes to
+      // the variance.
       const auto slopes = zeta_.self_slopes(row_.p[i]);
       variance_bar = row_.values[i] * slopes.slope.value;
       if (with_ntk()) variance_bar += row_.derivatives[i] * slopes.slope.derivative;
@@ -154,7 +159,8 @@ class ElementwiseAdjoint {
     sides.left.add(a, i, qk2_, variance_bar);
   }
 
-  /// From there to K~ and the variances of queries and keys.
+  /// Passes on to K~ and to the variances of queries and keys. The covariance is a product of K~_ab and K~_ij, each
+  /// of which receives the other.
   void add_logits(const Sides& sides, Index a, Index b, Index i, EncodedPair& bars) {
     const auto turned = row_.turns * row_.values;
     bars.keys.row(i).array() += qk2_ * encoded_.queries(a, b) * turned;

@@ -12,7 +12,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// The auxiliary numbers of a position are the root of its variance and 1, which tells it from the guards of planes.
+/// K' = sqrt(pq) exp(gamma (rho + shift)), T' = gamma exp(gamma (rho + shift)) T. The auxiliary numbers of a position
+/// are the root of its variance, and 1, which tells it from the guards of planes.
 class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
  public:
   ExpNormalizedStage(double gamma, double shift) : gamma_{gamma}, shift_{shift} {}
@@ -37,28 +38,32 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
     const auto gamma = static_cast<Scalar>(gamma_), shift = static_cast<Scalar>(shift_);
     for (std::size_t i = 0; i < row.size; ++i) {
       const Scalar roots = row.left[0][i] * row.right[0][i];
-      // Rounding must not leave the range of correlations; a position without variance is uncorrelated.
+      // Rounding must not leave the range of correlations. A position without variance counts as uncorrelated.
       const Scalar rho = roots > 0 ? std::clamp<Scalar>(row.nngp[i] / roots, -1, 1) : Scalar{0};
+      // The product of the 1s is 0 at guards, where exp would leave the NTK's factor other than 0.
       const Scalar factor = row.left[1][i] * row.right[1][i] * std::exp(gamma * (rho + shift));
       row.nngp[i] = roots * factor;
       if (row.ntk != nullptr) row.ntk[i] *= gamma * factor;
     }
   }
 
-  /// value and derivative are homogeneous of degree 1 and 0 in the covariances: Euler's relations give the slopes in p
-  /// and q, 2p df/dp = f - c df/dc.
+  /// K' and T' / T are homogeneous of degree 1 and 0 in the variances and the covariance. Euler's relations give the
+  /// slopes in p and q: 2p df/dp = f - c df/dc and 2p dg/dp = -c dg/dc (docs/theory/derivatives.md, section 4).
   template <typename Scalar>
   void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     for (std::size_t i = 0; i < row.size; ++i) {
       const double roots = static_cast<double>(row.left[0][i]) * static_cast<double>(row.right[0][i]);
       numerics::DualSlopes slopes{};
       if (!(roots > 0)) {
+        // Without variance rho counts as 0, and the slope of K' in c is gamma exp(gamma shift), the factor of T.
         slopes.value_in_c = slopes.dual.derivative =
             static_cast<double>(row.left[1][i] * row.right[1][i]) * gamma_ * std::exp(gamma_ * shift_);
       } else {
         const auto p = static_cast<double>(row.left_variance[i]),
                    q = static_cast<double>(row.right_variance[i]);
         const double rho = std::clamp(static_cast<double>(row.nngp[i]) / roots, -1.0, 1.0);
+        // `bend` is the slope dg/dc of g = gamma exp(gamma (rho + shift)). `value` and `derivative` are p df/dp and p
+        // dg/dp, which are those in q as well.
         const double factor = std::exp(gamma_ * (rho + shift_)), bend = gamma_ * gamma_ * factor / roots;
         const double value = roots * factor * (1 - gamma_ * rho) / 2, derivative = -roots * rho * bend / 2;
         slopes = {{roots * factor, gamma_ * factor},
@@ -72,6 +77,7 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
   }
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    // For an input with itself rho = 1, so that K' = p exp(gamma (1 + shift)) and T' is a constant times T.
     const double factor = std::exp(gamma_ * (1 + shift_)), uncorrelated = std::exp(gamma_ * shift_);
     for (std::size_t i = 0; i < row.size; ++i) {
       const Scalar there = row.left[1][i] * row.right[1][i];

@@ -13,7 +13,7 @@ using FunctionValues = Eigen::Array4d;
 
 /// The intervals 1 - 2^-k <= x <= 1 - 2^-(k+1), k = 0, 1, ..., of [0, 1), and x = 1 by itself.
 struct GradedIntervals {
-  /// Of x = 1: 1 - x is a multiple of 2^-53, or 0.
+  /// The number of x = 1. For any other double, 1 - x is at least 2^-53.
   static constexpr std::size_t end = 54;
 
   static std::size_t interval_of(double x) {
@@ -23,26 +23,27 @@ struct GradedIntervals {
     const double mantissa = std::frexp(distance, &exponent);  // in [1/2, 1)
     return static_cast<std::size_t>(mantissa == 0.5 ? 1 - exponent : -exponent);
   }
-  /// Of 1 - x.
+  /// The centre and the radius of an interval in 1 - x.
   static double centre(std::size_t interval) { return 0.75 * std::exp2(-static_cast<double>(interval)); }
   static double radius(std::size_t interval) { return 0.25 * std::exp2(-static_cast<double>(interval)); }
 };
 
-/// Interpolates functions on [0, 1] that are smooth inside but singular at 1, like the dual activations of
-/// homogeneous functions: on the intervals 1 - 2^-k <= x <= 1 - 2^-(k+1), k = 0, 1, ..., where the distance
-/// to the singularity is at least the interval's length, Chebyshev interpolation gains a factor 3 + sqrt(8) a
-/// node. x = 1 is a table of its own.
+/// Interpolates functions on [0, 1] that are smooth inside but singular at 1, as the dual activations of homogeneous
+/// functions are. On the intervals 1 - 2^-k <= x <= 1 - 2^-(k+1) the distance to the singularity is at least the
+/// interval's length, so that Chebyshev interpolation gains a factor of 3 + sqrt(8) with each node. x = 1 has a table
+/// of its own.
 ///
-/// First say where the functions will be wanted (want()), then tabulate() those intervals, then ask.
+/// It is used in three steps: want() says where the functions will be needed, tabulate() computes those intervals,
+/// and operator() interpolates.
 class GradedInterpolation : private GradedIntervals {
  public:
-  /// `nodes` an interval, at least 1.
+  /// Takes `nodes` nodes in each interval, at least 1.
   explicit GradedInterpolation(int nodes) : nodes_{nodes} {
     table_of_.fill(-1);
     for (int i = 0; i < nodes; ++i) node_.push_back(std::cos(std::numbers::pi * (2 * i + 1) / (2 * nodes)));
   }
 
-  /// 0 <= x <= 1.
+  /// Says that the functions will be needed at x, 0 <= x <= 1.
   void want(double x) {
     int& table = table_of_[interval_of(x)];
     if (table >= 0) return;
@@ -73,7 +74,7 @@ class GradedInterpolation : private GradedIntervals {
     const std::size_t interval = interval_of(x);
     const auto& c = tables_[static_cast<std::size_t>(table_of_[interval])].coefficients;
     if (interval == end) return c[0];
-    // Clenshaw's recursion; 1 - x is exact for the x close to 1 where it matters.
+    // Clenshaw's recursion. 1 - x is exact for the x close to 1, where it matters.
     const double t = (1 - x - centre(interval)) / radius(interval);
     FunctionValues next = FunctionValues::Zero(), after = next;
     for (std::size_t k = c.size(); k-- > 1;) {
@@ -87,7 +88,7 @@ class GradedInterpolation : private GradedIntervals {
  private:
   struct Table {
     std::size_t interval;
-    std::vector<FunctionValues> coefficients;  ///< Of Chebyshev polynomials of (1 - x - centre) / radius.
+    std::vector<FunctionValues> coefficients;  ///< Chebyshev, in (1 - x - centre) / radius.
   };
 
   void append_points(std::size_t interval, std::vector<double>& points) const {
@@ -95,7 +96,7 @@ class GradedInterpolation : private GradedIntervals {
     for (const double node : node_) points.push_back(1 - (centre(interval) + radius(interval) * node));
   }
 
-  /// From values at the nodes.
+  /// The coefficients of Chebyshev polynomials from values at the nodes, by a discrete cosine transform.
   std::vector<FunctionValues> coefficients(const FunctionValues* values) const {
     std::vector<FunctionValues> result;
     for (int k = 0; k < nodes_; ++k) {
@@ -110,7 +111,7 @@ class GradedInterpolation : private GradedIntervals {
   int nodes_;
   std::vector<double> node_;
   std::vector<Table> tables_;
-  std::array<int, end + 1> table_of_{};  ///< Number of an interval's table, -1 if there is none.
+  std::array<int, end + 1> table_of_{};  ///< [interval]: number of its table, or -1.
 };
 
 }  // namespace widelimit::layers

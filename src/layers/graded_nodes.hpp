@@ -9,11 +9,12 @@
 
 namespace widelimit::layers {
 
-/// Chebyshev nodes on graded intervals of [0, 1], as those of GradedInterpolation: what is to be known at any wanted x
-/// is a weighted sum of what is known at the nodes of its interval, and what is added at x is added to those nodes.
+/// Chebyshev nodes on the graded intervals of GradedInterpolation, for backward passes. The functions at any wanted x
+/// are a weighted sum of those at the nodes of its interval, and an adjoint at x is passed to those nodes with the
+/// same weights.
 class GradedNodes : private GradedIntervals {
  public:
-  /// `nodes` an interval, 1 to `most`.
+  /// Takes `nodes` nodes in each interval, from 1 to `most`.
   explicit GradedNodes(int nodes) : nodes_{nodes} {
     first_.fill(-1);
     for (int i = 0; i < nodes; ++i) {
@@ -25,7 +26,7 @@ class GradedNodes : private GradedIntervals {
 
   static constexpr std::size_t most = 16;
 
-  /// 0 <= x <= 1.
+  /// Says that x, 0 <= x <= 1, will be asked for.
   void want(double x) {
     const std::size_t interval = interval_of(x);
     if (first_[interval] >= 0) return;
@@ -34,10 +35,10 @@ class GradedNodes : private GradedIntervals {
     for (const double place : places_) points_.push_back(1 - (centre(interval) + radius(interval) * place));
   }
 
-  /// All nodes of the intervals wanted.
+  /// All nodes of the intervals that are wanted.
   [[nodiscard]] const std::vector<double>& points() const { return points_; }
 
-  /// The weights of an x that was wanted: of the points from `first` on.
+  /// The weights at an x that was wanted; they belong to points() from `first` on.
   struct Weights {
     std::size_t first;
     std::size_t count;
@@ -51,6 +52,7 @@ class GradedNodes : private GradedIntervals {
     const double t = (1 - x - centre(interval)) / radius(interval);
     double sum = 0;
     for (std::size_t i = 0; i < weights.count; ++i) {
+      // At a node the barycentric formula would divide by 0.
       if (t == places_[i]) return {first + i, 1, {1}};
       sum += weights.numbers[i] = barycentric_[i] / (t - places_[i]);
     }
@@ -60,10 +62,10 @@ class GradedNodes : private GradedIntervals {
 
  private:
   int nodes_;
-  std::vector<double> places_;       ///< In -1 .. 1.
+  std::vector<double> places_;       ///< The nodes in [-1, 1].
   std::vector<double> barycentric_;  ///< Berrut and Trefethen 2004, eq. 5.3.
   std::vector<double> points_;
-  std::array<int, end + 1> first_{};  ///< Of an interval's points, -1 if it has none.
+  std::array<int, end + 1> first_{};  ///< [interval]: its first point, or -1.
 };
 
 }  // namespace widelimit::layers

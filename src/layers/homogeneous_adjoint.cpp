@@ -9,16 +9,18 @@
 namespace widelimit::layers {
 namespace {
 
-/// The backward pass through SumFunctions at a list of nodes. E and D are homogeneous in the variances p and q and the
-/// covariance c = r K~, and Price's theorem gives dE/dc = D, so that Euler's relations say the rest: with F = dD/dc
-///     E = c D + (pq - c^2) F,  p-bar = h / (2 p),  q-bar = h / (2 q),  c-bar = E-bar D + D-bar F,  h = E-bar E - c
-///     c-bar,
-/// E-bar = b_1 V + b_2 T_V and D-bar = V (b_3 K~ + b_4 T~) for the adjoints b of the node. So all that is wanted are
-/// sums of E, D and F over entries or over nodes, with weights that depend on the others only: products of matrices. At
-/// c^2 = pq, up to `rounding`, F counts as 0.
+/// The backward pass through SumFunctions at a list of nodes. E and D are homogeneous in the variances p and q and
+/// the covariance c = r K~, and by Price's theorem dE/dc = D. Euler's relations give everything else. With F = dD/dc,
 ///
-/// At -r there are E - m c, m - D and F instead, m half the square of the sum of both slopes: the sums at r and those
-/// of V K~, T_V K~ and V T~ tell these.
+///     E = c D + (pq - c^2) F,   c-bar = E-bar D + D-bar F,
+///     p-bar = h / (2 p),   q-bar = h / (2 q),   h = E-bar E - c c-bar,
+///
+/// where E-bar = b_1 V + b_2 T_V and D-bar = V (b_3 K~ + b_4 T~) for the adjoints b of the node. So everything is a
+/// sum of E, D and F over entries or over nodes, with weights that do not depend on what is summed over in the
+/// tables: products of matrices. If c^2 = pq up to `rounding`, F counts as 0 (docs/theory/derivatives.md, section 3).
+///
+/// At -r, E, D and F become E - m c, m - D and F, where m is half the square of the sum of both slopes. The sums at r
+/// and those of V K~, T_V K~ and V T~ therefore give those at -r.
 class HomogeneousAdjoint {
  public:
   HomogeneousAdjoint(const numerics::Activation& zeta, const EncodedPair& encoded, double rounding,
@@ -32,7 +34,7 @@ class HomogeneousAdjoint {
     products_[2] = encoded.values.cwiseProduct(encoded.logit_ntks).sum();
   }
 
-  /// A node's functions and their slopes at -r.
+  /// The functions of a node and their slopes at -r.
   [[nodiscard]] NodeSums mirrored(const NodeSums& node) const {
     const double r = node.point;
     const auto [vk, uk, vl] = products_;
@@ -42,7 +44,7 @@ class HomogeneousAdjoint {
     return result;
   }
 
-  /// Fills the nodes' functions and slopes; adds to `bars`, and to the adjoints of the variances of the keys.
+  /// Fills the nodes' functions and slopes, adds to `bars`, and adds to the adjoints of the variances of the keys.
   void operator()(LogitVariances& left, LogitVariances& right, std::vector<NodeSums>& nodes,
                   EncodedPair& bars) const {
     constexpr Index block = 256;
@@ -65,22 +67,23 @@ class HomogeneousAdjoint {
 
  private:
   using Row = Eigen::Array<double, 1, Eigen::Dynamic>;
-  /// Signs of E, E, -D, -D.
+  /// The signs of the four functions at -r: those with E stay, those with D change.
   inline static const Eigen::Array4d sides{1, 1, -1, -1};
 
-  /// E, D and F of a block of entries at all nodes, [nodes, entries]; F with the NTK only.
+  /// E, D and F of a block of entries at all nodes, [nodes, entries]. F is there with the NTK only.
   struct Tables {
     Matrix<double> values;
     Matrix<double> derivatives;
     Matrix<double> bends;
   };
 
-  /// Of the sums over nodes.
+  /// The weights of sums over nodes.
   struct NodeWeights {
     Matrix<double> of_values;       ///< b_1, b_2
     Matrix<double> of_derivatives;  ///< b_3, b_4, r b_1, r b_2
     Matrix<double> of_bends;        ///< r b_3, r b_4
-    /// What -r adds to the first sums, those that multiply K~, and to the first of the second.
+    /// The terms m of the nodes at -r: what they add to the first two sums, which multiply K~, and to the sums with
+    /// D.
     Eigen::Array4d constants = Eigen::Array4d::Zero();
 
     NodeWeights(const std::vector<NodeSums>& nodes, double mirror)
@@ -99,7 +102,7 @@ class HomogeneousAdjoint {
 
   [[nodiscard]] bool with_ntk() const { return encoded_.logit_ntks.size() > 0; }
 
-  /// p q of a block of entries (i, j).
+  /// The products p q of a block of entries (i, j).
   static Row products_of(const Vector<double>& left, const Vector<double>& right, Index begin, Index size) {
     Row products(size);
     Index i = begin / right.size(), j = begin % right.size();
@@ -110,7 +113,7 @@ class HomogeneousAdjoint {
     return products;
   }
 
-  /// Of a block; zeros where there is no NTK.
+  /// A block of entries of a matrix; zeros if it is empty, without the NTK.
   static Row part(const Matrix<double>& matrix, Index begin, Index size) {
     if (matrix.size() == 0) return Row::Zero(size);
     return Eigen::Map<const Row>(matrix.data() + begin, size);
@@ -134,12 +137,13 @@ class HomogeneousAdjoint {
       const Row covariances = r * keys, rest = products - covariances.square();
       const Row above =
           duals.values().transpose().array() - covariances * duals.derivatives().transpose().array();
+      // F = (E - c D) / (pq - c^2), from the first relation above.
       tables.bends.row(n) = (rest > rounding_ * products).select(above / rest, 0.0);
     }
     return tables;
   }
 
-  /// The sums over a block of entries, each with every row of `weights`: [nodes, rows].
+  /// Sums over a block of entries, for each node with each row of `weights`: [nodes, rows].
   static Matrix<double> sums(const Matrix<double>& table, const Matrix<double>& weights) {
     Matrix<double> result(table.rows(), weights.rows());
     if (table.rows() == 0) return result;
@@ -168,7 +172,7 @@ class HomogeneousAdjoint {
     }
   }
 
-  /// The sums over nodes, each with every row of `weights`: [rows, entries].
+  /// Sums over nodes, with each row of `weights`: [rows, entries].
   static Matrix<double> over_nodes(const Matrix<double>& weights, const Matrix<double>& table) {
     Matrix<double> result = Matrix<double>::Zero(weights.rows(), table.cols());
     if (table.rows() == 0) return result;
@@ -192,7 +196,7 @@ class HomogeneousAdjoint {
     e.row(0).array() += constants[0] * keys;
     e.row(1).array() += constants[1] * keys;
     d.array().colwise() += Eigen::Array4d(constants[2], constants[3], constants[0], constants[1]);
-    // r c-bar, over all nodes.
+    // r c-bar, summed over all nodes. It is the adjoint of K~, since c = r K~, and K~ times it is the sum of c c-bar.
     const Row turned =
         values * row(d, 2) + value_ntks * row(d, 3) + values * (keys * row(f, 0) + logit_ntks * row(f, 1));
     add_part(bars.values, begin, row(e, 0) + keys * row(d, 0) + logit_ntks * row(d, 1));

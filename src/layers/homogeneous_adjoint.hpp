@@ -9,19 +9,19 @@
 
 namespace widelimit::layers {
 
-/// At a node r >= 0: the adjoints of SumFunctions' four functions there
-/// and at -r, and what their own adjoints need to know.
+/// A node r >= 0 of the interpolation: the adjoints of SumFunctions' four functions there and at -r, and the
+/// functions and slopes that the adjoints of the entries need.
 struct NodeSums {
   double point;                                       ///< r
   Eigen::Array4d behind = Eigen::Array4d::Zero();     ///< Adjoints of g_1 .. g_4.
-  Eigen::Array4d mirrored = Eigen::Array4d::Zero();   ///< The same at -r.
+  Eigen::Array4d mirrored = Eigen::Array4d::Zero();   ///< Adjoints of g_1 .. g_4 at -r.
   Eigen::Array4d functions = Eigen::Array4d::Zero();  ///< g_1 .. g_4
   Eigen::Array4d slopes = Eigen::Array4d::Zero();     ///< Their derivatives in r.
 };
 
-/// The backward pass through SumFunctions, at `nodes` with adjoints: fills their functions and slopes; adds to `bars`,
-/// and to the adjoints of the variances of the keys. Products of variances differ from squares of covariances by more
-/// than `rounding` of them, or count as equal. Returns the nodes at -r with their functions and slopes.
+/// The backward pass through SumFunctions, at `nodes` with adjoints. Fills the nodes' functions and slopes, adds to
+/// `bars`, and adds to the adjoints of the variances of the keys. p q and c^2 count as equal if they differ by no
+/// more than `rounding` of p q. Returns the nodes at -r with their functions and slopes.
 std::vector<NodeSums> homogeneous_adjoint(const numerics::Activation& zeta, const EncodedPair& encoded,
                                           double rounding, LogitVariances& left, LogitVariances& right,
                                           std::vector<NodeSums>& nodes, EncodedPair& bars, StopRequest stop);

@@ -11,8 +11,8 @@
 /// The rows of the table of built-in layers: each file of layers has those of its kinds.
 namespace widelimit::layers {
 
-/// The fields of one layer of a file, read as its row says: a field that is left out has the row's value. Reading a
-/// field that the row does not have is a mistake of the library, std::logic_error.
+/// The fields of one layer of a file, read as the row of its kind says: a field that is left out has the row's value.
+/// Reading a field that the row does not have is a mistake of the library and throws std::logic_error.
 class KindFields {
  public:
   KindFields(FieldReader& reader, const LayerKind& kind) : reader_{reader}, kind_{kind} {}
@@ -23,11 +23,11 @@ class KindFields {
   /// One of the row's words.
   [[nodiscard]] std::string word(std::string_view name);
   [[nodiscard]] std::vector<double> numbers(std::string_view name);
-  /// Empty where the field is left out.
+  /// Empty if the field is left out.
   [[nodiscard]] std::vector<Index> integers(std::string_view name);
 
   [[nodiscard]] bool has(std::string_view name);
-  /// For fields of other forms, of which the row must know `name`.
+  /// The reader, for fields of other forms. The row must have a field `name`.
   [[nodiscard]] FieldReader& reader(std::string_view name);
   [[noreturn]] void fail(std::string_view name, const std::string& message);
 
@@ -40,7 +40,7 @@ class KindFields {
   const LayerKind& kind_;
 };
 
-/// A kind and how it is made of its fields.
+/// A kind, and the function that makes a layer of its fields.
 struct KindRow {
   LayerKind kind;
   Layer (*make)(KindFields& fields);
@@ -48,7 +48,7 @@ struct KindRow {
 
 using KindRows = std::vector<KindRow>;
 
-/// Every row, and the functions of the files that have them, in the order of the pages.
+/// All rows, and the functions of the files that add them, in the order of the pages.
 const KindRows& kind_rows();
 
 void add_dense_kinds(KindRows& rows);

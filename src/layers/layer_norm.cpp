@@ -26,14 +26,16 @@ StageRules norm_rules(NormKind kind) {
       .fresh_weights = false};
 }
 
-/// A variance of 0 without epsilon belongs to an all-zero position, whose covariances are 0: any factor will do.
+/// r = 1 / sqrt(variance + epsilon). Without epsilon a variance of 0 belongs to a position whose covariances are all
+/// 0, so any factor will do.
 template <typename Scalar>
 Scalar inverse_root(Scalar variance, double epsilon) {
   const Scalar shifted = variance + static_cast<Scalar>(epsilon);
   return shifted > 0 ? 1 / std::sqrt(shifted) : Scalar{0};
 }
 
-/// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), prepared once a position.
+/// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), which is prepared once for each position. Over
+/// channels and all positions the variance is their mean.
 class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
@@ -61,7 +63,8 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
     numerics::linear_rows<Scalar>().scale(row);
   }
 
-  /// dr/dp = -r^3 / 2, with the variance that r is of.
+  /// dr/dp = -r^3 / 2 gives p-bar = -(r^2 / 2) (K'-bar K' + T'-bar T') (docs/theory/derivatives.md, section 4). With
+  /// means over positions, p is the mean, and prepare_adjoint() shares its adjoint.
   template <typename Scalar>
   void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));
@@ -74,6 +77,8 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));
+    // Over channels p = q = c, so the part through the factors belongs to the adjoint of c. A mean over positions is
+    // another number, whose adjoint is kept apart.
     Scalar* const through_variance = mixes_variances() ? row.left_adjoint : row.nngp_adjoint;
     if (mixes_variances()) std::fill_n(row.left_adjoint, row.size, Scalar{0});
     for (std::size_t i = 0; i < row.size; ++i)
@@ -85,14 +90,15 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   void prepare_adjoint(double* variance, std::size_t positions) const override { share(variance, positions); }
 
  private:
-  /// What L loses as both factors of an entry grow by a part of themselves, half of it with either; behind scale().
+  /// -(K'-bar K + T'-bar T) with r r' already in the adjoints, which is -(K'-bar K' + T'-bar T'). It must follow
+  /// scale().
   template <typename Scalar>
   static Scalar through_factors(const numerics::AdjointRow<Scalar>& row, std::size_t i) {
     const Scalar ntk = row.ntk_adjoint == nullptr ? Scalar{0} : row.ntk_adjoint[i] * row.ntk[i];
     return -(row.nngp_adjoint[i] * row.nngp[i] + ntk);
   }
 
-  /// The mean variance depends on all of them alike.
+  /// The mean depends on all variances alike, so each receives the same share of its adjoint.
   template <typename Scalar>
   void share(Scalar* variance, std::size_t positions) const {
     if (!mixes_variances()) return;
@@ -106,8 +112,9 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   double epsilon_;
 };
 
-/// The same for means over some axes, which need to know the shape: the state are the factors r. With a mask means are
-/// over the positions that count; where there are none, covariances are 0, and so are factors.
+/// The norm with means over some axes. It needs the shape, which row stages do not know, so it is a pair stage whose
+/// state has the factors r. With a mask, means are over the positions that count; if there are none, covariances are
+/// 0, and so are the factors.
 class AxesNormStage final : public PairStageOf<AxesNormStage> {
  public:
   AxesNormStage(NormKind kind, NormedAxes axes, double epsilon)
@@ -174,7 +181,7 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
     if (pair.ntk.size() > 0) scale_adjoint(pair.ntk, adjoint.ntk_behind, adjoint.ntk);
   }
 
-  /// Of r = 1 / sqrt(mean + epsilon) the slope in every variance of a group is -r^3 / 2 over their number.
+  /// The slope of r = 1 / sqrt(mean + epsilon) in each variance of a group is -r^3 / (2 count).
   template <typename Scalar>
   void adjoint_input(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp;
@@ -252,7 +259,7 @@ class Norm final : public LayerModel {
   NormOptions options_;
 };
 
-/// "channels", and after it "space" or the numbers of spatial axes.
+/// Reads "channels", followed by "space" or by the numbers of spatial axes.
 NormOptions read_norm(KindFields& fields) {
   NormOptions options{.epsilon = fields.number("epsilon")};
   if (!fields.has("axes")) return options;

@@ -10,7 +10,7 @@
 /// function returns nothing for another sort of layer.
 namespace widelimit::layers {
 
-/// Concatenation of channels, or of positions.
+/// The ways of joining branches. `concat` joins channels, `concat_positions` positions.
 enum class BranchKind { sum, product, concat, concat_positions };
 
 /// `weight` is a branch's scale, or its share in a concatenation.
@@ -22,7 +22,7 @@ struct WeightedBranch {
 struct BranchParts {
   BranchKind kind;
   std::vector<WeightedBranch> branches;
-  Index axis = 0;  ///< Of concatenated positions.
+  Index axis = 0;  ///< The axis along which positions are concatenated.
 };
 
 struct RepeatParts {

@@ -9,7 +9,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// Of all nodes. Throws ArgumentError unless they are positive.
+/// The degrees of all nodes. Throws ArgumentError unless they are positive.
 std::vector<double> degrees_of(const InputGraph& graph, bool self_loops) {
   std::vector<double> degrees;
   for (Index node = 0; node < graph.nodes(); ++node) {

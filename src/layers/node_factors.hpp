@@ -13,10 +13,11 @@ struct NodeFactors {
   std::vector<double> source;
 };
 
-/// Throws ArgumentError, naming node or edge, if the graph cannot be normalised so.
+/// The factors L and R of docs/theory/graphs.md, section 1. Throws ArgumentError, naming node or edge, if the graph
+/// cannot be normalised so.
 NodeFactors node_factors(const InputGraph& graph, const AggregateOptions& options);
 
-/// Throws ArgumentError, unless there is a graph with a node for each of the positions.
+/// Returns the graph. Throws ArgumentError if there is none, or if it does not have a node for each position.
 const InputGraph& require_graph(const InputGraph* graph, Index positions);
 
 }  // namespace widelimit::layers

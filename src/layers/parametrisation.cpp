@@ -10,8 +10,9 @@
 namespace widelimit::layers {
 namespace {
 
-/// After a layer of weight variance 1 without biases, which leaves K_1 = mean_o K and T_1 = K_1 + mean_o T:
-/// K' = w K_1 + b and T' = (N/s) F K_1 + [there are biases] + w mean_o T.
+/// The standard parametrisation (docs/theory/kernel-recursion.md, section 2.3), as a row stage after an ordinary
+/// layer of weight variance 1 without biases. That layer leaves K_1 = mean K and T_1 = K_1 + mean T over the filter;
+/// this stage makes K' = w K_1 + b and T' = (N/s) F K_1 + [1 if there are biases] + w mean T.
 class StandardStage final : public LinearStageOf<StandardStage> {
  public:
   StandardStage(const AffineNode& node, const StandardParametrisation& standard)
@@ -37,6 +38,7 @@ class StandardStage final : public LinearStageOf<StandardStage> {
   void apply_row(const numerics::DualRow<Scalar>& row) const {
     const auto w = static_cast<Scalar>(weight_variance_), b = static_cast<Scalar>(bias_variance_);
     if (row.ntk != nullptr) {
+      // w mean T = w T_1 - w K_1, so the factor of K_1 is (N/s) F - w.
       const auto gradients = static_cast<Scalar>(weights_ - weight_variance_),
                  biases = static_cast<Scalar>(biases_);
       for (std::size_t i = 0; i < row.size; ++i)

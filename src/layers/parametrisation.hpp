@@ -21,19 +21,19 @@ struct ParametrisedAffine {
   Parametrisation standard = {};
 };
 
-/// Throws ArgumentError, naming the layer, for widths or biases that make no sense.
+/// Throws ArgumentError, naming the layer, for widths or biases that are out of range or contradict each other.
 void check_parametrisation(const std::string& layer, const ParametrisedAffine& affine);
 
-/// The fields of a network file, to and from.
+/// The fields of a network file, written and read.
 void add_parametrisation_fields(const Parametrisation& standard, nlohmann::ordered_json& fields);
 Parametrisation read_parametrisation(KindFields& fields);
 
-/// The rows of the variances and of those fields, in the table of kinds.
+/// Adds the fields of the variances and of the parametrisation to a row of the table of kinds.
 void add_weight_fields(std::vector<KindField>& fields);
 
-/// Appends the layer.
+/// Appends a layer that shares its weights between positions.
 State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine);
-/// The same without weight sharing.
+/// Appends a layer with weights of its own at every position.
 State lower_local_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine);
 
 }  // namespace widelimit::layers

@@ -14,7 +14,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// Windows that go around the border, or are divided by what they see: both are linear maps of positions.
+/// Windows that go around the border, and windows that are divided by what they see. The engine's own pooling has
+/// neither; both are linear maps of positions.
 class WindowMap final : public PositionMap {
  public:
   WindowMap(Window window, PoolKind kind, bool normalize_edges)
@@ -71,7 +72,7 @@ class Pooling final : public LayerModel {
   Window window_;
   PoolKind kind_;
   bool normalize_edges_;
-  PositionMapPointer map_;  ///< Of windows that the engine's own pooling does not know.
+  PositionMapPointer map_;  ///< For windows that the engine's own pooling does not have.
 };
 
 class Readout final : public LayerModel {

@@ -25,7 +25,7 @@ bool is_identity(const AxisMap& map) {
   return true;
 }
 
-/// An axis of a map as it lies in a state.
+/// An axis of a map, read from a state. Its numbers are exact in float too, since an axis has at most 2^20 positions.
 template <typename Scalar>
 class AxisView {
  public:
@@ -54,8 +54,8 @@ Scalar* write_axis(const AxisMap& map, Scalar* state) {
   return state;
 }
 
-/// The entries of an axis: rows of a sparse matrix for what lies in rows, and dense pieces of neighbouring columns for
-/// numbers that lie one after the other along the axis.
+/// The entries of an axis map: rows of a sparse matrix for data whose numbers along the axis are whole rows apart,
+/// and dense pieces of neighbouring columns for data whose numbers along the axis are next to each other.
 template <typename Scalar>
 class SparseMap {
  public:
@@ -70,7 +70,7 @@ class SparseMap {
     }
   }
 
-  /// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+  /// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer, with rows of `inner` numbers.
   void apply(Index outer, Index inner, const Scalar* source, Scalar* target) const {
     const Index rows = static_cast<Index>(begin_.size()) - 1;
     if (inner == 1) return apply_along_rows(outer, source, target);
@@ -83,6 +83,8 @@ class SparseMap {
  private:
   static constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
 
+  // With inner == 1 the numbers along the axis are neighbours, and a row of the map reads single numbers. Chunks of
+  // neighbouring outputs are then products with a small dense matrix [columns read, chunk].
   void apply_along_rows(Index outer, const Scalar* source, Scalar* target) const {
     const Index rows = static_cast<Index>(begin_.size()) - 1;
     std::fill_n(target, outer * rows, Scalar{0});
@@ -111,7 +113,7 @@ class SparseMap {
   std::vector<Scalar> weight_;
 };
 
-/// The transpose: target[o, i, :] = sum_a M_ai source[o, a, :].
+/// The transpose of SparseMap::apply(): target[o, i, :] = sum_a M_ai source[o, a, :].
 template <typename Scalar>
 void map_axis_back(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source,
                    Scalar* target) {
@@ -135,7 +137,7 @@ void append_axes(const Scalar* state, std::vector<AxisView<Scalar>>& axes) {
   }
 }
 
-/// The largest array that mapping these axes one after another needs.
+/// The size of the largest array that occurs when these axes are mapped one after another.
 template <typename Axes, typename Columns>
 Index largest_array(const Axes& axes, const Columns& columns_of) {
   Index size = 1;
@@ -148,7 +150,7 @@ Index largest_array(const Axes& axes, const Columns& columns_of) {
   return largest;
 }
 
-/// The same in the backward pass, from rows to columns.
+/// The size of the largest array of a backward pass, which goes from rows to columns.
 template <typename Scalar>
 Index largest_array_back(const std::vector<AxisView<Scalar>>& axes) {
   Index size = 1;
@@ -162,7 +164,7 @@ Index largest_array_back(const std::vector<AxisView<Scalar>>& axes) {
 }
 
 /// Maps the axes of `source`, whose sizes are their columns, one after another into `target`. `scratch` has room for
-/// two arrays of `room` numbers.
+/// two arrays of `room` numbers, which take turns.
 template <typename Scalar>
 void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, Scalar* target,
               Scalar* scratch, Index room, const StopRequest& stop) {
@@ -178,6 +180,7 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
     inner /= axes[k].columns();
     if (!axes[k].is_identity()) {
       stop.check();
+      // The last axis that changes anything writes to the target itself.
       if (k == last) mapped = target;
       SparseMap<Scalar>(axes[k]).apply(outer, inner, source, mapped);
       source = mapped;
@@ -187,7 +190,7 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
   }
 }
 
-/// The transpose of map_axes(), added to `target`.
+/// Adds the transpose of map_axes() to `target`.
 template <typename Scalar>
 void add_axes_back(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, Scalar* target,
                    Index room, const StopRequest& stop) {
@@ -208,7 +211,7 @@ void add_axes_back(const std::vector<AxisView<Scalar>>& axes, const Scalar* sour
   for (Index i = 0; i < outer; ++i) target[i] += source[i];
 }
 
-/// Along an axis with `outer` positions before it and `inner` ones after it.
+/// The mask after a map along one axis, with `outer` positions before the axis and `inner` ones after it.
 std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index inner,
                                         const std::vector<std::uint8_t>& before) {
   std::vector<std::uint8_t> counts(static_cast<std::size_t>(outer * map.rows() * inner), 0);
@@ -236,7 +239,7 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
 
   Shape output_shape(const Shape& input) const override { return map_->output_shape(input); }
 
-  /// A position counts if one that it reads does.
+  /// A position counts if at least one that it reads counts.
   PositionMask mapped(const PositionMask& before) const override {
     Index outer = 1, inner = position_count(before.shape);
     std::vector<std::uint8_t> counts = before.counts;
@@ -256,6 +259,8 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
 
   std::size_t scratch_size(const Shape& left, const Shape& right) const override {
     std::vector<AxisMap> maps = map_->axis_maps(left);
+    // K [d, d'] has the axes of the left input followed by those of the right one, which are mapped as if they were
+    // one input's.
     const std::vector<AxisMap> right_maps = map_->axis_maps(right);
     maps.insert(maps.end(), right_maps.begin(), right_maps.end());
     return 2 * static_cast<std::size_t>(largest_array(maps, [](const AxisMap& map) { return map.columns; }));
@@ -326,11 +331,12 @@ class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
   }
 };
 
-/// Where every position is read so often that mapping the rows of a matrix, one side after the other, costs less.
+/// If every position is read by more rows than this on average, mapping the rows of a matrix, one side after the
+/// other, costs less.
 constexpr double many_readers = 4;
 
-/// What a row of a plane adds to is worked out once for all its rows: of
-/// images with few long rows that takes longer than adding.
+/// The rows to which a row of a plane is added are worked out once for all its pairs. For images of few long rows
+/// that takes longer than adding.
 bool has_enough_rows(const Shape& input) {
   constexpr Index many_rows = 8, short_row = 16;
   const Index rows = position_count(input) / input.back();

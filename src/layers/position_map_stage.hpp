@@ -7,9 +7,9 @@
 
 namespace widelimit::layers {
 
-/// K' = M K M'^T, for inputs like one of this shape. Images of some rows whose axes are mapped by few entries each are
-/// mapped plane by plane (PlaneMapping), others as matrices, axis by axis: those of the left input from the first to
-/// the last, then those of the right one.
+/// The stage K' = M K M'^T, for inputs like one of this shape. Images with enough rows whose axes are mapped by few
+/// entries each are mapped plane by plane (PlaneMapping). Others are mapped as matrices, axis by axis: the axes of
+/// the left input from the first to the last, then those of the right input.
 std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map, const Shape& input);
 
 }  // namespace widelimit::layers

@@ -18,7 +18,7 @@ namespace widelimit::layers {
 
 namespace {
 
-/// A layer that is a position map with a name.
+/// A layer that is a position map with a kind and fields.
 class PositionMapLayer : public LayerModel,
                          public PositionMap,
                          public std::enable_shared_from_this<PositionMapLayer> {
@@ -64,6 +64,7 @@ class Slice final : public PositionMapLayer {
   State lower(Lowering& lowering, const State& input) const override {
     if (!goes_forward()) return PositionMapLayer::lower(lowering, input);
     try {
+      // The window below knows less than the slice: the slice's own messages are better.
       static_cast<void>(axis_maps(input.shape));
     } catch (const ArgumentError& error) {
       lowering.reject(error.what());
@@ -78,7 +79,8 @@ class Slice final : public PositionMapLayer {
   }
 
  private:
-  /// From the first position on, by steps that planes of offsets can take: then these stay planes.
+  /// Whether the slice counts from the first position and steps forward, so that it is a strided window of one
+  /// position, through which planes stay planes.
   [[nodiscard]] bool goes_forward() const {
     constexpr Index longest_step = Index{1} << 20;
     return std::all_of(axes_.begin(), axes_.end(), [](const SliceAxis& axis) {
@@ -114,7 +116,7 @@ class IndexLayer final : public PositionMapLayer {
     return shape;
   }
 
-  // The only position of a sequence is a vector once it is flattened.
+  // Flattening the only position that is left of a sequence makes a vector of it.
   State lower(Lowering& lowering, const State& input) const override {
     const State state = PositionMapLayer::lower(lowering, input);
     return input.shape.size() == 1 ? lowering.readout(state, ReadoutKind::flatten) : state;
@@ -216,7 +218,7 @@ class FlatMatrix final : public PositionMapLayer {
  private:
   Matrix<double> matrix_;
   AxisMap map_;
-  Shape shape_;  ///< Empty: one axis.
+  Shape shape_;  ///< Empty if there is one axis after the map.
 };
 
 class AxisMatrices final : public PositionMapLayer {
@@ -250,7 +252,7 @@ class AxisMatrices final : public PositionMapLayer {
   std::vector<AxisMap> maps_;
 };
 
-/// A list of integers or nulls.
+/// Reads a list of integers or nulls.
 std::vector<std::optional<Index>> read_optional_integers(KindFields& fields, const char* field) {
   std::vector<std::optional<Index>> list;
   if (!fields.has(field)) return list;

@@ -10,7 +10,7 @@
 
 namespace widelimit::layers {
 
-/// rho(r) = mean_i cos(r theta_i) for |r| <= reach.
+/// rho(r) = mean_i cos(r theta_i) for |r| <= reach (docs/theory/attention.md, section 3.5).
 class RotaryTable {
  public:
   RotaryTable(const RotaryPositions& rotary, Index reach) {
@@ -27,8 +27,9 @@ class RotaryTable {
   std::vector<double> values_;
 };
 
-/// rho as a sum of products, rho(r - s) = sum_k w_k(r) w_k(s), two waves a frequency, cosine and sine: what factors a
-/// covariance of logits. Without rotary positions one wave, w = 1.
+/// rho as a sum of products, rho(r - s) = sum_k w_k(r) w_k(s), with two waves for each frequency, cosine and sine. A
+/// covariance of logits that has rho as a factor is then a sum of covariances without it, each of which can be
+/// sampled. Without rotary positions there is one wave, w = 1.
 class RotaryWaves {
  public:
   explicit RotaryWaves(const AttentionOptions& options) {
@@ -37,7 +38,7 @@ class RotaryWaves {
 
   [[nodiscard]] std::size_t count() const { return std::max<std::size_t>(1, 2 * frequencies_.size()); }
 
-  /// The matrix [d, d] with its entries (a, c) multiplied by w_k(c - a).
+  /// The matrix [d, d] with entry (a, c) multiplied by w_k(c - a).
   [[nodiscard]] Matrix<double> turned(std::size_t k, Matrix<double> matrix) const {
     if (frequencies_.empty()) return matrix;
     const double frequency = frequencies_[k / 2];

@@ -13,15 +13,17 @@
 
 namespace widelimit::layers {
 
-/// Sums over draws of the expressions in docs/theory/attention.md, section 3.4, with A and A' the weights
-/// of both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D
-/// into (entrywise products o)
+/// Sums over draws of the expressions in docs/theory/attention.md, section 3.4, where A and A' are the weights of
+/// both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D into (o is
+/// the entrywise product)
+///
 ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
-/// With rotary positions that is a sum over their waves, in which the weights beside K, and those before
-/// V o K, are turned.
+///
+/// With rotary positions this is a sum over waves, in which the weights beside K, and those before V o K, are
+/// multiplied by the wave.
 class SampledSums {
  public:
-  /// Covariances and waves must outlive the sums.
+  /// The covariances and the waves must outlive the sums.
   SampledSums(const EncodedPair& encoded, const RotaryWaves& waves, Entries wanted, bool with_ntk)
       : encoded_{encoded}, waves_{waves}, wanted_{wanted}, with_ntk_{with_ntk} {
     values_ = Matrix<double>::Zero(encoded.keys.rows(), encoded.keys.cols());
@@ -61,7 +63,7 @@ class SampledSums {
                     const Matrix<double>& half, const Matrix<double>& other_half, const Matrix<double>& whole,
                     Matrix<double>& target) const {
     const Matrix<double> covariance_half = left * covariance;
-    // The first and third expressions end in the same product.
+    // The first and the third expression end in the same product, with A'^T.
     add_product(left * encoded_.values.cwiseProduct(covariance) - half.cwiseProduct(covariance_half), right,
                 target);
     target -= left * other_half.cwiseProduct(covariance * right.transpose());
@@ -78,11 +80,11 @@ class SampledSums {
   Matrix<double> value_logit_ntks_;
 };
 
-/// Sums over half of the draws with a control variate, and how closely each of them follows it: the slope over draws,
-/// of the entries (a, a), which are there whatever is wanted.
+/// Sums over half of the draws with a control variate, and the slopes with which each sum follows the control. Slopes
+/// are fitted over draws to the entries (a, a), which are always computed.
 class ControlledSums {
  public:
-  /// `none`: of no draws; `values`: V. Values and control must outlive the sums.
+  /// `none` are the sums of no draws, `values` is V. Values and control must outlive the sums.
   ControlledSums(SampledSums none, const Matrix<double>& values, Entries wanted,
                  const SoftmaxControl& control)
       : values_{values},
@@ -92,7 +94,7 @@ class ControlledSums {
         controls_{Matrix<double>::Zero(values.rows(), values.cols())},
         entries_(static_cast<std::size_t>(std::min(values.rows(), values.cols()))) {}
 
-  /// The weights of a draw, and those of the control.
+  /// Adds a draw: its weights and the control's weights.
   void add(const Matrix<double>& left, const Matrix<double>& right, const Matrix<double>& control_left,
            const Matrix<double>& control_right) {
     ++count_;
@@ -107,8 +109,8 @@ class ControlledSums {
     }
   }
 
-  /// The slopes of the four sums; 0, which leaves the control out, where the draws do not tell or are too few: fitted
-  /// to two or three, a slope scatters more than the control takes away.
+  /// The slopes of the four sums. They are 0, which leaves the control out, if the draws do not determine them or are
+  /// too few: a slope that is fitted to eight draws still scatters more than the control removes.
   [[nodiscard]] AttentionSums slopes() const {
     AttentionSums slopes;
     for (const auto sum : attention_sums) {
@@ -122,7 +124,7 @@ class ControlledSums {
     return slopes;
   }
 
-  /// The sums at (a, b) without so much of what the control deviates from its expectation.
+  /// The sums at (a, b), minus the slopes times the control's deviation from its expectation.
   [[nodiscard]] AttentionSums corrected(Index a, Index b, const AttentionSums& slopes) const {
     AttentionSums sums = sums_.at(a, b);
     const double deviation = controls_(a, b) - static_cast<double>(count_) * control_.expectation(a, b);
@@ -131,15 +133,15 @@ class ControlledSums {
   }
 
  private:
-  static constexpr std::int64_t least_draws = 4;
+  static constexpr std::int64_t least_draws = 16;
   static constexpr std::array attention_sums{&AttentionSums::values, &AttentionSums::value_ntks,
                                              &AttentionSums::value_logits, &AttentionSums::value_logit_ntks};
 
   /// What the draws so far made of an entry (a, a).
   struct Entry {
-    AttentionSums last;      ///< The sums.
-    AttentionSums products;  ///< Of every draw with the control's deviation.
-    double control = 0;      ///< The sum of deviations.
+    AttentionSums last;      ///< The sums over all draws so far.
+    AttentionSums products;  ///< Sums over draws times the control's deviation.
+    double control = 0;      ///< The sum of the control's deviations.
     double squares = 0;
 
     void add(const AttentionSums& sums, double deviation) {

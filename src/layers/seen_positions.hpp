@@ -8,13 +8,13 @@
 
 namespace widelimit::layers {
 
-/// Positions begin .. end - 1.
+/// The positions begin, ..., end - 1.
 struct PositionRange {
   Index begin;
   Index end;
 };
 
-/// True if every position sees every other one, at any length.
+/// True if every position sees every other one, whatever the length of the input.
 [[nodiscard]] bool sees_everything(const AttentionOptions& options);
 
 /// Whether position a sees position c (docs/theory/attention.md, section 4).
@@ -23,7 +23,7 @@ struct PositionRange {
 /// Which of d positions each of them sees, as ranges in ascending order that do not touch.
 class SeenPositions {
  public:
-  /// `counts` [d] is 0 at masked positions, which neither see nor are seen; empty: there are none.
+  /// `counts` [d] is 0 at masked positions, which neither see nor are seen. It is empty if there are none.
   SeenPositions(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts = {});
 
   [[nodiscard]] Index size() const { return static_cast<Index>(ranges_.size()); }

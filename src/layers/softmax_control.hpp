@@ -8,8 +8,8 @@
 
 namespace widelimit::layers {
 
-/// The logits of one input: G_ai has the covariance qk^2 Q_ab M_ij, with Q the covariance of the queries and M that of
-/// the keys.
+/// The logits of one input: G_ai and G_bj have the covariance qk^2 Q_ab M_ij, where Q is the covariance of the
+/// queries and M that of the keys.
 struct LogitCovariance {
   Vector<double> queries;  ///< [d], the diagonal of Q.
   Matrix<double> keys;     ///< [d, d], M.
@@ -19,17 +19,19 @@ struct LogitCovariance {
 ///
 ///     s_i = (1 + g_i + (g_i^2 - mean_k g_k^2) / 2) / d,   g the logits of a row without their mean.
 ///
-/// Products s V s'^T of such weights are polynomials of Gaussian numbers, whose expectation is exact (docs/theory/
-/// attention.md, section 3.4). They follow those of softmax as closely as the logits of a row differ little.
+/// Products s V s'^T of such weights are polynomials of Gaussian numbers, whose expectation is exact
+/// (docs/theory/attention.md, section 3.4). The less the logits of a row differ, the more closely they follow the
+/// products of softmax.
 class SoftmaxControl {
  public:
-  /// `queries`, `keys`: cross covariances [d, e]; `values`: V; `scale`: qk.
+  /// `queries` and `keys` are the covariances between both inputs, [d, e]; `values` is V and `scale` is qk.
   SoftmaxControl(const LogitCovariance& left, const LogitCovariance& right, const Matrix<double>& queries,
                  const Matrix<double>& keys, const Matrix<double>& values, double scale)
       : scale_{scale}, queries_{queries} {
     const double square = scale * scale;
     const Vector<double> of_left = spread(left.keys), of_right = spread(right.keys);
-    // What the squares of a row's logits add to its weights on average: rows are 1 + factor * spread.
+    // The mean of a row's weights is (1 + factor * spread) / d: the squares of logits whose variance is above the
+    // average raise their weights.
     left_factor_ = square / 2 * left.queries;
     right_factor_ = square / 2 * right.queries;
     largest_variance_ =
@@ -44,7 +46,7 @@ class SoftmaxControl {
     quadratic_ = square * square / 2 * values.cwiseProduct(without_means(covariance.cwiseAbs2())).sum();
   }
 
-  /// False where logits differ by so much that the expansion says nothing of softmax.
+  /// False if logits differ by so much that the expansion has nothing to do with softmax.
   [[nodiscard]] bool is_useful() const {
     constexpr double most = 9;
     return largest_variance_ <= most;
@@ -71,13 +73,13 @@ class SoftmaxControl {
   }
 
  private:
-  /// Without the means of rows and columns.
+  /// The matrix minus the means of its rows and columns.
   static Matrix<double> without_means(const Matrix<double>& matrix) {
     Matrix<double> centred = matrix.colwise() - matrix.rowwise().mean();
     centred.rowwise() -= centred.colwise().mean().eval();
     return centred;
   }
-  /// How much more than others the logit of a key varies, without the mean of its row.
+  /// How much more than the average the logit of each key varies, after the mean of its row is subtracted.
   static Vector<double> spread(const Matrix<double>& keys) {
     const Vector<double> variances = without_means(keys).diagonal();
     return variances.array() - variances.mean();

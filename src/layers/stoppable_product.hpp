@@ -8,7 +8,8 @@
 
 namespace widelimit::layers {
 
-/// numerics::gemm() of matrices of any size, a slice of rows after the other: a stop is asked for between slices.
+/// numerics::gemm() for matrices of any size, one slice of rows after the other. Between slices it asks whether to
+/// stop.
 template <typename Scalar>
 void stoppable_gemm(const StopRequest& stop, numerics::Transpose transpose_a, numerics::Transpose transpose_b,
                     std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, Scalar alpha,

@@ -15,7 +15,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// Moves positions apart, so that a convolution with stride 1 and the same filter does the rest.
+/// Moves positions apart by the strides, with zeros between them. A convolution with stride 1 and the same filter
+/// then does the rest.
 class Spreading final : public PositionMap {
  public:
   explicit Spreading(const Window& window) : window_{window} {}
@@ -29,8 +30,8 @@ class Spreading final : public PositionMap {
   }
 
  private:
-  /// Zeros around, as jax.lax.conv_transpose counts them: after the valid convolution there are stride x size
-  /// positions, and with `valid` as many more as the filter is longer than the stride.
+  /// Adds zeros around, in the numbers of jax.lax.conv_transpose: after the valid convolution there are stride * size
+  /// positions, and with `valid` padding as many more as the filter is longer than the stride.
   [[nodiscard]] AxisMap padded(Index size, std::size_t axis) const {
     const Index filter = window_.sizes[axis], stride = window_.strides[axis];
     const bool valid = window_.padding == Padding::valid;
@@ -52,7 +53,7 @@ class Spreading final : public PositionMap {
   Window window_;
 };
 
-/// Masks behind: a position is masked if one that it reads is, as in neural-tangents.
+/// The mask after the layer: as in neural-tangents, a position is masked if one that it reads is masked.
 class SpreadMask final : public MaskMapping {
  public:
   SpreadMask(PositionMapPointer spreading, Window window)
@@ -71,7 +72,7 @@ class SpreadMask final : public MaskMapping {
   }
 
  private:
-  /// Along an axis with `outer` positions before it and `inner` ones after it.
+  /// The mask after one axis, with `outer` positions before the axis and `inner` ones after it.
   [[nodiscard]] PositionMask mapped_along(std::size_t axis, const AxisMap& spread, Index outer, Index inner,
                                           const PositionMask& before) const {
     const Index taps = window_.sizes[axis], all = spread.rows(), columns = spread.columns;
@@ -110,7 +111,8 @@ class TransposedConvolution final : public LayerModel {
   nlohmann::ordered_json fields() const override { return convolution_fields(fields_); }
 
   State lower(Lowering& lowering, const State& input) const override {
-    // Masked positions are zeros, which windows may see; the mask behind is not that of a convolution.
+    // Masked positions are zeros, which windows may read. The rule for masks after this layer is not that of a
+    // convolution, so the layer is lowered without a mask and gets its own afterwards.
     State unmasked = input;
     unmasked.mask = {};
     const State spread = lowering.position_map(unmasked, position_map_stage(spreading_, input.shape));

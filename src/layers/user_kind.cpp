@@ -12,7 +12,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// A name as a hurried reader takes it: without case and blanks.
+/// A name without case and blanks, as a hurried reader takes it.
 std::string plain(const std::string& kind) {
   std::string text;
   for (const char letter : kind) {

@@ -6,23 +6,23 @@
 
 namespace widelimit::layers {
 
-/// Throws ArgumentError for an empty kind and for one of the library's, whatever its case and blanks.
+/// Throws ArgumentError for an empty kind, and for one that is a kind of the library up to case and blanks.
 void check_user_kind(const std::string& kind);
 
 /// The name of a layer of a user's own, and its parameters as files write them.
 class UserKind {
  public:
-  /// Throws ArgumentError for an empty kind, for one of the library's, and for parameters that are not an
-  /// object or have a member "layer".
+  /// Throws ArgumentError for an empty kind, for a kind of the library, and for parameters that are not an object or
+  /// have a member "layer".
   UserKind(std::string kind, std::optional<nlohmann::ordered_json> parameters);
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The parameters; where there are none, `address` of what the layer shares with its copies stands for
-  /// them, in prints and comparisons.
+  /// The parameters. Without parameters, the `address` of what a layer shares with its copies stands for them in
+  /// prints and comparisons.
   [[nodiscard]] nlohmann::ordered_json fields(const char* what, const void* address) const;
 
-  /// Throws NetworkError without parameters, or if the kind has no reader.
+  /// Throws NetworkError if there are no parameters, or if the kind has no reader.
   void check_writable(const std::string& path) const;
 
  private:

@@ -3,14 +3,15 @@
 #include "widelimit/network/input_graph.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
-/// Graphs for checks and measurements, where nobody gives any.
+/// Random graphs stand for those of inputs where none are given: when laws are checked and costs estimated.
 namespace widelimit {
 
-/// Directed edges a node of a large drawn graph, about.
+/// The directed edges of a large drawn graph, divided by its nodes: two of the ring and about two of the chords,
+/// since a chord that exists already is rarely drawn again.
 inline constexpr double drawn_edges_a_node = 4;
 
-/// An undirected connected graph: a ring and as many random chords, with weights in (1/2, 3/2). No node is isolated: a
-/// single one has a loop.
+/// An undirected connected graph: a ring and as many random chords as nodes, with weights in [1/2, 3/2). A graph of a
+/// single node has a loop. No node is isolated, so every normalisation of aggregations can take the graph.
 [[nodiscard]] InputGraph draw_graph(Index nodes, numerics::RandomStream& random);
 
 }  // namespace widelimit

@@ -26,12 +26,15 @@ void FieldReader::fail(std::string_view field, const std::string& message) const
 const json& FieldReader::value(std::string_view field) {
   const auto found = object_.find(field);
   if (found == object_.end()) fail(field, "expected this field, got none");
+  // finish() reports the fields that were never asked for, so that a misspelt optional field is an error and not a
+  // silent default.
   read_.emplace(field);
   return *found;
 }
 
 template <typename T>
 T FieldReader::converted(std::string_view field, std::optional<T> fallback) {
+  // Without a fallback, value() reports the missing field.
   if (!has(field) && fallback) return *std::move(fallback);
   const json& given = value(field);
   T result{};

@@ -3,7 +3,7 @@
 namespace widelimit::finite {
 namespace {
 
-/// Adds <gradient of the parameters of input i, direction> to the i-th number.
+/// Adds <gradient of the parameters, direction> of input i to the i-th number, without ever storing the gradient.
 template <typename Scalar>
 class DirectionalSink final : public GradientSink<Scalar> {
  public:
@@ -14,9 +14,13 @@ class DirectionalSink final : public GradientSink<Scalar> {
 
  private:
   void add_affine(const AffineGradient<Scalar>& g) override {
+    // The gradient of one position is an outer product x g^T for the weights and g for the biases. Its product with a
+    // direction (D, b) is x^T D g + g^T b.
     const Index in = g.inputs.cols(), out = g.gradients.cols(), rows = g.inputs.rows() / g.n;
     const Index block = (in + (g.bias_scale == 0 ? 0 : 1)) * out;
     for (Index row = 0; row < g.inputs.rows(); ++row) {
+      // A block of parameters holds the weights [in, out], row by row, and then the biases [out], if there are any.
+      // Shared weights are one block; otherwise there is one for each of the `rows` positions.
       const Scalar* at = direction_ + g.offset + (g.sharing == Sharing::shared ? 0 : (row % rows) * block);
       const Eigen::Map<const Matrix<Scalar>> weights(at, in, out);
       Scalar sum = g.weight_scale * (g.inputs.row(row) * weights).dot(g.gradients.row(row));
@@ -45,6 +49,9 @@ Activations<Scalar> FiniteLayer<Scalar>::tangent(const Scalar* parameters, const
   const Form form = output();
   const Index n = direction.inputs, d = position_count(form.shape);
   auto result = direction.with(Matrix<Scalar>(n * d, form.channels), form.shape);
+  // This default is for layers without a tangent of their own. Backward passes give rows of the Jacobian, so that one
+  // is run for each of the d * channels outputs. Inputs do not mix in a layer, so that one pass serves all n of them:
+  // the gradient at input i is that of its own output alone.
   for (Index a = 0; a < d; ++a)
     for (Index channel = 0; channel < form.channels; ++channel) {
       direction.stop.check();
@@ -55,6 +62,8 @@ Activations<Scalar> FiniteLayer<Scalar>::tangent(const Scalar* parameters, const
       const Index rows = direction.values.rows() / n;
       for (Index i = 0; i < n; ++i)
         result.values(i * d + a, channel) =
+            // The derivative of an output has two parts: one along the direction of the parameters and one along the
+            // direction of the layer's input.
             sink.derivatives()[i] + gradient.values.middleRows(i * rows, rows)
                                         .cwiseProduct(direction.values.middleRows(i * rows, rows))
                                         .sum();

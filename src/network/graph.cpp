@@ -24,6 +24,7 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
   return input;
 }
 
+/// How each operation changes shapes, as a visitor. Stages and windows throw if they cannot take theirs.
 struct ShapeRule {
   const std::vector<Shape>& inputs;
   const Shape& network_input;
@@ -91,6 +92,8 @@ std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input) {
 Graph reachable_part(const Graph& graph) {
   std::vector<bool> needed(graph.nodes.size(), false);
   needed[graph.output] = true;
+  // Nodes behind the output cannot be needed. From there to the front, every consumer is visited before its inputs,
+  // so that one pass marks all of them.
   for (NodeId id = graph.output + 1; id-- > 0;)
     if (needed[id])
       for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;

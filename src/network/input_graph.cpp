@@ -11,6 +11,8 @@
 namespace widelimit {
 namespace {
 
+// Aggregation multiplies weights by factors made of sums of weights. Between these bounds such products stay within
+// the range of double.
 constexpr double least_edge_weight = 1e-100, most_edge_weight = 1e100;
 
 std::string edge_text(const GraphEdge& edge) { return fmt::format("{} -> {}", edge.source, edge.target); }
@@ -35,6 +37,8 @@ InputGraph::InputGraph(Index nodes, std::span<const GraphEdge> edges) {
   if (nodes < 1) throw ArgumentError(fmt::format("graph: expected at least one node, got {}", nodes));
   for (std::size_t i = 0; i < edges.size(); ++i) check_edge(edges[i], i, nodes);
   std::vector<GraphEdge> sorted(edges.begin(), edges.end());
+  // The edges of a target lie together, by their sources. weight() can then search them by bisection, and sums along
+  // edges have one order, however the caller listed them.
   std::sort(sorted.begin(), sorted.end(), [](const GraphEdge& left, const GraphEdge& right) {
     return std::tie(left.target, left.source) < std::tie(right.target, right.source);
   });
@@ -44,6 +48,8 @@ InputGraph::InputGraph(Index nodes, std::span<const GraphEdge> edges) {
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), same); twice != sorted.end())
     throw ArgumentError(
         fmt::format("graph: the edge {} stands twice; add up the weights of equal edges", edge_text(*twice)));
+  // Compressed rows: the edges of a target are counted one place further on, and running sums turn the counts into
+  // where each target's edges begin.
   begin_.assign(static_cast<std::size_t>(nodes) + 1, 0);
   for (const GraphEdge& edge : sorted) {
     ++begin_[static_cast<std::size_t>(edge.target) + 1];

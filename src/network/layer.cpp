@@ -14,6 +14,7 @@ Layer::Layer(std::shared_ptr<const LayerModel> model) : model_{std::move(model)}
 std::string Layer::kind() const { return model_->kind(); }
 
 bool operator==(const Layer& left, const Layer& right) {
+  // Layers made apart are equal if files would write them alike.
   return left.model_ == right.model_ ||
          (left.kind() == right.kind() && left.model_->fields() == right.model_->fields());
 }

@@ -12,17 +12,19 @@ class FiniteCounterpart;
 
 namespace widelimit {
 
-/// How much a layer is: layers, with repeats written out, and how many stand within one another.
+/// The size of a layer: how many layers it is with repeats written out, and how deep they are nested.
 struct LayerExtent {
   double layers = 1;
   Index depth = 1;
 };
 
-/// Beyond these a network is a mistake, and lowering it would take minutes or overflow the stack.
+/// Larger networks are mistakes. Lowering them would take minutes, or overflow the stack by its recursion. Lowering
+/// also needs fewer than 64 levels of branches, one for each bit of State::fresh.
 inline constexpr double most_layers = 100'000;
 inline constexpr Index deepest_layers = 60;
 
-/// What a layer is to the library: a kind with fields, and how it writes itself into the graph.
+/// What a layer is to the library: a kind with fields, and how it writes itself into the graph. Every layer of
+/// src/layers implements this class; Layer is the value that users hold.
 class LayerModel {
  public:
   virtual ~LayerModel() = default;
@@ -33,10 +35,11 @@ class LayerModel {
   /// All fields but "layer", in the order of the format, defaults written out.
   [[nodiscard]] virtual nlohmann::ordered_json fields() const = 0;
 
-  /// Throws NetworkError, naming `path`, unless fields() can be read back from a file.
+  /// Throws NetworkError, naming `path`, unless fields() can be read back from a file. That fails for a user's layer
+  /// or function without parameters or without a reader.
   virtual void check_writable(const std::string& /*path*/) const {}
 
-  /// Layers that hold others count them.
+  /// Layers that hold other layers override this and count them.
   [[nodiscard]] virtual LayerExtent extent() const { return {}; }
 
   /// Appends the layer's operations after `input`; rejects what may not stand there (Lowering::reject).
@@ -47,10 +50,10 @@ class LayerModel {
   [[nodiscard]] virtual std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const = 0;
 };
 
-/// What a layer is made of.
+/// The model that a layer holds; never null.
 [[nodiscard]] inline const LayerModel& model_of(const Layer& layer) { return *layer.model_; }
 
-/// Checks all of them, "layers[0]" and so on for the path "layers".
+/// Checks every layer; for the path "layers" they are named "layers[0]", "layers[1]" and so on.
 void check_writable(const Layers& layers, const std::string& path);
 
 /// The JSON object of a layer: {"layer": kind, fields...}.

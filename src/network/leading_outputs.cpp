@@ -19,15 +19,16 @@ using numerics::gemm;
 using numerics::MatrixView;
 using numerics::Transpose;
 
-/// Rank and both tails, up to a cache line.
+/// The rank and both tails stand in front. They take a whole cache line of floats.
 constexpr Index header_size = 16;
-/// Directions found at once, and signs that measure what they leave out.
+/// The directions that are found at once, and the signs that measure what the directions so far leave out.
 constexpr Index block_size = 16;
+// The letters "lead". A fixed seed makes states, and so kernels, reproducible.
 constexpr std::uint64_t seed = 0x6c656164;
 
 using DoubleMatrix = Matrix<double>;
 
-/// M X of a large matrix with few columns. Rows of few numbers: BLAS copies the matrix least then.
+/// M X or M^T X for a large M [d, d] and few columns X. X lies row by row, the layout of which BLAS copies least.
 template <typename Scalar>
 Matrix<Scalar> times(Transpose transpose, const Scalar* matrix, const Matrix<Scalar>& columns) {
   const Index d = columns.rows(), count = columns.cols();
@@ -37,7 +38,7 @@ Matrix<Scalar> times(Transpose transpose, const Scalar* matrix, const Matrix<Sca
   return result;
 }
 
-/// X Y, of few columns and a small Y.
+/// X Y for few columns X [d, few] and a small matrix Y.
 template <typename Scalar>
 Matrix<Scalar> combined(const Matrix<Scalar>& columns, const Matrix<Scalar>& turn) {
   Matrix<Scalar> result(columns.rows(), turn.cols());
@@ -46,7 +47,7 @@ Matrix<Scalar> combined(const Matrix<Scalar>& columns, const Matrix<Scalar>& tur
   return result;
 }
 
-/// Z^T X.
+/// Z^T X: the weights with which combinations X of the outputs see the positions before the attention.
 template <typename Scalar>
 Matrix<Scalar> seen_by(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& columns) {
   if (own.scales == nullptr) return times(Transpose::yes, own.weights, columns);
@@ -54,7 +55,7 @@ Matrix<Scalar> seen_by(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& colu
   return times<Scalar>(Transpose::yes, own.weights, scales.asDiagonal() * columns);
 }
 
-/// Z X.
+/// Z X: the outputs of combinations X of the positions before the attention.
 template <typename Scalar>
 Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& columns) {
   Matrix<Scalar> result = times(Transpose::no, own.weights, columns);
@@ -63,8 +64,8 @@ Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& c
   return result;
 }
 
-/// X^T Y, both [d, few], in double from short sums on: one number of it is part of everything that is made of X and Y,
-/// so that its rounding errors, unlike those of their many entries, would not average out.
+/// X^T Y, both [d, few], by sums of 32 terms that are added up in double. Each number of it is part of everything
+/// that is made of X and Y, so that its rounding error, unlike those of their entries, would not average out.
 template <typename Scalar>
 DoubleMatrix products(MatrixView<Scalar> left, MatrixView<Scalar> right, Index d) {
   constexpr Index terms = 32;
@@ -85,7 +86,7 @@ DoubleMatrix products(const Matrix<Scalar>& left, const Matrix<Scalar>& right) {
   return products<Scalar>({left.data(), left.cols()}, {right.data(), right.cols()}, left.rows());
 }
 
-/// Columns of some width that are found one block after the other.
+/// A matrix [rows, at most `most`] whose columns are found block by block. Rows lie `most` numbers apart.
 template <typename Scalar>
 class ColumnBlocks {
  public:
@@ -110,12 +111,12 @@ class ColumnBlocks {
          {columns.data(), columns.cols()}, Scalar{0}, result.data(), columns.cols());
     return result;
   }
-  /// Y -= X shares.
+  /// `from` -= X shares.
   void subtract(const Matrix<Scalar>& shares, Matrix<Scalar>& from) const {
     gemm(Transpose::no, Transpose::no, rows_, from.cols(), count_, Scalar{-1}, {numbers_.data(), most_},
          {shares.data(), from.cols()}, Scalar{1}, from.data(), from.cols());
   }
-  /// X turn, [rows, turn.cols()].
+  /// `target` [rows, turn.cols()] = X turn.
   void combine(const Matrix<Scalar>& turn, Scalar* target) const {
     gemm(Transpose::no, Transpose::no, rows_, turn.cols(), count_, Scalar{1}, {numbers_.data(), most_},
          {turn.data(), turn.cols()}, Scalar{0}, target, turn.cols());
@@ -128,7 +129,7 @@ class ColumnBlocks {
   std::vector<Scalar> numbers_;
 };
 
-/// In double: the columns are nearly multiples of each other.
+/// An orthonormal basis of the columns, in double because the columns are nearly multiples of each other.
 template <typename Scalar>
 Matrix<Scalar> orthonormal(const Matrix<Scalar>& columns) {
   const Eigen::HouseholderQR<Eigen::MatrixXd> factors(columns.template cast<double>());
@@ -137,7 +138,7 @@ Matrix<Scalar> orthonormal(const Matrix<Scalar>& columns) {
   return result.template cast<Scalar>();
 }
 
-/// Random signs, [d, block_size].
+/// Random signs [d, block_size]. For a vector x of independent signs E[x^T M x] = tr M (Hutchinson's estimator).
 template <typename Scalar>
 Matrix<Scalar> random_signs(numerics::RandomStream& random, Index d) {
   Matrix<Scalar> signs(d, block_size);
@@ -150,8 +151,8 @@ Matrix<Scalar> random_signs(numerics::RandomStream& random, Index d) {
   return signs;
 }
 
-/// Of the parts of outputs along directions U: diag(P G + G P - P G P), G = Z V Z^T. `directions` is U, `nngp_outputs`
-/// V Y^T, and `own_covariance` Y V Y^T.
+/// The variances of the outputs without the last term of leading_outputs.hpp: diag(P G + G P - P G P), G = Z V Z^T.
+/// `directions` is U, `nngp_outputs` V Y^T and `own_covariance` Y V Y^T = U^T G U.
 template <typename Scalar>
 Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& directions,
                                  const Matrix<Scalar>& nngp_outputs, const DoubleMatrix& own_covariance) {
@@ -160,28 +161,31 @@ Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Sca
   return directions.cwiseProduct(2 * shared - among).rowwise().sum();
 }
 
+/// Finds the leading directions U of one input's outputs, block by block: signs x are made orthogonal to U, and the
+/// span of Z T Z^T x is appended to U. The mean of x^T Z T Z^T x estimates the tail of U before that.
 template <typename Scalar>
 class DirectionSearch {
  public:
   explicit DirectionSearch(const OwnOutputs<Scalar>& own)
       : own_{own},
         d_{own.d},
-        most_{most_directions(own.d) * 3 / 2},
+        most_{most_directions(own.d) * 3 / 2},  // write() drops some again
         directions_(d_, most_),
         outputs_(d_, most_) {}
 
-  /// Begins with these columns, not orthonormal, instead of those that the signs would give. `nngp`: tr Z V Z^T.
+  /// Begins with the span of these block_size columns, which need not be orthonormal. `nngp` is tr Z V Z^T.
   void start(const Matrix<Scalar>& found, double nngp) {
     nngp_held_ = nngp;
     append(found);
   }
 
-  /// False if most_directions() are not enough.
+  /// False if most_directions() will not be enough.
   bool run() {
     while (true) {
       own_.stop.check();
       const Matrix<Scalar> seen = seen_by(own_, orthogonal_signs()),
                            behind = times(Transpose::no, own_.ntk, seen);
+      // The signs are independent of the directions so far, so that their mean is an unbiased estimate of the tail.
       const Tail ntk = tail_of(seen, behind);
       if (directions_.count() > 0 && suffices(ntk, seen)) return true;
       if (is_hopeless(ntk.mean)) return false;
@@ -189,7 +193,8 @@ class DirectionSearch {
     }
   }
 
-  /// As few combinations of the directions as leave out no more than is allowed.
+  /// Rotates the directions to combinations ordered by their share of both kernels, and writes as few as leave out no
+  /// more than is allowed. False if that are more than most_directions().
   bool write(Scalar* numbers) {
     const Matrix<Scalar> outputs = outputs_.all();
     nngp_outputs_ = times(Transpose::no, own_.nngp, outputs);
@@ -202,6 +207,7 @@ class DirectionSearch {
     double ntk_left = ntk_tail_, nngp_left = nngp_tail_;
     const Index count = directions_.count();
     Index first = 0;
+    // One combination is always kept, since rank 0 means that there are none.
     for (; first < count - 1; ++first) {
       const auto vector = vectors.col(first);
       const double ntk_more = ntk_left + vector.dot(ntk * vector),
@@ -228,15 +234,15 @@ class DirectionSearch {
   [[nodiscard]] const Matrix<Scalar>& nngp_outputs() const { return nngp_outputs_; }
 
  private:
-  /// Less than the largest tail, for scales that are not quite those of normed_outputs().
+  /// Less than the largest tail, because write_normed_outputs() multiplies tails by a factor of 1 or a little more.
   static constexpr double allowed = 0.98 * largest_tail<Scalar>;
 
   struct Tail {
-    double mean;   ///< Of the signs, each of which gives an estimate of the trace that is left.
-    double bound;  ///< Four standard errors more.
+    double mean;   ///< The mean of block_size unbiased estimates.
+    double bound;  ///< The mean and four standard errors.
   };
 
-  /// Random signs without what the directions hold of them.
+  /// Random signs minus their projections on the directions.
   Matrix<Scalar> orthogonal_signs() {
     Matrix<Scalar> signs = random_signs<Scalar>(random_, d_);
     remove_directions(signs);
@@ -247,6 +253,8 @@ class DirectionSearch {
     if (directions_.count() > 0) directions_.subtract(directions_.products_with(columns), columns);
   }
 
+  /// Column i gives the estimate y^T M y, where `seen` is y = Z^T x and `behind` is M y. No large numbers are
+  /// subtracted, so that tails far below the rounding error of the whole trace are found.
   static Tail tail_of(const Matrix<Scalar>& seen, const Matrix<Scalar>& behind) {
     std::array<double, block_size> samples{};
     for (Index row = 0; row < seen.rows(); ++row)
@@ -260,6 +268,7 @@ class DirectionSearch {
     return {mean, mean + 4 * std::sqrt(variance / count)};
   }
 
+  /// The NNGP's tail, as a rule the smaller one, takes another product and is measured last.
   bool suffices(const Tail& ntk, const Matrix<Scalar>& seen) {
     ntk_tail_ = ntk.bound;
     if (!(ntk.bound <= allowed * ntk_held_)) return false;
@@ -267,29 +276,35 @@ class DirectionSearch {
     return nngp_tail_ <= allowed * nngp_held_;
   }
 
-  /// Tails fall ever slower: where those to come, at the last one's rate, are too large at the end, so are they all.
+  /// Tails fall ever more slowly from block to block. If even the latest rate leaves too much at the end, the search
+  /// cannot succeed.
   bool is_hopeless(double tail) {
     if (!std::isfinite(tail)) return true;
     const double last = std::exchange(last_tail_, tail);
     const Index count = directions_.count();
     if (count + block_size > most_) return true;
+    // The first fall, from the whole trace, says nothing about the later ones.
     if (count < 2 * block_size || !(tail > 0)) return false;
     const double blocks = static_cast<double>(most_ - count) / static_cast<double>(block_size);
     return tail * std::pow(std::min(tail / last, 1.0), blocks) > allowed * ntk_held_;
   }
 
-  /// Makes what the covariance made of the signs orthonormal, and orthogonal to the directions so far.
+  /// Appends the span of the columns to the directions, orthonormal and orthogonal to those so far.
   void append(Matrix<Scalar> found) {
     for (Index column = 0; column < block_size; ++column) {
+      // Kernels may be near the ends of the range of float. Columns of size 1 keep the products below in range.
       const Scalar size = found.col(column).cwiseAbs().maxCoeff();
       if (size > 0) found.col(column) /= size;
     }
+    // What remains of the columns may be small, and the rounding errors of one Gram-Schmidt pass large beside it.
     for (int repeat = 0; repeat < 2; ++repeat) {
       remove_directions(found);
       found = orthonormal(found);
     }
     directions_.append(found);
     const Matrix<Scalar> outputs = seen_by(own_, found);
+    // The first block of directions holds nearly the whole trace and never more than it. Tails are compared with
+    // that.
     if (outputs_.count() == 0) {
       ntk_held_ = trace_of(outputs, own_.ntk);
       if (nngp_held_ == 0) nngp_held_ = trace_of(outputs, own_.nngp);
@@ -297,7 +312,7 @@ class DirectionSearch {
     outputs_.append(outputs);
   }
 
-  /// tr Y M Y^T.
+  /// tr Y M Y^T for block_size rows of Y: tail_of() gives their mean.
   static double trace_of(const Matrix<Scalar>& outputs, const Scalar* covariance) {
     return tail_of(outputs, times(Transpose::no, covariance, outputs)).mean * static_cast<double>(block_size);
   }
@@ -310,7 +325,7 @@ class DirectionSearch {
   ColumnBlocks<Scalar> directions_;
   ColumnBlocks<Scalar> outputs_;
   Matrix<Scalar> nngp_outputs_;
-  double ntk_held_ = 0, nngp_held_ = 0;  ///< By the first directions, which hold nearly all of the traces.
+  double ntk_held_ = 0, nngp_held_ = 0;  ///< The traces that the first block of directions holds.
   double ntk_tail_ = 0, nngp_tail_ = 0;
   double last_tail_ = 0;
   numerics::RandomStream random_{seed};
@@ -319,6 +334,7 @@ class DirectionSearch {
 }  // namespace
 
 Index most_directions(Index d) {
+  // With d / 8 directions leading_weights() takes 4 (d / 8) d^2 = d^3 / 2 operations, half of the exact product.
   constexpr Index fewest_positions = 256, share = 8;
   return d < fewest_positions ? 0 : d / share;
 }
@@ -348,7 +364,8 @@ void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers) {
 template <typename Scalar>
 std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& own) {
   const Index d = own.d;
-  // The variances to three digits or more, by few directions: the search needs scales that are about those of the norm.
+  // A first block of directions gives the variances to three digits or more, enough for scales of the search. The
+  // stream is not the one that the search draws from.
   numerics::RandomStream random(seed, 1);
   Matrix<Scalar> found =
       outputs_of(own, times(Transpose::no, own.ntk, seen_by(own, random_signs<Scalar>(random, d))));
@@ -368,6 +385,7 @@ std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& ow
   const LeadingOutputs<Scalar> leading = leading_outputs<Scalar>(result.numbers.data(), d);
   const Matrix<Scalar> directions = Eigen::Map<const Matrix<Scalar>>(leading.directions, d, leading.rank),
                        kept = Eigen::Map<const Matrix<Scalar>>(leading.outputs, d, leading.rank);
+  // The scales s are taken out again: the search sees variances of A times s^2.
   result.variances =
       leading_variances(scaled, directions, search.nngp_outputs(), products(kept, search.nngp_outputs()))
           .cwiseQuotient(result.scales.cwiseAbs2());
@@ -380,10 +398,14 @@ bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scala
                           Scalar* numbers) {
   const Index d = weights.size();
   const LeadingOutputs<Scalar> leading = leading_outputs<Scalar>(found.numbers.data(), d);
+  // With C = diag(change) the outputs along the directions are C U U^T diag(s) A: C U takes the place of U, and Y
+  // stays. C U is not orthonormal, which leading_weights() does not need. At most max|c|^2 times the scaled tail is
+  // left out of at least min|c|^2 times the scaled whole.
   const Vector<Scalar> change = weights.cwiseQuotient(found.scales);
   const double smallest = static_cast<double>(change.cwiseAbs().minCoeff()),
                largest = static_cast<double>(change.cwiseAbs().maxCoeff()),
                spread = largest * largest / (smallest * smallest);
+  // A weight of 0, as at positions without variance, makes the spread infinite or the product NaN.
   if (!(spread * std::max(leading.nngp_tail, leading.ntk_tail) <= largest_tail<Scalar>)) return false;
   std::copy(found.numbers.begin(), found.numbers.begin() + header_size + 2 * leading.rank * d, numbers);
   numbers[1] *= static_cast<Scalar>(spread);
@@ -401,6 +423,7 @@ Index leading_scratch(Index d) {
 template <typename Scalar>
 void leading_weights(const LeadingPair<Scalar>& pair, Scalar* scratch, Scalar* weights) {
   const Index d = pair.d, r = pair.left.rank, s = pair.right.rank, width = r + s;
+  // Both factors are [d, width] row by row, of up to 2 * most_directions(d) columns. W is left right^T.
   Scalar* const left = scratch;            // [Y^T, Z^T U']
   Scalar* const right = left + width * d;  // [Z'^T U - Y'^T (U'^T U), Y'^T]
   const auto put = [&](const Scalar* columns, Index count, Scalar* target) {

@@ -17,7 +17,8 @@
 /// about 4 r d^2 operations where Z^T Z' takes d^3. The NNGP and the NTK share W.
 namespace widelimit {
 
-/// Largest share of an input's variance, and of its NTK, that leading directions may leave out.
+/// The largest share of an input's variance, and of its NTK, that leading directions may leave out. A pair's value
+/// then errs by no more than this share of the geometric mean of both inputs' own values.
 template <typename Scalar>
 inline constexpr double largest_tail = 0;
 template <>
@@ -25,23 +26,23 @@ inline constexpr double largest_tail<float> = 1e-7;
 template <>
 inline constexpr double largest_tail<double> = 1e-13;
 
-/// Directions kept of an input of d positions at most; 0 where the exact product costs no more.
+/// The most directions that are kept of an input of d positions; 0 where the exact product costs no more.
 Index most_directions(Index d);
 
-/// Numbers kept of an input of d positions beside Z.
+/// The numbers that an input of d positions keeps beside Z; 0 if it keeps no directions.
 Index leading_size(Index d);
 
-/// What is kept of an input.
+/// A view of what is kept of an input. The tails are bounds with four standard errors of sampling.
 template <typename Scalar>
 struct LeadingOutputs {
-  Index rank = 0;        ///< 0: the tail is too large for few directions.
-  double nngp_tail = 0;  ///< Share of tr Z V Z^T left out, at most; known up to its sampling error.
-  double ntk_tail = 0;   ///< The same of the NTK.
+  Index rank = 0;                      ///< 0 if few directions leave out too much.
+  double nngp_tail = 0;                ///< A bound on the share of tr Z V Z^T left out.
+  double ntk_tail = 0;                 ///< A bound on the share of the NTK's trace left out.
   const Scalar* directions = nullptr;  ///< U [d, rank]
   const Scalar* outputs = nullptr;     ///< Y^T [d, rank]
 };
 
-/// A view of leading_size(d) numbers that were written.
+/// Reads the view from leading_size(d) numbers that one of the functions below wrote.
 template <typename Scalar>
 LeadingOutputs<Scalar> leading_outputs(const Scalar* numbers, Index d);
 
@@ -50,38 +51,40 @@ template <typename Scalar>
 struct OwnOutputs {
   const Scalar* weights;  ///< Z
   const Scalar* nngp;     ///< V
-  const Scalar* ntk;      ///< T_V + 2 V, whose outputs are the NTK after attention.
+  const Scalar* ntk;      ///< T_V + 2 V: Z (T_V + 2 V) Z^T is the NTK after attention
   Index d;
   StopRequest stop{};
-  const Scalar* scales = nullptr;  ///< Of Z's rows [d], where `weights` is Z without them.
+  const Scalar* scales = nullptr;  ///< s [d] or null; with s, Z = diag(s) weights
 };
 
-/// Searches the leading directions, by blocks of random signs of a fixed seed, and writes them to `numbers`
-/// [leading_size(d)]: as few as leave out no more than largest_tail of both kernels, or none. The tails are measured by
-/// signs that the directions do not know, four standard errors added. About 10 r d^2 operations.
+/// Searches the leading directions of an input by blocks of random signs of a fixed seed, and writes them to
+/// `numbers` [leading_size(d)]. They are as few as leave out no more than largest_tail of both kernels; if there
+/// would be too many, none are written. Tails are measured by signs that are independent of the directions, four
+/// standard errors added. About 10 r d^2 operations.
 template <typename Scalar>
 void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 
-/// Writes that there are none.
+/// Writes a rank of 0, so that pairs with this input take the exact product.
 template <typename Scalar>
 void write_no_leading_outputs(Scalar* numbers);
 
-/// Leading outputs of attention with a norm after it, whose scales
-/// follow from them: diag A V A^T is d^3 operations too.
+/// Leading outputs of attention with a norm after it. The norm needs diag(A V A^T), which exactly is another product
+/// of d^3 operations; the leading outputs give it as a by-product.
 template <typename Scalar>
 struct NormedOutputs {
-  Vector<Scalar> variances;  ///< diag A V A^T, [d]; what the directions leave out is missing.
-  Vector<Scalar> scales;  ///< Near variances^(-1/2); the directions are those of the rows of diag(scales) A.
-  std::vector<Scalar> numbers;  ///< [leading_size(d)]
+  Vector<Scalar> variances;     ///< diag A V A^T, [d]; what the directions leave out is missing.
+  Vector<Scalar> scales;        ///< s, near variances^(-1/2); the directions are those of diag(s) A.
+  std::vector<Scalar> numbers;  ///< What leading_outputs() reads, [leading_size(d)].
 };
 
-/// The same search where Z = diag(p) A is known but for p, which is nearly in proportion to the standard deviations'
-/// inverses. `own.weights` is A. Null if there are too many directions.
+/// Searches leading outputs where Z = diag(p) A but p is not known yet, only that it is nearly in proportion to the
+/// inverse standard deviations of the outputs, as a norm makes it. `own.weights` is A. Nothing is returned if there
+/// would be too many directions.
 template <typename Scalar>
 std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& own);
 
-/// Writes what was found to `numbers`, for Z = diag(weights) A. False if the weights are so far from proportional that
-/// tails might be too large.
+/// Writes what was found to `numbers` for Z = diag(weights) A. Returns false, having written nothing, if the weights
+/// are so far from proportional to the scales that the tails might be too large.
 template <typename Scalar>
 bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scalar>& weights, Scalar* numbers);
 
@@ -91,14 +94,14 @@ struct LeadingPair {
   LeadingOutputs<Scalar> left;
   LeadingOutputs<Scalar> right;
   const Scalar* left_weights;   ///< Z [d, d]
-  const Scalar* right_weights;  ///< Z' [e, e]; e = d.
+  const Scalar* right_weights;  ///< Z' [d, d]
   Index d;
 };
 
-/// Numbers of scratch that leading_weights() needs for inputs of d positions.
+/// The numbers of scratch that leading_weights() needs for inputs of d positions.
 Index leading_scratch(Index d);
 
-/// W [d, d] of a pair.
+/// Writes W [d, d] of a pair, by the product of few rows above.
 template <typename Scalar>
 void leading_weights(const LeadingPair<Scalar>& pair, Scalar* scratch, Scalar* weights);
 

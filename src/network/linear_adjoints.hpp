@@ -7,21 +7,22 @@
 /// What row stages that are linear in the covariances have in common on their backward pass.
 namespace widelimit {
 
-/// Nothing of the result depends on the variances.
+/// For stages whose result does not depend on the variances of the two inputs.
 template <typename Scalar>
 void clear_variance_adjoints(const numerics::AdjointRow<Scalar>& row) {
   std::fill_n(row.left_adjoint, row.size, Scalar{0});
   std::fill_n(row.right_adjoint, row.size, Scalar{0});
 }
 
-/// The adjoints as a row that the stage itself can be applied to: a stage that multiplies entries goes back by
-/// multiplying their adjoints.
+/// The adjoints as a row that the stage itself can be applied to. A stage that multiplies entries by numbers is its
+/// own transpose, so that its backward pass multiplies the adjoints by the same numbers.
 template <typename Scalar>
 numerics::DualRow<Scalar> adjoints_as_row(const numerics::AdjointRow<Scalar>& row) {
   return {row.nngp_adjoint, row.ntk_adjoint, row.left, row.right, row.size};
 }
 
-/// A row stage that is linear in the covariances: its self_adjoint_row is its adjoint_row too.
+/// A row stage that is linear in the covariances. A stage writes self_adjoint_row(), for an input with itself, and
+/// adjoint_row() of a pair follows.
 template <typename Stage>
 class LinearStageOf : public RowStageOf<Stage> {
  public:

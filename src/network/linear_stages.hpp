@@ -9,15 +9,18 @@
 /// are given: readouts can be pulled back through them (pull_back.hpp).
 namespace widelimit {
 
-/// A row stage with K'_ab = r_a K_ab r'_b and T'_ab = r_a T_ab r'_b, where r is its only auxiliary array.
+/// A row stage with K'_ab = r_a K_ab r'_b and T'_ab = r_a T_ab r'_b, where r is its only auxiliary array. Norms are
+/// such stages.
 class ScalingStage {
  public:
   virtual ~ScalingStage() = default;
 };
 
-/// A pair stage that leaves shapes as they are, with
+/// 1/width attention (docs/theory/attention.md, section 2): a pair stage that leaves shapes as they are, with
+///
 ///     K' = f A V A'^T + b,   T' = f A (T_V + 2 V) A'^T + b,   V = w K + R,   T_V = w T + R,
-/// where A [d, d], row by row, is its state of an input.
+///
+/// where A [d, d], row by row, is its state of an input, and R comes from encodings in the values.
 class SandwichStage {
  public:
   virtual ~SandwichStage() = default;
@@ -29,7 +32,7 @@ class SandwichStage {
   };
   [[nodiscard]] virtual Form form() const = 0;
 
-  /// R between inputs of these shapes, [d, d']; null for 0.
+  /// R between inputs of these shapes, [d, d'], or null if R is 0.
   [[nodiscard]] virtual std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
                                                                               const Shape& right) const = 0;
 };

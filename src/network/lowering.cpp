@@ -13,6 +13,7 @@
 namespace widelimit {
 namespace {
 
+// State::fresh right after weights: independent of the inputs of all enclosing branches.
 constexpr std::uint64_t all_levels = ~std::uint64_t{0};
 
 std::string distribution_name(ChannelDistribution distribution) {
@@ -29,6 +30,8 @@ std::string distribution_name(ChannelDistribution distribution) {
   return {};
 }
 
+/// Anything but Gaussian channels becomes `other` under a stage: after it, raw inputs are no features any more, and a
+/// mixture has lost its groups.
 ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribution before) {
   const bool stays_gaussian =
       rules.leaves == StageRules::Leaves::as_it_was && before == ChannelDistribution::gaussian;
@@ -36,7 +39,8 @@ ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribu
                                                                         : ChannelDistribution::other;
 }
 
-/// Behind weights of their own all channels are alike, whatever stood in front.
+/// The channels after weights are independent sums over all channels before. They are Gaussian and alike, whatever
+/// was there before.
 State behind_weights(State state) {
   state.channels = 0;
   state.distribution = ChannelDistribution::gaussian;
@@ -45,6 +49,7 @@ State behind_weights(State state) {
   return state;
 }
 
+/// A line of a description; layers within the layer have lines of their own.
 std::string summary(const Layer& layer) {
   std::string text = layer.kind();
   const auto fields = model_of(layer).fields();
@@ -57,6 +62,7 @@ std::string summary(const Layer& layer) {
 
 namespace {
 
+/// Repeats within repeats multiply, and lowering writes them out.
 void check_layer_count(const Network& network) {
   double layers = 0;
   for (const Layer& layer : network.layers()) layers += model_of(layer).extent().layers;
@@ -81,6 +87,8 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
   Graph graph = reachable_part(lowering.graph_);
+  // Readouts are pulled back only after unused nodes are gone, because nodes with several readers are not pulled
+  // through.
   return readouts == Readouts::as_written ? graph : reachable_part(pull_back_readouts(std::move(graph)));
 }
 
@@ -93,7 +101,7 @@ std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& inpu
 State Lowering::start(const Shape& input, const InputTraits& traits) {
   for (const Index size : input)
     if (size < 1) throw NetworkError(fmt::format("input: sizes must be positive, got {}", to_string(input)));
-  constexpr double most_positions = 0x1p48;  // Products with a few small sizes stay within an index.
+  constexpr double most_positions = 0x1p48;  // products with a few small sizes stay within an index
   double positions = 1;
   for (const Index size : input) positions *= static_cast<double>(size);
   if (positions > most_positions)
@@ -110,6 +118,7 @@ State Lowering::start(const Shape& input, const InputTraits& traits) {
 }
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
+  // Stages and windows do not know which layer they belong to. reject() adds its path to their errors.
   std::vector<Shape> input_shapes;
   input_shapes.reserve(inputs.size());
   for (const NodeId input : inputs) input_shapes.push_back(shapes_[input]);
@@ -129,7 +138,8 @@ State Lowering::append(const State& input, Operation operation) {
   return state;
 }
 
-/// Linear layers without weights keep the distribution; a mixture's groups go along.
+/// Such layers keep the distribution. The state's own node is the mixed covariance, which later weights read. The
+/// groups are what later nonlinearities read; whichever is not read is dropped by reachable_part().
 State Lowering::append_linear(const State& input, const Operation& operation) {
   State state = append(input, operation);
   for (ChannelGroup& group : state.groups) group.node = add(operation, {group.node});
@@ -137,6 +147,8 @@ State Lowering::append_linear(const State& input, const Operation& operation) {
 }
 
 State Lowering::append_feature(const State& input, const FeatureTransform& transform) {
+  // Raw channels always stand at an InputNode. A further transform makes a second one, since branches may read the
+  // first.
   InputNode node = std::get<InputNode>(graph_.nodes[input.node].operation);
   node.transforms.push_back(transform);
   State state = input;
@@ -149,6 +161,7 @@ State Lowering::affine(const State& input, const AffineNode& node) {
   State state = behind_weights(append(input, node));
   if (!state.mask) return state;
   set_mask(state, windowed_mask_rule(state.mask, node.window));
+  // A dense layer without biases keeps the zeros of masked positions. Biases and the neighbours in a window do not.
   return node.window.sizes.empty() && node.bias_variance == 0 ? state : masked(state);
 }
 
@@ -161,6 +174,7 @@ State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
 
 State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
   const StageRules rules = stage->rules();
+  // Norms with centring accept Gaussian channels only, too, but leave them Gaussian.
   const bool nonlinearity =
       rules.accepts == StageRules::Accepts::gaussian && rules.leaves == StageRules::Leaves::not_gaussian;
   if (rules.accepts == StageRules::Accepts::gaussian) {
@@ -176,7 +190,8 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
                       distribution_name(input.distribution)));
   }
   if (nonlinearity && input.distribution == ChannelDistribution::mixture) {
-    // phi acts channel by channel, so on each group with the group's own covariances.
+    // phi acts channel by channel, so on each group with the group's own covariances. Their sum, weighted by the
+    // shares, is the mixed covariance (docs/theory/kernel-recursion.md, section 2.4).
     SumNode merge;
     std::vector<NodeId> nodes;
     State state = input;
@@ -190,6 +205,7 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
     state.fresh = rules.fresh_weights ? all_levels : 0;
     return masked(state);
   }
+  // Stages that clear gaps map zeros at positions of variance 0 to zeros.
   const bool keeps_zeros = stage->clears_gaps();
   State state = append(input, RowNode{std::move(stage)});
   state.distribution = distribution_behind(rules, input.distribution);
@@ -206,6 +222,7 @@ State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>&
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
                        distribution_name(input.distribution)));
+  // The stage reads the mask before it; the state continues with the one after it.
   State state = append(input, PairNode{stage, input.mask});
   if (state.shape.empty())
     state.mask = {};
@@ -223,6 +240,8 @@ State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>&
 
 SampledDraws Lowering::draws(std::int64_t samples) {
   graph_.fewest_samples = graph_.fewest_samples == 0 ? samples : std::min(graph_.fewest_samples, samples);
+  // The first samples % count replicates draw one more. Every stage of every replicate has a stream of its own, so
+  // that replicates are independent and none of them depends on how the others are computed.
   const std::int64_t share =
       samples / replicate_.count + (replicate_.index < samples % replicate_.count ? 1 : 0);
   return {share, sampled_stages_++ * static_cast<std::uint64_t>(replicate_.count) +
@@ -234,6 +253,7 @@ State Lowering::sequence(const Layers& layers, State state, const std::string& f
     path_.push_back(fmt::format("{}[{}]", field, i));
     kinds_.push_back(layers[i].kind());
     const std::size_t line = trace_.size();
+    // The line stands before those of the layers within. Its shape is known only afterwards.
     trace_.push_back({path_.size() - 1, summary(layers[i]), {}});
     state = model_of(layers[i]).lower(*this, state);
     trace_[line].shape = state.shape;
@@ -243,10 +263,13 @@ State Lowering::sequence(const Layers& layers, State state, const std::string& f
   return state;
 }
 
+/// Layers are nested at most deepest_layers deep, so that no two levels share a bit.
 std::uint64_t Lowering::fresh_bit() const { return std::uint64_t{1} << (branch_depth_ % 64); }
 
 State Lowering::branch(const Layers& layers, const State& input, std::size_t index) {
   State start = input;
+  // Weights before the branch do not make it independent of its siblings, which read the same input. The bits of the
+  // outer levels stay.
   start.fresh &= ~fresh_bit();
   path_.push_back(fmt::format("branches[{}]", index));
   trace_.push_back({path_.size() - 1, fmt::format("branch {}", index), input.shape});
@@ -259,6 +282,8 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
   std::vector<std::size_t> dependent;
   for (std::size_t i = 0; i < branches.size(); ++i)
     if ((branches[i].state.fresh & fresh_bit()) == 0) dependent.push_back(i);
+  // One dependent branch is allowed: those with fresh weights are independent of it and have zero mean, so that all
+  // cross terms vanish.
   if (dependent.size() > 1)
     reject(fmt::format(
         "expected independent branches, but branches {} carry their input or a nonlinearity's output without "
@@ -275,6 +300,7 @@ State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation ope
   state.node = add(std::move(operation), std::move(nodes));
   state.shape = shapes_[state.node];
   state.fresh = all_levels;
+  // The result is as fresh as its least fresh branch, at every level.
   for (const LoweredBranch& branch : branches) state.fresh &= branch.state.fresh;
   std::vector<MaskRulePointer> masks;
   for (const LoweredBranch& branch : branches)
@@ -289,6 +315,7 @@ State Lowering::sum(const std::vector<LoweredBranch>& branches) {
   bool gaussian = true;
   for (const LoweredBranch& branch : branches) {
     node.factors.push_back(branch.factor);
+    // A sum of independent Gaussian channels is Gaussian.
     gaussian = gaussian && branch.state.distribution == ChannelDistribution::gaussian;
   }
   State state = joined(branches, std::move(node));
@@ -304,6 +331,7 @@ State Lowering::product(const std::vector<LoweredBranch>& branches) {
     node.factor *= branch.factor;
     vanishes = vanishes || branch.factor == 0;
   }
+  // Each factor is a number, but their product may overflow or vanish. A factor that the user gave as 0 is no error.
   if (!vanishes && !std::isnormal(node.factor))
     reject(fmt::format("expected scales whose squares have a product in the range of double, got {:g}",
                        node.factor));
@@ -317,6 +345,7 @@ State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
   std::vector<ChannelGroup> groups;
   for (const LoweredBranch& branch : branches) {
     node.factors.push_back(branch.factor);
+    // Mixtures within a mixture are taken apart, so that groups are never nested.
     if (branch.state.distribution != ChannelDistribution::mixture)
       groups.push_back({branch.state.node, branch.factor, branch.state.distribution});
     for (const ChannelGroup& group : branch.state.groups)

@@ -11,7 +11,8 @@
 
 namespace widelimit {
 
-/// The distribution of the channels at a position, as far as later layers care.
+/// The distribution of the channels at a position, as far as it decides which layers may follow
+/// (docs/theory/kernel-recursion.md, section 2.4).
 enum class ChannelDistribution {
   raw,       ///< The inputs themselves, linear images of them included.
   gaussian,  ///< Zero-mean Gaussian.
@@ -19,24 +20,25 @@ enum class ChannelDistribution {
   other,     ///< Anything else.
 };
 
-/// A group of channels in a mixture.
+/// A group of channels in a mixture: the node of its own covariance, and its share of all channels, by which it
+/// enters the mixed covariance.
 struct ChannelGroup {
   NodeId node;
   double share;
   ChannelDistribution distribution;
 };
 
-/// What lowering knows after a layer.
+/// What lowering knows after a layer. Layers take one and return the next.
 struct State {
   NodeId node = 0;
   Shape shape;
   ChannelDistribution distribution = ChannelDistribution::raw;
-  std::vector<ChannelGroup> groups;  ///< Of a mixture.
-  /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or
-  /// norms only.
+  std::vector<ChannelGroup> groups;  ///< Empty unless the channels are a mixture.
+  /// Bit k tells whether fresh weights came after the k-th enclosing branch began, followed by linear layers or norms
+  /// only. A branch whose bit is set is independent of its input and has zero mean.
   std::uint64_t fresh = 0;
   MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
-  Index channels = 0;         ///< As far as no layer with weights has made others; 0: unknown.
+  Index channels = 0;         ///< Those of the inputs, until weights make others; 0 if unknown.
 };
 
 /// One branch of a sum, product or concatenation; `factor` multiplies covariances.
@@ -52,8 +54,8 @@ struct TraceLine {
   Shape shape;
 };
 
-/// Sampled stages share their samples among independent replicates of the network, whose scatter tells the
-/// error.
+/// Sampled stages share their samples among independent replicates of the network. The scatter of the replicates
+/// tells the error.
 struct Replicate {
   std::int64_t index = 0;
   std::int64_t count = 1;
@@ -74,18 +76,20 @@ enum class Readouts { pulled_back, as_written };
 /// What lowering is told of inputs besides their shape.
 struct InputTraits {
   InputMasks masks = InputMasks::absent;
-  Index channels = 0;  ///< 0: unknown.
+  Index channels = 0;  ///< 0 if unknown.
 };
 
-/// A layer that changes the masks of inputs, or cannot take all of them.
+/// A layer that changes the masks of inputs or cannot take all of them. The engine calls the check with the masks of
+/// all inputs before anything is computed.
 struct MaskedLayer {
   std::string path;
-  MaskRulePointer rule;  ///< Of the mask that `check` is given: after the layer, or before it.
+  MaskRulePointer rule;  ///< Makes an input's mask what `check` is given.
   /// Throws ArgumentError, saying what was expected, for a mask that does not do.
   std::function<void(const PositionMask&)> check;
 };
 
-/// Walks a network forward, checks what may follow what, and collects the graph.
+/// Walks a network forward, checks what may follow what, and collects the graph. Layers call the functions below from
+/// LayerModel::lower(); only the three static functions are for others.
 class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
@@ -100,44 +104,50 @@ class Lowering {
 
   // For layers. Each appends nodes after `input` and returns the new state.
 
+  /// Trained weights, whose output is Gaussian whatever the input.
   State affine(const State& input, const AffineNode& node);
   State local_affine(const State& input, const LocalAffineNode& node);
+  /// A stage that acts entry by entry. A nonlinearity on a mixture is applied to each group.
   State row(const State& input, std::shared_ptr<const RowStage> stage);
   /// A norm: on raw inputs the features are normalised, otherwise the stage acts on covariances.
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const PairStage> stage);
   State pool(const State& input, const Window& window, PoolKind kind);
-  /// The same by a stage that maps positions, for windows that a pooling does not know.
+  /// Pooling by a stage that maps positions, for windows that a PoolNode does not have.
   State pool(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, const std::shared_ptr<const PairStage>& stage);
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
-  /// The same, where the stage picks the positions that a window of single positions does, without padding.
+  /// A position map that a window of single positions without padding can express. The window is executed, and the
+  /// stage only maps masks.
   State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
 
-  /// Gives what was lowered without masks after `before` a mask: that of `before`, mapped. Returns `behind` if there is
-  /// none.
+  /// For layers that are lowered without masks, as several nodes: gives the result `behind` the mask of `before`,
+  /// mapped. Returns `behind` itself if `before` has no mask.
   State masked_again(const State& behind, const State& before, std::shared_ptr<const MaskMapping> mapping);
 
-  /// Has masks before a layer checked (MaskedLayer), if there are any.
+  /// Has the masks before a layer checked (MaskedLayer). Nothing happens without masks.
   void check_masks(const State& input, std::function<void(const PositionMask&)> check);
 
-  /// Shape of the inputs themselves.
+  /// The shape of the inputs themselves.
   [[nodiscard]] const Shape& network_input() const { return network_input_; }
 
-  /// Announces a stage that draws `samples` in all.
+  /// Announces a stage that draws `samples` over all replicates, and returns the part of this replicate.
   SampledDraws draws(std::int64_t samples);
 
+  /// Lowers layers one after the other; `field` names them in paths.
   State sequence(const Layers& layers, State state, const std::string& field);
   /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a
   /// layer.
   State branch(const Layers& layers, const State& input, std::size_t index);
   void enter_branches() { ++branch_depth_; }
   void leave_branches() { --branch_depth_; }
-  /// The current branching's fresh bit.
+  /// The bit of State::fresh that belongs to the innermost branches.
   [[nodiscard]] std::uint64_t fresh_bit() const;
 
+  /// Joins the branches of a layer. Sums and products reject branches that are not independent; channels side by side
+  /// may depend on each other.
   State sum(const std::vector<LoweredBranch>& branches);
   State product(const std::vector<LoweredBranch>& branches);
   State concatenation(const std::vector<LoweredBranch>& branches);
@@ -149,14 +159,19 @@ class Lowering {
   State start(const Shape& input, const InputTraits& traits = {});
   NodeId add(Operation operation, std::vector<NodeId> inputs);
   State append(const State& input, Operation operation);
+  /// Appends a linear layer without weights, to the groups of a mixture too.
   State append_linear(const State& input, const Operation& operation);
+  /// Appends a MaskStage that makes the entries of masked positions 0 again, where a layer has made other numbers of
+  /// them. For the exponent see MaskStage.
   State masked(const State& input, double exponent = 0);
-  /// The mask after the current layer, which must leave a position of every input.
+  /// Sets the mask after the current layer, and has it checked that a position of every input is left.
   void set_mask(State& state, MaskRulePointer rule);
+  /// Appends an operation that maps positions as `stage` does, and maps the mask.
   State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
-  /// After a stage that leaves other positions.
+  /// The mask after a stage that leaves other positions. Rejects stages that do not know masks.
   [[nodiscard]] MaskRulePointer mask_behind(const State& before,
                                             const std::shared_ptr<const PairStage>& stage) const;
+  /// For raw inputs: transforms the features before any covariance exists.
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
   State joined(const std::vector<LoweredBranch>& branches, Operation operation);

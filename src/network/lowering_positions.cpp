@@ -9,12 +9,14 @@
 namespace widelimit {
 namespace {
 
-/// What is left of raw inputs is a covariance: it cannot be normalised as features.
+/// Raw channels behind a node that acts on covariances: the features themselves are not at hand any more, so that
+/// later layers cannot transform them.
 State no_longer_raw(State state) {
   if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
   return state;
 }
 
+/// Without a position that counts, means would divide by 0.
 void require_position(const PositionMask& mask) {
   if (mask.count() == 0)
     throw ArgumentError(fmt::format("expected a mask that leaves a position after this layer, got none of {}",
@@ -35,12 +37,13 @@ void Lowering::check_masks(const State& input, std::function<void(const Position
 }
 
 void Lowering::set_mask(State& state, MaskRulePointer rule) {
+  // Rules return the same pointer where masks stay as they are, which then need no further check.
   if (rule == state.mask) return;
   state.mask = std::move(rule);
   check_masks(state, require_position);
 }
 
-/// Zeros at masked positions, which a layer has made other numbers of. With an exponent, see MaskStage.
+/// Behind a readout there are no positions to mask.
 State Lowering::masked(const State& input, double exponent) {
   if (!input.mask || input.shape.empty()) return input;
   return append_linear(input, RowNode{std::make_shared<MaskStage>(input.mask, exponent)});
@@ -58,7 +61,8 @@ State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
                      std::shared_ptr<const RowStage> stage) {
   if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
   if (!input.mask || !feature_norm.axes.all) return row(input, std::move(stage));
-  // The mean over all d positions of d/n times the variances is that over the n that count.
+  // The stage takes means of variances over all d positions. With u^2 = d/n at the n that count, that is the mean
+  // over those n. The exponent -0.5 takes the factors u u' out of the result again.
   return masked(row(masked(input, 0.5), std::move(stage)), -0.5);
 }
 
@@ -70,6 +74,8 @@ State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
 
 State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
   if (input.distribution == ChannelDistribution::raw && !input.mask)
+    // Raw features are pooled before any covariance exists. With a mask that is not done: features have no MaskStage,
+    // and pooled windows mix masked positions.
     return append_feature(input, FeaturePool{window, kind});
   State state = append_linear(input, PoolNode{window, kind});
   if (!state.mask) return state;
@@ -88,7 +94,8 @@ State Lowering::readout(const State& input, ReadoutKind kind) {
   if (kind == ReadoutKind::flatten) given.channels *= position_count(input.shape);
   if (given.distribution == ChannelDistribution::raw && !given.mask)
     return append_feature(given, FeatureReadout{kind});
-  // Sums over zeros need no mask, means divide by the positions that count.
+  // Masked positions are zeros, so that sums need no correction. A mean divides by d d', and the factors (d/n)(d'/n')
+  // make that n n', the positions that count.
   const State counted = kind == ReadoutKind::average ? masked(given, 1) : given;
   State state = append_linear(counted, ReadoutNode{kind});
   if (state.mask) state = no_longer_raw(std::move(state));
@@ -113,6 +120,7 @@ State Lowering::selection(const State& input, const Window& window, std::shared_
 
 State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
   State state = append_linear(input, operation);
+  // A position behind a map is masked only if all that it reads are. Those are zeros, so that no MaskStage is needed.
   if (state.mask) set_mask(state, mask_behind(state, stage));
   return no_longer_raw(std::move(state));
 }

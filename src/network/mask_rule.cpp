@@ -13,8 +13,8 @@ class InputMaskRule final : public MaskRule {
   PositionMask behind(const PositionMask& input) const override { return input; }
 };
 
-/// Along one axis, the middles of windows: positions beyond the border, of which there are none with the usual windows,
-/// stay within it.
+/// The middles of windows along one axis. Middles beyond the border, which the usual windows do not have, are moved
+/// to it.
 std::vector<Index> window_middles(Index size, const Window& window, std::size_t axis) {
   const Index taps = window.sizes[axis], stride = window.strides[axis];
   const Index first = (taps - 1) / 2 - padding_front(size, taps, stride, window.padding);
@@ -31,7 +31,8 @@ class WindowedMaskRule final : public MaskRule {
 
   PositionMask behind(const PositionMask& input) const override {
     PositionMask mask = before_->behind(input);
-    // Axis after axis: `outer` positions before it stay, `inner` ones after it come along.
+    // Axis after axis is replaced by the middles along it. The mask is [outer, size, inner] then: `outer` positions
+    // along the axes before, which are replaced already, and `inner` ones along those after.
     Index outer = 1, inner = position_count(mask.shape);
     for (std::size_t k = 0; k < mask.shape.size(); ++k) {
       const Index size = mask.shape[k];

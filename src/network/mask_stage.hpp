@@ -9,9 +9,10 @@
 
 namespace widelimit {
 
-/// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts, 0 where it is masked; n
-/// of d positions count. The array u comes from an input's mask, not from its variances: the engine calls fill() in
-/// place of prepare().
+/// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts and 0 where it is
+/// masked; n of d positions count. The array u comes from an input's mask, not from its variances, so the engine
+/// calls fill() in place of prepare(). The class is no ScalingStage, because pulled back readouts call prepare(),
+/// which knows no masks.
 class MaskStage final : public LinearStageOf<MaskStage> {
  public:
   MaskStage(MaskRulePointer rule, double exponent) : rule_{std::move(rule)}, exponent_{exponent} {}
@@ -33,6 +34,7 @@ class MaskStage final : public LinearStageOf<MaskStage> {
     for (std::size_t i = 0; i < mask.counts.size(); ++i) array[i] = mask.counts[i] != 0 ? weight : Scalar{0};
   }
 
+  /// For callers without masks, such as checks of any network's stages: all positions count.
   template <typename Scalar>
   void prepare_row(const Scalar*, std::size_t positions, Scalar* const* auxiliary) const {
     for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = 1;

@@ -10,6 +10,7 @@
 namespace widelimit {
 namespace {
 
+/// Prints from the JSON form, which needs no input shape, unlike describe().
 void print_layers(std::ostream& stream, const nlohmann::ordered_json& layers, std::size_t depth) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     stream << fmt::format("{:{}}{:>3}  {}", "", 4 * depth, i, layers[i]["layer"].get<std::string>());

@@ -23,6 +23,7 @@ Network network_from(const nlohmann::json& document) {
     reader.fail("widelimit", fmt::format("expected format version {}, got {}", format_version, version));
   std::string name = reader.text("name", "");
   Layers layers = read_layers(reader.value("layers"), "layers");
+  // Fields that this version does not know are errors, since ignoring them could change the network's meaning.
   reader.finish();
   return {std::move(name), std::move(layers)};
 }

@@ -19,7 +19,7 @@ using Pointer = nlohmann::json::json_pointer;
   throw ArgumentError(fmt::format("{}: {}", where, message));
 }
 
-/// The parts of a text between separators; at least one.
+/// The parts of a text between separators. A text without separators is one part.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char character : text)
@@ -30,15 +30,17 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
   return parts;
 }
 
-/// "layers[0].weight_variance" as "/layers/0/weight_variance".
+/// The JSON pointer of a path: "/layers/0/weight_variance" for "layers[0].weight_variance".
 Pointer place_of(const std::string& path, const std::string& where) {
   Pointer place;
   for (const std::string& field : parts_of(path, '.')) {
     const auto parts = parts_of(field, '[');
+    // A field is "name", "name[i]" or, for an array within an array, "name[i][j]".
     if (parts.front().empty() && parts.size() == 1)
       fail_at(where, "expected names between the dots of the path");
     if (!parts.front().empty()) place /= parts.front();
     for (std::size_t i = 1; i < parts.size(); ++i) {
+      // At most six digits, so that the number fits an integer. Networks have at most most_layers layers.
       const std::string digits = parts[i].substr(0, parts[i].size() - 1);
       if (!parts[i].ends_with(']') || digits.empty() ||
           digits.find_first_not_of("0123456789") != std::string::npos || digits.size() > 6)
@@ -49,6 +51,7 @@ Pointer place_of(const std::string& path, const std::string& where) {
   return place;
 }
 
+/// The names that a path could go on with, for messages.
 std::string numbers_in(const nlohmann::json& value) {
   std::vector<std::string> names;
   if (value.is_structured())
@@ -62,6 +65,7 @@ std::string numbers_in(const nlohmann::json& value) {
 NetworkNumber::NetworkNumber(const nlohmann::json& document, const std::string& path,
                              const std::string& where)
     : place_(place_of(path, where)) {
+  // The longest part of the path that exists, so that the message can tell what is there.
   Pointer known = place_;
   while (!known.empty() && !document.contains(known)) known.pop_back();
   const nlohmann::json& value = document.at(known);

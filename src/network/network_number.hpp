@@ -6,7 +6,7 @@
 
 namespace widelimit {
 
-/// A number of a network file by its path: "layers[0].weight_variance".
+/// The place of a number in a network file, given by a path such as "layers[0].weight_variance".
 class NetworkNumber {
  public:
   /// Throws ArgumentError, with `where` (what asks for the path) in front, unless the path leads to a number of the
@@ -16,7 +16,7 @@ class NetworkNumber {
   [[nodiscard]] bool is_integer() const { return is_integer_; }
   [[nodiscard]] double in(const nlohmann::json& document) const { return document.at(place_).get<double>(); }
 
-  /// Rounds to an integer where the document has one.
+  /// Rounds to the nearest integer where the document has an integer.
   void set(nlohmann::json& document, double value) const;
 
   friend bool operator==(const NetworkNumber&, const NetworkNumber&) = default;
@@ -26,7 +26,7 @@ class NetworkNumber {
   bool is_integer_;
 };
 
-/// The document with these values in the places of its numbers.
+/// The document with `values` in the places of `numbers`, one for each.
 [[nodiscard]] nlohmann::json with_values(nlohmann::json document, const std::vector<NetworkNumber>& numbers,
                                          const std::vector<double>& values);
 

@@ -18,16 +18,17 @@ namespace widelimit {
 
 struct NetworkNumbers::Places {
   Network network;
-  /// As in the network's file, but with nothing in the place of layers
-  /// that no path leads to: files need not know those.
+  /// The network as in its file, with null in the place of layers that no path leads to. Such layers are never
+  /// written or read, so they may be layers that files cannot hold.
   nlohmann::json document;
-  std::set<std::size_t> layers;  ///< That paths lead to.
+  std::set<std::size_t> layers;  ///< The layers that paths lead to.
   std::vector<NetworkNumber> numbers;
 };
 
 namespace {
 
-/// "layers[3].weight_variance" leads to layer 3, if there is one.
+/// The layer that a path leads into: 3 for "layers[3].weight_variance". Nothing for other paths and layers that do
+/// not exist, which NetworkNumber reports.
 std::optional<std::size_t> layer_of(const std::string& path, std::size_t count) {
   constexpr std::string_view front = "layers[";
   if (!path.starts_with(front)) return std::nullopt;

@@ -6,8 +6,9 @@
 
 namespace widelimit {
 
-/// Weighted sums over the covariance K [d, d'] of a pair and its NTK T, wherever their entries lie: all that
-/// linear functionals see of them. T is 0 when only the NNGP is computed. O(d d') each, the diagonal O(d).
+/// Weighted sums over the covariance K [d, d'] of a pair and its NTK T. They are all that a linear functional needs
+/// of both, so that the engine can form them where the entries lie, in planes or matrices. T is 0 when only the NNGP
+/// is computed. O(d d') each, the diagonal O(d).
 template <typename Scalar>
 class PairSums {
  public:
@@ -15,15 +16,15 @@ class PairSums {
 
   virtual ~PairSums() = default;
 
-  /// sum_ab u_a K_ab u'_b, likewise for T.
+  /// sum_ab u_a K_ab u'_b, likewise for T: W = u u'^T.
   [[nodiscard]] virtual Values outer(const Scalar* left, const Scalar* right) const = 0;
-  /// sum_a p_a K_aa p'_a.
+  /// sum_a p_a K_aa p'_a, likewise for T: a diagonal W, for inputs of equal shape.
   [[nodiscard]] virtual Values diagonal(const Scalar* left, const Scalar* right) const = 0;
-  /// sum_ab W_ab K_ab, W [d, d'] row by row.
+  /// sum_ab W_ab K_ab, likewise for T; W [d, d'] row by row.
   [[nodiscard]] virtual Values full(const Scalar* weights) const = 0;
 };
 
-/// Of covariances that lie as matrices. Scalar is float or double.
+/// Sums over covariances that lie as matrices [d, d'], row by row. Scalar is float or double.
 template <typename Scalar>
 class MatrixSums final : public PairSums<Scalar> {
  public:
@@ -49,13 +50,15 @@ class MatrixSums final : public PairSums<Scalar> {
   Index columns_;
 };
 
-/// Another face of pair stages whose result stands on a single position and is a functional of such sums.
+/// An additional interface of pair stages whose result stands on a single position and is a functional of such sums.
+/// Pulled back readouts have it (pulled_readout.hpp).
 class FunctionalStage {
  public:
   virtual ~FunctionalStage() = default;
 
-  /// True if the state of an input of this shape is made of its NTK with itself too: prepare_with_ntk() then stands in
-  /// for PairStage::prepare(), whatever kernels are wanted, so that they do not change each other's bits.
+  /// Whether the state of an input of this shape needs its NTK with itself too. prepare_with_ntk() then replaces
+  /// PairStage::prepare(), whichever kernels are wanted. Otherwise asking for the NTK as well would change the bits
+  /// of the NNGP.
   [[nodiscard]] virtual bool reads_own_ntk(const Shape&) const { return false; }
   /// `ntk` is [d, d].
   virtual void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const = 0;
@@ -69,7 +72,7 @@ class FunctionalStage {
                                                    double* scratch) const = 0;
 };
 
-/// That face, or null.
+/// The stage by its additional interface, or null if it has none.
 [[nodiscard]] inline const FunctionalStage* functional_stage(const PairStage& stage) {
   return dynamic_cast<const FunctionalStage*>(&stage);
 }

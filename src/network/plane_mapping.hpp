@@ -9,8 +9,8 @@
 
 namespace widelimit {
 
-/// A matrix over the positions of one axis with few entries: row a has those from begin[a] to begin[a + 1] - 1, in the
-/// order of their columns.
+/// A matrix over the positions of one axis that has few entries, in compressed rows. Row a has the entries begin[a]
+/// to begin[a + 1] - 1, in the order of their columns.
 struct SparseAxis {
   Index columns = 0;
   std::vector<std::size_t> begin{0};
@@ -20,16 +20,19 @@ struct SparseAxis {
   [[nodiscard]] Index rows() const { return static_cast<Index>(begin.size()) - 1; }
 };
 
-/// Another face of pair stages K' = M K M'^T, M a product of sparse matrices, one an axis: planes of offsets can be
-/// mapped one by one, as they are finished.
+/// An additional interface of pair stages K' = M K M'^T where M is a Kronecker product of sparse matrices, one for
+/// each axis. The engine can map their planes of offsets one by one, as they are finished, without the whole
+/// covariance.
 class PlaneMapping {
  public:
   virtual ~PlaneMapping() = default;
 
-  /// The axes of an input of this shape, leading ones of a single position in front, so that there are three.
+  /// The matrices for an input of this shape. Axes of a single position are put in front so that there are always
+  /// three.
   [[nodiscard]] virtual std::array<SparseAxis, 3> sparse_axes(const Shape& input) const = 0;
 };
 
+/// The stage by its additional interface, or null if it has none.
 [[nodiscard]] inline const PlaneMapping* plane_mapping(const PairStage& stage) {
   return dynamic_cast<const PlaneMapping*>(&stage);
 }

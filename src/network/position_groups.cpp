@@ -18,6 +18,8 @@ std::vector<std::vector<Index>> position_groups(const Shape& shape, const std::v
   }
   std::vector<std::vector<Index>> groups(static_cast<std::size_t>(position_count(kept)));
   for (Index position = 0; position < position_count(shape); ++position) {
+    // The number of a group is the row-major index of its position in `kept`. The axes of the group have size 1 there
+    // and add nothing.
     Index group = 0, stride = 1, rest = position;
     for (std::size_t k = shape.size(); k-- > 0; rest /= shape[k]) {
       if (kept[k] == shape[k]) group += rest % shape[k] * stride;

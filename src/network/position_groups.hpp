@@ -6,8 +6,9 @@
 
 namespace widelimit {
 
-/// Positions that differ along the given axes only, group by group, each in row-major order: single positions without
-/// axes, all of them with every axis. Throws ArgumentError for an axis that the shape does not have.
+/// Groups of positions that differ along the given axes only. Groups and the positions within them are in row-major
+/// order. Without axes every position is a group of its own; with all axes there is one group. Throws ArgumentError
+/// for an axis that the shape does not have.
 std::vector<std::vector<Index>> position_groups(const Shape& shape, const std::vector<Index>& axes);
 
 }  // namespace widelimit

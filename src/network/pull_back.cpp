@@ -7,6 +7,7 @@
 namespace widelimit {
 namespace {
 
+/// Copies a graph node by node, with readouts replaced. A replacement may take two nodes, so that ids change.
 class PullBack {
  public:
   explicit PullBack(const Graph& graph) : graph_{graph}, consumers_(graph.nodes.size(), 0) {
@@ -27,6 +28,8 @@ class PullBack {
           continue;
         }
         if (auto pulled = pulled_readout(*readout, old.inputs[0])) {
+          // The stage's result stands on a single position. A sum over it gives the result without positions that
+          // consumers of the readout expect.
           result.nodes.push_back({PairNode{std::move(pulled)}, {renamed[*source_]}, old.path});
           node.operation = ReadoutNode{ReadoutKind::sum};
           node.inputs = {result.nodes.size() - 1};
@@ -44,6 +47,7 @@ class PullBack {
   }
 
  private:
+  /// Returns null without attention: other linear layers are cheap to execute.
   std::shared_ptr<const PairStage> pulled_readout(const ReadoutNode& readout, NodeId input) {
     source_.reset();
     has_sandwich_ = false;
@@ -52,7 +56,8 @@ class PullBack {
     return make_pulled_readout(readout.kind, std::move(*tree));
   }
 
-  /// Global pooling of layers that are linear down to the inputs themselves.
+  /// Global pooling of layers that are linear down to the inputs themselves. After flatten the weights are no outer
+  /// product, so that features cannot replace the covariance.
   std::optional<FeatureNode> feature_readout(const ReadoutNode& readout, NodeId input) {
     if (readout.kind == ReadoutKind::flatten) return std::nullopt;
     source_.reset();
@@ -63,7 +68,8 @@ class PullBack {
     return FeatureNode{source->transforms, make_feature_readout(readout.kind, std::move(*tree))};
   }
 
-  /// The linear layers that end at a node; nothing if they do not begin at one and the same node.
+  /// The linear layers that end at a node. Returns nothing if their branches do not begin at one common node,
+  /// `source_`.
   std::optional<LinearTree> tree_at(NodeId id) {
     const Node& node = graph_.nodes[id];
     // A node that others read as well has to be computed anyway.
@@ -82,6 +88,7 @@ class PullBack {
     return tree;
   }
 
+  /// A layer that is linear in the pair's covariance, or nothing. A MaskStage is none, so that the walk ends at it.
   std::optional<decltype(LinearTree::operation)> linear_operation(const Node& node) {
     if (const auto* sum = std::get_if<SumNode>(&node.operation)) return LinearSum{sum->factors};
     if (const auto* row = std::get_if<RowNode>(&node.operation)) {
@@ -89,6 +96,8 @@ class PullBack {
       return LinearScaling{row->stage};
     }
     if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+      // A convolution is linear as well. Behind global pooling it would make one outer product for each tap, and
+      // WeightsForm has no form for their sum.
       if (!affine->window.sizes.empty()) return std::nullopt;
       return LinearDense{affine->weight_variance, affine->bias_variance};
     }
@@ -103,7 +112,7 @@ class PullBack {
 
   const Graph& graph_;
   std::vector<int> consumers_;
-  std::optional<NodeId> source_;  ///< Before the layers of the current readout.
+  std::optional<NodeId> source_;  ///< Where the layers of the current readout begin.
   bool has_sandwich_ = false;
 };
 

@@ -22,17 +22,21 @@ using numerics::gemm;
 using numerics::linear_rows;
 using numerics::Transpose;
 
-/// Matrices [d, d'] that a pair needs at once below a node of the tree.
+/// The matrices [d, d'] of scratch that a pair needs at once at a node of the tree and below. Branches are walked one
+/// after the other and use the same room.
 Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
   const WeightsForm in_front = form_in_front(tree, form);
   Index own = 0, below = 0;
   if (std::holds_alternative<LinearSandwich>(tree.operation))
+    // W itself, and A^T W on the way to A^T W A' if W was full already.
     own = in_front == WeightsForm::outer ? 0 : form == WeightsForm::full ? 2 : 1;
   if (std::holds_alternative<LinearScaling>(tree.operation)) own = form == WeightsForm::full ? 1 : 0;
   for (const LinearTree& input : tree.inputs) below = std::max(below, scratch_matrices(input, in_front));
   return own + below;
 }
 
+/// The operations of a pair at a node of the tree and below, with `form` that of W behind the node. Leading outputs
+/// are not counted on, because it is not known before whether inputs have them.
 double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair) {
   const WeightsForm in_front = form_in_front(tree, form);
   const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
@@ -54,7 +58,7 @@ void append_names(const LinearTree& tree, std::vector<std::string>& names) {
   for (const LinearTree& input : tree.inputs) append_names(input, names);
 }
 
-/// Numbers for the factors of W below a node of the tree.
+/// Numbers of scratch for the two factors of W by leading outputs (leading_weights()), the most of all branches.
 Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d) {
   if (has_leading_outputs(tree, form)) return leading_scratch(d);
   Index most = 0;
@@ -69,10 +73,10 @@ std::vector<std::string> names_of(const LinearTree& tree) {
   return names;
 }
 
-/// The functional's values for a covariance and its NTK.
+/// The functional's values, of K and of T.
 using Values = FeatureStage::Values;
 
-/// Sum of products in double; several sums that do not wait for each other.
+/// A sum of products in double. Eight partial sums do not wait for each other, and their order is fixed.
 template <typename Scalar>
 double product_in_double(const Scalar* left, const Scalar* right, Index size) {
   constexpr Index sums = 8;
@@ -84,24 +88,26 @@ double product_in_double(const Scalar* left, const Scalar* right, Index size) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
-/// Evaluates the functional for one pair, walking down the tree along both states.
+/// Evaluates the functional for one pair, walking down the tree along both states. Every step takes the numbers that
+/// StateWriter (pulled_state.cpp) wrote at the same node, so that both must visit nodes in the same order.
 template <typename Scalar>
 class PairWalk {
  public:
   PairWalk(const PairSums<Scalar>& sums, const FeaturePair<Scalar>& pair, Scalar* scratch)
       : sums_{&sums}, states_{pair}, scratch_{scratch} {}
 
-  /// For layers on the inputs themselves.
+  /// For layers on the inputs themselves, whose leaves hold features instead of weights.
   PairWalk(const FeaturePair<Scalar>& pair, Index channels) : channels_{channels}, states_{pair} {}
 
-  /// `full`: W, if it has all entries.
+  /// The value of sum_ab W_ab K'_ab for the covariance K' behind this node, and of T'. `full` is W if it has all
+  /// entries, else null: W then lies in the states.
   Values run(const LinearTree& tree, WeightsForm form, const Scalar* full) {
     return std::visit([&](const auto& operation) { return step(operation, tree, form, full); },
                       tree.operation);
   }
 
  private:
-  /// Numbers of both states; with W given by vectors, these.
+  /// Numbers at the current place of both states: vectors that make W, or matrices.
   struct Sides {
     const Scalar* left;
     const Scalar* right;
@@ -109,6 +115,7 @@ class PairWalk {
 
   Values step(const LinearInput&, const LinearTree&, WeightsForm form, const Scalar* full) {
     if (channels_ > 0) {
+      // u^T K u' = (x^T u) . (x'^T u') / C. T is 0 at the inputs.
       const Sides features = take(channels_, channels_);
       return {product_in_double(features.left, features.right, channels_) / static_cast<double>(channels_),
               0};
@@ -117,6 +124,7 @@ class PairWalk {
   }
 
   Values step(const LinearScaling&, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    // Vectors in the states below have the scales multiplied in.
     if (form != WeightsForm::full) return run(tree.inputs[0], form, full);
     const Sides r = take(d_, e_);
     Scalar* scaled = take_scratch();
@@ -128,6 +136,7 @@ class PairWalk {
   }
 
   Values step(const LinearDense& dense, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    // K' = w K + b adds b sum W to the functional, and T' = K' + w T.
     const double bias = dense.bias_variance * sum(form, take_weights(form), full, dense.bias_variance);
     const Values before = run(tree.inputs[0], form, full);
     const double nngp = dense.weight_variance * before.nngp + bias;
@@ -145,6 +154,7 @@ class PairWalk {
   }
 
   Values step(const LinearSandwich& layer, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    // The formulas of SandwichStage under the sum with W: `nngp` is that of A V A'^T and `ntk` that of A T_V A'^T.
     const auto [factor, bias_variance, input_weight] = layer.sandwich->form();
     const double bias = bias_variance * sum(form, take_weights(form), full, bias_variance);
     Scalar* const scratch_before = scratch_;
@@ -161,11 +171,14 @@ class PairWalk {
     const Scalar* full;
     Sides vectors;
   };
-  /// A^T W A'; of leading outputs, where both inputs have them.
+  /// A^T W A', the weights of V before the attention: as vectors A^T u and A'^T u', or as a matrix. Leading outputs
+  /// give the matrix approximately, if both inputs have them.
   InFront weights_in_front(WeightsForm form, const Scalar* full, bool leading) {
     if (form == WeightsForm::outer) return {nullptr, take(d_, e_)};
     const Sides matrices = take(d_ * d_, e_ * e_);
     Scalar* target = take_scratch();
+    // Leading outputs exist only behind a flatten, where d = e. Their numbers are taken even if one input turns out
+    // to have rank 0, so that the walk stays in step.
     if (leading && d_ == e_ && leading_size(d_) > 0) {
       const Sides numbers = take(leading_size(d_), leading_size(e_));
       const LeadingPair<Scalar> pair{leading_outputs(numbers.left, d_), leading_outputs(numbers.right, e_),
@@ -180,6 +193,7 @@ class PairWalk {
            Scalar{0}, target, e_);
       return {target, {}};
     }
+    // W is full: A^T W first, then (A^T W) A'.
     Scalar* half = take_scratch();
     gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {full, e_}, Scalar{0},
          half, e_);
@@ -188,6 +202,7 @@ class PairWalk {
     return {target, {}};
   }
 
+  /// sum_ab (A^T W A')_ab R_ab, of the encodings in the values. It enters NNGP and NTK alike.
   double position_term(const LinearSandwich& layer, WeightsForm form, const Sides& vectors,
                        const Scalar* full) const {
     const auto positions = layer.sandwich->value_positions(states_.left_shape, states_.right_shape);
@@ -197,7 +212,7 @@ class PairWalk {
         .nngp;
   }
 
-  /// Sums with W.
+  /// The sums with W in whichever form it is given.
   static Values contract(WeightsForm form, const Sides& weights, const Scalar* full,
                          const PairSums<Scalar>& sums) {
     switch (form) {
@@ -211,7 +226,7 @@ class PairWalk {
     return sums.full(full);
   }
 
-  /// Sum of the entries of W; not needed for a factor of 0.
+  /// The sum of the entries of W, which multiplies a bias. It is not computed for a bias of 0.
   double sum(WeightsForm form, const Sides& weights, const Scalar* full, double factor) const {
     if (factor == 0) return 0;
     const auto& rows = linear_rows<Scalar>();
@@ -223,12 +238,14 @@ class PairWalk {
     return total;
   }
 
+  /// The next numbers of both states.
   Sides take(Index left, Index right) {
     const Sides numbers{left_, right_};
     left_ += left;
     right_ += right;
     return numbers;
   }
+  /// States hold no weights of a full W, which has no vectors.
   Sides take_weights(WeightsForm form) { return form == WeightsForm::full ? Sides{} : take(d_, e_); }
   Scalar* take_scratch() {
     Scalar* matrix = scratch_;
@@ -237,7 +254,7 @@ class PairWalk {
   }
 
   const PairSums<Scalar>* sums_ = nullptr;
-  Index channels_ = 0;  ///< Of features; 0: covariances.
+  Index channels_ = 0;  ///< Channels of the features; 0 if sums_ are used.
   FeaturePair<Scalar> states_;
   Index d_ = position_count(states_.left_shape);
   Index e_ = position_count(states_.right_shape);
@@ -246,7 +263,8 @@ class PairWalk {
   Scalar* scratch_ = nullptr;
 };
 
-/// Each side's share of a readout's weights.
+/// The factor of one input in W at the readout: u, or the diagonal's p. The product of both sides is 1 / d for
+/// flatten, 1 / (d d') for averages and 1 for sums.
 template <typename Scalar>
 Scalar readout_weight(ReadoutKind kind, Index d) {
   switch (kind) {
@@ -260,7 +278,7 @@ Scalar readout_weight(ReadoutKind kind, Index d) {
   return 1;
 }
 
-/// Calls check(stage) for the stages of a tree; errors name their layers.
+/// Calls check(stage) for the pair stages of a tree. Errors name the stage's own layer, not the readout.
 template <typename Check>
 void check_stages(const LinearTree& tree, const Check& check) {
   if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) {
@@ -281,6 +299,8 @@ void check_pairs(const LinearTree& tree, const Shape& left, const Shape& right) 
   check_stages(tree, [&](const PairStage& stage) { check_shape_pair(stage, left, right); });
 }
 
+/// The stage of make_pulled_readout(). The engine calls it by sums (FunctionalStage) where K lies in planes, and as a
+/// plain PairStage where K is a matrix.
 class PulledReadout final : public PairStageOf<PulledReadout>, public FunctionalStage, public ShapePairCheck {
  public:
   PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
@@ -322,6 +342,7 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   }
 
   bool reads_own_ntk(const Shape& shape) const override {
+    // Leading outputs must hold nearly all of the NTK too, whose tail is five to ten times the NNGP's.
     return keeps_leading_outputs(layers_, form(), position_count(shape));
   }
   void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const override {
@@ -369,6 +390,7 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   LinearTree layers_;
 };
 
+/// The stage of make_feature_readout(). Behind global pooling W always is an outer product.
 class FeatureReadoutStage final : public FeatureStage, public ShapePairCheck {
  public:
   FeatureReadoutStage(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}

@@ -11,35 +11,36 @@
 namespace widelimit {
 namespace {
 
-/// What an input's state holds at a node of the tree.
+/// The numbers that an input's state holds for each kind of node, as a visitor. `form` is that of W behind the node.
+/// The layout is described at pulled_state_size().
 struct StateSizes {
   Index d;
-  Index at_input;  ///< Numbers of the vector where the tree ends.
+  Index at_input;  ///< The numbers of a leaf: d of u or p, or the channels of x^T u.
 
-  /// At a point where W is given by one vector an input: that vector. W itself is put together by the pair.
+  /// The vector u or p. A full W has none; the pair puts it together in its scratch.
   [[nodiscard]] Index weights(WeightsForm form) const { return form == WeightsForm::full ? 0 : d; }
 
   Index operator()(const LinearInput&, WeightsForm form) const {
     return form == WeightsForm::full ? 0 : at_input;
   }
-  /// r, where W is not a product.
+  /// A vector has r multiplied in already; a full W is scaled by the pair.
   Index operator()(const LinearScaling&, WeightsForm form) const { return form == WeightsForm::full ? d : 0; }
   Index operator()(const LinearDense&, WeightsForm form) const { return weights(form); }
-  /// W and what makes the W before it: A^T u; diag(p) A; A.
+  /// The weights behind the attention, for its bias, and what makes those before it: A^T u, diag(p) A, or A.
   Index operator()(const LinearSandwich&, WeightsForm form) const {
     return weights(form) + (form == WeightsForm::outer ? d : d * d);
   }
   Index operator()(const LinearSum&, WeightsForm) const { return 0; }
 };
 
-/// What leading outputs are made of.
+/// The kernels of an input with itself before the tree, from which leading outputs are found.
 template <typename Scalar>
 struct OwnKernels {
   const SelfView<Scalar>& input;
   const Scalar* ntk;
 };
 
-/// V and T_V + 2 V before attention's weights (linear_stages.hpp).
+/// V and T_V + 2 V of an input with itself before attention's weights (linear_stages.hpp).
 template <typename Scalar>
 class OwnValues {
  public:
@@ -68,28 +69,33 @@ class OwnValues {
 
  private:
   const Scalar* nngp_;
-  Matrix<Scalar> values_;  ///< Unless they are the input's.
+  Matrix<Scalar> values_;  ///< V, unless it is the input's own covariance.
   Matrix<Scalar> ntk_;
 };
 
-/// The layers run forward on one input with itself: attention weights and scales of every node.
+/// The layers run forward on one input with itself, as a tree of the same form: attention weights and scales of every
+/// node.
 template <typename Scalar>
 struct Forward {
-  Matrix<Scalar> covariance;    ///< After the node; empty where nobody needs it, and for the input.
-  Vector<Scalar> variances;     ///< Its diagonal; empty where nobody needs it.
-  std::vector<Scalar> numbers;  ///< A or r.
-  bool searched = false;        ///< For leading outputs, for the variances' sake.
+  Matrix<Scalar> covariance;    ///< Behind the node. Empty if not needed, and for the input.
+  Vector<Scalar> variances;     ///< Its diagonal. May be empty if not needed.
+  std::vector<Scalar> numbers;  ///< A [d, d] of attention, r [d] of a norm.
+  bool searched = false;        ///< Whether normed_outputs() was tried.
+  /// What it found.
   std::optional<NormedOutputs<Scalar>> leading;
   std::vector<Forward> inputs;
 };
 
+/// What the nodes behind need of a node's covariance, in ascending order: a norm needs variances, and attention
+/// everything.
 enum class Needed { nothing, diagonal, all };
 
+/// Computes a Forward tree from the leaves to the root. Covariances of d^2 numbers are formed only where `needed`
+/// asks for them.
 template <typename Scalar>
 class ForwardPass {
  public:
-  /// With `own`, the variances after attention before flatten are
-  /// those of its leading outputs, where few suffice.
+  /// With `own`, attention that leading outputs may stand for takes its variances from them, if few suffice.
   explicit ForwardPass(const SelfView<Scalar>& input, const OwnKernels<Scalar>* own = nullptr)
       : input_{input}, own_{own} {}
 
@@ -101,7 +107,7 @@ class ForwardPass {
  private:
   using Covariance = Eigen::Map<const Matrix<Scalar>>;
 
-  /// Where all of it was needed.
+  /// The covariance behind a node for which everything was needed. A leaf's is the input's own.
   [[nodiscard]] Covariance covariance(const Forward<Scalar>& forward) const {
     if (forward.covariance.size() == 0) return input_.nngp;
     return {forward.covariance.data(), forward.covariance.rows(), forward.covariance.cols()};
@@ -116,6 +122,7 @@ class ForwardPass {
   Forward<Scalar> step(const LinearScaling& scaling, const std::vector<LinearTree>& inputs,
                        Needed needed) const {
     Forward<Scalar> result;
+    // The scales r come from the variances before the norm.
     result.inputs.push_back(run(inputs[0], std::max(needed, Needed::diagonal)));
     const Forward<Scalar>& before = result.inputs[0];
     result.numbers.resize(static_cast<std::size_t>(before.variances.size()));
@@ -142,12 +149,14 @@ class ForwardPass {
   Forward<Scalar> step(const LinearSandwich& layer, const std::vector<LinearTree>& inputs,
                        Needed needed) const {
     Forward<Scalar> result;
+    // Attention weights depend on the whole covariance before the attention.
     result.inputs.push_back(run(inputs[0], Needed::all));
     const Covariance before = covariance(result.inputs[0]);
     result.numbers.resize(layer.stage->state_size(input_.shape));
     layer.stage->prepare(SelfView<Scalar>{before, input_.shape, input_.stop}, result.numbers.data());
     if (needed == Needed::diagonal) {
-      // No other attention is after this one: it would have needed all.
+      // A norm follows, and no attention behind it, which would have needed everything. So W behind this attention is
+      // still a diagonal, and its leading outputs serve the pairs as well as the norm.
       if (std::holds_alternative<LinearInput>(inputs[0].operation)) search(layer, result);
       if (!result.leading) result.variances = variances_behind(layer, before, result.numbers.data());
     }
@@ -157,6 +166,8 @@ class ForwardPass {
     return result;
   }
 
+  /// Searches leading outputs of the attention, and takes its variances f diag(A V A^T) + b from them if it finds
+  /// any.
   void search(const LinearSandwich& layer, Forward<Scalar>& result) const {
     const Index d = input_.nngp.rows();
     if (own_ == nullptr || leading_size(d) == 0) return;
@@ -171,7 +182,7 @@ class ForwardPass {
                            .matrix();
   }
 
-  /// Some rows of A V at a time, so that no further matrix is needed.
+  /// f diag(A V A^T) + b exactly. A V is made for 256 rows at a time, so that no further matrix [d, d] is needed.
   Vector<Scalar> variances_behind(const LinearSandwich& layer, const Covariance& before,
                                   const Scalar* attention) const {
     constexpr Index most_rows = 256;
@@ -200,6 +211,7 @@ class ForwardPass {
     return variances;
   }
 
+  /// K' of the input with itself by the stage, exactly as it would be computed if it were a node.
   Matrix<Scalar> covariance_behind(const LinearSandwich& layer, const Covariance& before,
                                    const Scalar* attention) const {
     const Index d = before.rows();
@@ -225,6 +237,7 @@ class ForwardPass {
   Forward<Scalar> step(const LinearSum& sum, const std::vector<LinearTree>& inputs, Needed needed) const {
     Forward<Scalar> result;
     for (const LinearTree& input : inputs) result.inputs.push_back(run(input, needed));
+    // The branches' variances may be empty then.
     if (needed == Needed::nothing) return result;
     const Index d = input_.nngp.rows();
     result.variances = Vector<Scalar>::Zero(d);
@@ -241,6 +254,7 @@ class ForwardPass {
   const OwnKernels<Scalar>* own_;
 };
 
+/// The sizes of all nodes below, leading outputs included.
 Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& sizes) {
   Index size = std::visit([&](const auto& operation) { return sizes(operation, form); }, tree.operation);
   if (has_leading_outputs(tree, form)) size += leading_size(sizes.d);
@@ -248,23 +262,25 @@ Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& siz
   return size;
 }
 
-/// True if the weights depend on the covariance.
+/// Whether a state depends on the input's covariance with itself: attention weights and norms do, dense layers and
+/// sums do not.
 bool needs_covariance(const LinearTree& tree) {
   return std::holds_alternative<LinearSandwich>(tree.operation) ||
          std::holds_alternative<LinearScaling>(tree.operation) ||
          std::any_of(tree.inputs.begin(), tree.inputs.end(), needs_covariance);
 }
 
-/// Writes an input's state: its share of W, from the readout down to the input.
+/// Writes an input's state, its share of W, from the readout down to the input. A node writes its numbers, then those
+/// of its leading outputs, then its inputs write theirs from left to right. PairWalk reads them in this order.
 template <typename Scalar>
 class StateWriter {
  public:
-  /// With `features`, products with them are written where the tree ends; with `own`, leading outputs are searched.
+  /// With `features`, leaves write products with them instead of weights. With `own`, leading outputs are searched.
   explicit StateWriter(Scalar* state, const FeatureView<Scalar>* features = nullptr,
                        const OwnKernels<Scalar>* own = nullptr)
       : next_{state}, features_{features}, own_{own} {}
 
-  /// `weights`: this input's vector of W, meaningless where W has all entries.
+  /// `weights` is this input's vector u or p behind the node. Where W is full it has no meaning but its size.
   void run(const LinearTree& tree, const Forward<Scalar>& forward, WeightsForm form,
            const Vector<Scalar>& weights) {
     const Vector<Scalar> in_front = std::visit(
@@ -280,7 +296,7 @@ class StateWriter {
 
   Vec step(const LinearInput&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
     if (features_ == nullptr) return write_weights(form, weights);
-    // In double: it costs nothing beside the pairs.
+    // x^T u, the sum over positions in double: it costs nothing beside the pairs.
     const Vec pooled =
         (features_->values.template cast<double>() * weights.template cast<double>()).template cast<Scalar>();
     write(pooled);
@@ -307,6 +323,7 @@ class StateWriter {
       write(in_front);
       return in_front;
     }
+    // diag(p) A for a diagonal W, so that the pair needs one product; A for a full one.
     Eigen::Map<Matrix<Scalar>> target(next_, d, d);
     target = attention;
     if (form == WeightsForm::diagonal) target = weights.asDiagonal() * attention;
@@ -314,10 +331,12 @@ class StateWriter {
     return weights;
   }
 
-  /// After the attention's matrix.
+  /// Runs right after the step of the attention, so that Z = diag(p) A [d, d] stands just before next_.
   void write_leading(const LinearSandwich& layer, const Forward<Scalar>& forward, const Vec& weights) {
     const Index d = weights.size();
     if (leading_size(d) == 0) return;
+    // Directions found for the norm's variances are used again. A search that failed there would fail here too and is
+    // not repeated. Without such a search, or if p is too far from the scales that it assumed, Z itself is searched.
     const bool written = forward.leading && write_normed_outputs(*forward.leading, weights, next_);
     if (own_ == nullptr || (forward.searched && !forward.leading)) {
       write_no_leading_outputs(next_);
@@ -377,6 +396,7 @@ template <typename Scalar>
 void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
                         const Scalar* ntk, Scalar weight, Scalar* state) {
   const OwnKernels<Scalar> kernels{input, ntk};
+  // Only a diagonal W can meet attention that keeps leading outputs.
   const OwnKernels<Scalar>* own = ntk == nullptr || form != WeightsForm::diagonal ? nullptr : &kernels;
   const Forward<Scalar> forward = ForwardPass<Scalar>(input, own).run(tree, Needed::nothing);
   StateWriter<Scalar>(state, nullptr, own)
@@ -388,6 +408,7 @@ void write_feature_state(const LinearTree& tree, const FeatureView<Scalar>& feat
                          Scalar* state) {
   const Index channels = features.values.rows(), d = features.values.cols();
   Matrix<Scalar> covariance(d, d);
+  // K = x^T x / C of features x [channels, d]. Without attention and norms nothing reads it, so that zeros do.
   if (needs_covariance(tree))
     numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, d, d, channels,
                    Scalar{1} / static_cast<Scalar>(channels), {features.values.data(), d},

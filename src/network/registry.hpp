@@ -9,12 +9,13 @@ namespace widelimit {
 
 /// The kinds are those of layers/, where these functions are implemented, and those that users register.
 
-/// Reads one layer object, or a JSON array of them, by the registered readers. `path` names it in messages.
-/// Throws NetworkError.
+/// Reads one layer object, or a JSON array of them, by the reader of its kind. Kinds are those of src/layers, where
+/// these functions are implemented, and those that users register. `path` names the object in messages. Throws
+/// NetworkError.
 Layer read_layer(const nlohmann::json& object, const std::string& path);
 Layers read_layers(const nlohmann::json& array, const std::string& path);
 
-/// True if files may name the kind.
+/// Whether network files may name the kind.
 bool is_registered(const std::string& kind);
 
 }  // namespace widelimit

@@ -6,6 +6,8 @@
 namespace widelimit {
 namespace {
 
+/// The engine asks whether a stage has a backward pass before it runs one, so that a call here is a mistake of the
+/// library.
 [[noreturn]] void throw_no_adjoint() {
   throw std::logic_error("kernel: the adjoint of a stage that has none was called");
 }
@@ -24,6 +26,7 @@ void PairStage::apply_adjoint(const PairView<double>& /*pair*/,
                               const PairAdjoint<double>& /*adjoint*/) const {
   throw_no_adjoint();
 }
+/// By default a stage's state passes nothing back to the covariance of the input with itself.
 void PairStage::prepare_adjoint(const SelfView<float>& /*input*/,
                                 const SelfAdjoint<float>& /*adjoint*/) const {}
 void PairStage::prepare_adjoint(const SelfView<double>& /*input*/,

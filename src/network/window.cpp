@@ -20,12 +20,14 @@ std::string axes_text(const Shape& shape) {
 
 Index window_output_size(Index size, Index window, Index stride, Padding padding) {
   if (padding == Padding::valid) return size < window ? 0 : (size - window) / stride + 1;
+  // ceil(size / stride), for both paddings that keep every position.
   return (size + stride - 1) / stride;
 }
 
 Index padding_front(Index size, Index window, Index stride, Padding padding) {
   if (padding == Padding::valid) return 0;
   const Index output = window_output_size(size, window, stride, padding);
+  // What the windows reach beyond the axis, halved: if it is odd, the longer half is behind.
   return std::max<Index>((output - 1) * stride + window - size, 0) / 2;
 }
 
@@ -37,12 +39,12 @@ SeenPart seen_part(const Window& window, std::size_t axis, Index size) {
 
 namespace {
 
-/// Taps of the widest window that is accepted whatever the input.
+/// The positions of the widest window that is accepted for inputs of any size.
 constexpr double many_taps = 65'536;
 constexpr Index longest_stride = Index{1} << 20;
 
-/// Windows far beyond twice the input see nothing but what lies beyond the border, at a cost that grows with
-/// their size.
+/// Windows much wider than twice the input see nothing but what is beyond the border, at a cost that grows with their
+/// size.
 void check_taps(const Shape& input, const Window& window) {
   double taps = 1, useful = 1;
   for (std::size_t i = 0; i < input.size(); ++i) {

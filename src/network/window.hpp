@@ -8,25 +8,27 @@
 
 namespace widelimit {
 
-/// A shape in a message, where a single number could be taken for a count: "one axis of size 5", "2 axes of
-/// sizes 4x5", "no positions".
+/// A shape in words, for messages in which a single number could be mistaken for a count: "one axis of size 5", "2
+/// axes of sizes 4x5", "no positions".
 std::string axes_text(const Shape& shape);
 
-/// Zeros before an axis of `size` positions under the window's padding.
+/// The positions before an axis of `size` positions that the first window covers, zeros or, with circular padding,
+/// the far end.
 Index padding_front(Index size, Index window, Index stride, Padding padding);
 
-/// Positions after a window along an axis; 0 or less if the window does not fit.
+/// The positions after a window along an axis; 0 or less if the window does not fit.
 Index window_output_size(Index size, Index window, Index stride, Padding padding);
 
-/// Where the part of an axis that a window sees begins, and its size; less than 1 if there is none.
+/// The part of an axis that a window with `begin` and `end` sees: where it begins, and its size, which is less than 1
+/// if no position is left.
 struct SeenPart {
   Index begin;
   Index size;
 };
 SeenPart seen_part(const Window& window, std::size_t axis, Index size);
 
-/// Shape after a window. Throws ArgumentError if the axes do not match, nothing is left, or the window is
-/// far larger than the input.
+/// The shape after a window. Throws ArgumentError if the axes do not match, no position is left, or the window is far
+/// larger than the input.
 Shape window_output_shape(const Shape& input, const Window& window);
 
 /// Throws ArgumentError, naming `layer`, unless sizes and strides are positive and as many as each other, and

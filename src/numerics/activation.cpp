@@ -8,6 +8,7 @@
 namespace widelimit::numerics {
 namespace {
 
+/// Serves activations that do not override apply(): left[0] and right[0] hold the variances, which prepare() copied.
 template <typename Scalar>
 void apply_entrywise(const Activation& activation, const DualRow<Scalar>& row) {
   for (std::size_t i = 0; i < row.size; ++i) {
@@ -30,6 +31,7 @@ void apply_adjoint_entrywise(const Activation& activation, const AdjointRow<Scal
 
 }  // namespace
 
+// Only the dual is known here, so slopes are extrapolated differences of it (docs/theory/derivatives.md, section 2).
 DualSlopes Activation::slopes(double p, double q, double c) const {
   return slopes_by_differences(*this, p, q, c);
 }

@@ -31,16 +31,25 @@ template <typename Scalar>
   row.right_adjoint[i] = through(slopes.right.value, slopes.right.derivative);
 }
 
-/// The same of slopes that may be anything, as those of a user's functions: NumericalError where they are not finite
-/// and something depends on them. Gaps between the rows of a plane have variance 0.
+/// Writes the adjoints of entry i from slopes that may be anything, such as those of a user's functions. Throws
+/// NumericalError if an adjoint is not finite although L depends on the entry. Gaps between the rows of a plane have
+/// variance 0, and pass.
 template <typename Scalar>
 void write_checked_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const DualSlopes& slopes) {
   const bool matters = row.nngp_adjoint[i] != 0 || (row.ntk_adjoint != nullptr && row.ntk_adjoint[i] != 0);
   write_adjoint(row, i, slopes);
+  // The sum is finite only if all adjoints are, so one test covers the four of them.
   const auto sum = static_cast<double>(row.nngp_adjoint[i]) + static_cast<double>(row.left_adjoint[i]) +
                    static_cast<double>(row.right_adjoint[i]) +
                    (row.ntk_adjoint == nullptr ? 0.0 : static_cast<double>(row.ntk_adjoint[i]));
-  if (!matters || std::isfinite(sum) || !(row.left_variance[i] > 0 && row.right_variance[i] > 0)) return;
+  if (std::isfinite(sum)) return;
+  if (!matters) {
+    // Zero times an infinite slope would be NaN, and would spread from here.
+    row.nngp_adjoint[i] = row.left_adjoint[i] = row.right_adjoint[i] = 0;
+    if (row.ntk_adjoint != nullptr) row.ntk_adjoint[i] = 0;
+    return;
+  }
+  if (!(row.left_variance[i] > 0 && row.right_variance[i] > 0)) return;
   throw NumericalError(
       fmt::format("the derivatives of the dual nonlinearity are not finite at the variances {:g} and {:g} "
                   "and the covariance {:g}: "

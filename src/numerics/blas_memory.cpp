@@ -11,8 +11,8 @@
 
 #include "widelimit/error.hpp"
 
-// OpenBLAS exports its pool, though no header declares it. Weak, since another build may hide it: then we
-// only look whether the buffers fit.
+// OpenBLAS exports its pool, though no header declares it. The declarations are weak, since another build of OpenBLAS
+// may hide the functions; then only whether the buffers fit is checked.
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int position);
 [[gnu::weak]] void blas_memory_free(void* buffer);
@@ -21,6 +21,8 @@ extern "C" {
 namespace widelimit::numerics {
 namespace {
 
+/// Buffers that are counted one by one. The array of their addresses is on the stack, so that
+/// counting allocates nothing.
 constexpr int most_threads = 1024;
 
 /// OpenBLAS's pool has room for two buffers for every thread that it was built for (Debian: 128).
@@ -42,6 +44,7 @@ int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept {
   void* buffers[most_threads];
   const std::size_t bytes = blas_buffer_bytes + more_bytes;
   int count = 0;
+  // All buffers are mapped before the first one is given back: mapped one after the other, any number would fit.
   for (; count < std::min(wanted, most_threads); ++count) {
     buffers[count] = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffers[count] == MAP_FAILED) break;
@@ -51,6 +54,7 @@ int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept {
 }
 
 std::size_t thread_stack_bytes() noexcept {
+  // For an unlimited stack glibc takes 2 MiB on x86-64.
   constexpr std::size_t of_unlimited = std::size_t{2} << 20;
   rlimit stack{};
   if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return of_unlimited;
@@ -61,6 +65,7 @@ void reserve_blas_buffers(int callers, int others) {
   static std::mutex mutex;
   static std::atomic<int> reserved = 0;
   const int total = std::min(callers + others, most_reserved);
+  // Every matrix product calls this function, so the common case costs one atomic read.
   if (reserved.load(std::memory_order_acquire) >= total) return;
   const std::lock_guard lock(mutex);
   // Buffers that others hold now come on top: they are not given to us a second time.
@@ -68,6 +73,7 @@ void reserve_blas_buffers(int callers, int others) {
   require_room(missing, malloc_arena_bytes);
   if (blas_memory_alloc != nullptr && blas_memory_free != nullptr) {
     std::vector<void*> buffers(static_cast<std::size_t>(total));
+    // All buffers are taken before any is given back, so that the pool grows to `total` different ones, which it keeps.
     for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
     for (void* buffer : buffers) blas_memory_free(buffer);
   }

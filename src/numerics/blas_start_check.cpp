@@ -27,6 +27,7 @@ int number_in(char** environment, const char* name) {
 int blas_threads(char** environment) {
   cpu_set_t cores;
   const int available = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  // OpenBLAS reads its own variable first, then that of its predecessor GotoBLAS, then that of OpenMP.
   for (const char* name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"})
     if (const int wanted = number_in(environment, name); wanted > 0) return std::min(wanted, available);
   return available;
@@ -37,6 +38,7 @@ void check_blas_start(int /*count*/, char** /*arguments*/, char** environment) {
   const int helpers = blas_threads(environment) - 1;
   const int fitting = blas_buffers_that_fit(helpers, thread_stack_bytes());
   if (fitting >= helpers) return;
+  // Neither iostreams nor fmt may be used before their libraries are initialised, so the text is made by the C library.
   char text[400];
   const int length =
       std::snprintf(text, sizeof(text),
@@ -45,9 +47,11 @@ void check_blas_start(int /*count*/, char** /*arguments*/, char** environment) {
                     "%d threads, %d fit; raise the limit (ulimit -v) or set OPENBLAS_NUM_THREADS=%d\n",
                     (blas_buffer_bytes + thread_stack_bytes()) >> 20, helpers, fitting, fitting + 1);
   static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(length)));
+  // exit() would run the destructors of libraries that have not been initialised.
   _exit(EXIT_FAILURE);
 }
 
+/// The loader runs the functions in an executable's .preinit_array before the constructors of all shared libraries.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**,
                                                                              char**) = check_blas_start;
 

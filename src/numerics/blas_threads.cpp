@@ -50,11 +50,13 @@ BlasThreads::BlasThreads(int count, int callers) {
     throw ArgumentError(fmt::format("BlasThreads: callers must be at least 1, got {}", callers));
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  // Later guards find the count of an earlier one, so only the first of them sees that of the process.
   if (all.guards.empty()) all.original_count = openblas_get_num_threads();
   all.started = std::max(all.started, all.original_count);
   int others = 0;
   for (const LivingGuard& entry : all.guards) others += entry.callers;
   reserve_blas_buffers(callers, others);
+  // OpenBLAS never ends a thread, so only threads beyond the most that it ever had need new room.
   require_blas_threads(count - all.started);
   all.started = std::max(all.started, count);
   all.guards.push_back({this, count, callers});

@@ -31,6 +31,7 @@ class MonteCarloSums {
   }
   [[nodiscard]] double count() const { return count_; }
   [[nodiscard]] double mean() const { return sum_ / count_; }
+  // The difference of two nearly equal numbers can come out slightly negative.
   [[nodiscard]] double variance() const { return std::max(square_ / count_ - mean() * mean(), 0.0); }
   [[nodiscard]] double standard_error() const { return std::sqrt(variance() / count_); }
 
@@ -46,12 +47,12 @@ auto parts_of_blocks(Index count, Index block_size, const RunControl& run, const
   for_each_task(blocks, run, [&](Index block) {
     parts[static_cast<std::size_t>(block)] = part_of(block, std::min(block_size, count - block * block_size));
   });
-  // A stop of a loop around this one ends it without a word, and parts are missing.
+  // If a loop around this one is stopped, oneTBB ends this one without an exception, and parts are missing.
   if (has_threads() && tbb::is_current_task_group_canceling()) throw Cancelled("stopped on request");
   return parts;
 }
 
-/// The sum of such parts.
+/// The sums of all blocks, added up in the order of the blocks, so that the result does not depend on threads.
 template <typename SumsOf>
 MonteCarloSums sum_blocks(Index count, Index block_size, const RunControl& run, const SumsOf& sums_of) {
   MonteCarloSums total;

@@ -5,7 +5,8 @@
 
 namespace widelimit::numerics {
 
-/// Of f(k step) - f(-k step), k = 1, 2, ..., in step times f'(0): the central difference of eighth order.
+/// Weights of f(k step) - f(-k step), k = 1, 2, ..., whose sum is step times f'(0): the central
+/// difference of eighth order.
 inline constexpr std::array<double, 4> central_weights = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 
 /// The derivative at 0 of a smooth curve: truncation step^8 / 630 times its ninth derivative, rounding 1e-16 / step

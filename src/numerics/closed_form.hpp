@@ -28,12 +28,13 @@ inline double determinant(float p, float q, float c) {
 /// sqrt(pq - c^2), in double: in float the determinant itself may leave the range.
 inline double root_determinant(float p, float q, float c) { return std::sqrt(determinant(p, q, c)); }
 
-/// The same over the whole range of double: where the products would leave it, p, q and c are scaled by
-/// powers of two, which changes no digit.
+/// sqrt(pq - c^2) over the whole range of double: where the products would leave it, p, q and c are scaled by powers of
+/// two, which changes no digit.
 inline double root_determinant(double p, double q, double c) {
   const double product = p * q;
   if ((product > 1e-280 && product < 1e280) || !(p > 0 && q > 0 && std::isfinite(p) && std::isfinite(q)))
     return std::sqrt(determinant(p, q, c));
+  // p is divided by 4^left, q by 4^right and c by 2^(left + right), so that pq - c^2 is divided by 4^(left + right).
   const int left = std::ilogb(p) / 2, right = std::ilogb(q) / 2;
   const double scaled =
       determinant(std::scalbn(p, -2 * left), std::scalbn(q, -2 * right), std::scalbn(c, -left - right));
@@ -48,8 +49,9 @@ inline double root_of_sum(double a, double root) {
 /// Rounding errors of a covariance that is known to be that of multiples.
 constexpr double perfect_tolerance = 32;
 
-/// The same of any covariance before a function that jumps: the angle, and with it the value, has an infinite slope at
-/// perfect correlation, so that layer after layer would take the square root of a rounding error.
+/// Rounding errors within which any covariance counts as perfect before a function that jumps: the angle, and with
+/// it the value, has an infinite slope at perfect correlation, so that layer after layer would take the square
+/// root of a rounding error.
 constexpr double jump_tolerance = 8;
 
 /// The covariance +-sqrt(pq) that c is but for `tolerance` rounding errors; nothing if it is not.
@@ -70,9 +72,9 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double to
 /// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
 /// slopes(). Where it has
 ///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
-/// derivatives come from them, else from differences and from the former. bool jumps() const tells that phi is
-/// discontinuous, see jump_tolerance. One virtual call serves a row; the formula is
-/// inlined there.
+/// derivatives come from them. Without slopes() they are differences of the dual, and without self_slopes() they are
+/// sums of slopes(). bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves
+/// a row; the formula is inlined there.
 template <typename Formula>
 class ClosedForm : public Activation {
  public:
@@ -126,7 +128,7 @@ class ClosedForm : public Activation {
       return formula_.dual(p, q, c);
   }
 
-  /// The same where c^2 = pq but for the rounding of c.
+  /// The dual where c^2 = pq but for the rounding of c: the determinant is exactly 0.
   template <typename Scalar>
   Dual<Scalar> perfect_entry(Scalar p, Scalar q, Scalar c) const {
     if constexpr (takes_root)
@@ -155,6 +157,7 @@ class ClosedForm : public Activation {
       write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
   }
 
+  /// The caller knows that the two positions may be multiples of each other, so the wider perfect_tolerance applies.
   template <typename Scalar>
   Dual<Scalar> entry_of_multiples(Scalar p, Scalar q, Scalar c) const {
     const std::optional<Scalar> perfect = perfect_covariance(p, q, c);

@@ -69,6 +69,7 @@ void add_limits(const fs::path& root, const Hierarchy& hierarchy, std::vector<do
   const fs::path mount = root / hierarchy.mount.relative_path();
   for (fs::path at = (mount / below).lexically_normal();; at = at.parent_path()) {
     if (const auto limit = number_in(at / hierarchy.limit_file())) limits.push_back(*limit);
+    // The path of a mount can end with a slash, and the root is its own parent.
     if (at == mount || at == mount / "" || at == at.parent_path()) break;
   }
 }

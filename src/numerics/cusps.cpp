@@ -13,11 +13,13 @@ namespace widelimit::numerics {
 namespace {
 
 constexpr double least_exponent = -0.05;  // a logarithm has 0
-constexpr double rise_rounding = 1e-14;   // of the values
+constexpr double rise_rounding = 1e-14;   // relative to the values
 
 /// The exponent a of phi = phi(place) + b |x - place|^a on one side, as seen at three distances: the largest of two, so
 /// that what only changes fast is told from what is steep at every distance. 1 where phi does not rise.
 double exponent_beside(double place, double side, const std::function<double(double)>& phi) {
+  // Rises over half of each distance need no value at the place itself, where phi may jump or be infinite. The largest
+  // distance is still far below the lengths over which phi varies, the smallest far above the rounding of a place.
   constexpr std::array<double, 3> distances{1e-6, 1e-8, 1e-11};
   std::array<double, distances.size()> rises{};
   const double scale = std::max(1.0, std::abs(place));

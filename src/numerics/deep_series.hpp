@@ -11,15 +11,15 @@
 
 namespace widelimit::numerics {
 
-/// The Hermite series with many orders, for entries that the short series of a row cannot serve: strong
-/// correlation at larger variances. Its coefficients are not prepared a position but interpolated an entry.
+/// The Hermite series with many orders, for entries that the short series of a row cannot serve: strong correlation at
+/// larger variances. Its coefficients are not prepared for each position but interpolated for each entry.
 class DeepSeries {
  public:
   /// Coefficients of the last variance asked for; entries of a row often share one. Not shared between
   /// threads.
   struct Cache {
     double variance = -1;
-    std::size_t orders = 0;  ///< Of which the coefficients are there.
+    std::size_t orders = 0;  ///< Orders whose coefficients are there.
     std::vector<double> coefficients = {};
   };
 
@@ -30,7 +30,7 @@ class DeepSeries {
   [[nodiscard]] std::optional<Dual<double>> dual(double p, double q, double c, double log_tolerance,
                                                  Cache& left, Cache& right) const;
 
-  /// The same with the slopes.
+  /// The dual with its slopes; nothing where the series is not as accurate as that.
   [[nodiscard]] std::optional<DualSlopes> slopes(double p, double q, double c, double log_tolerance,
                                                  Cache& left, Cache& right) const;
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t sampled_places = 512;
 /// Values that come up more often belong to steps, and steps may have any heights.
 constexpr std::size_t most_repetitions = 2;
+/// An eighth of the places must have values of their own before their few digits prove anything.
 constexpr std::size_t least_single_values = sampled_places / 8;
 
 /// How many numbers, of a sorted list, come up no more often than values of a function that varies.
@@ -33,6 +34,7 @@ std::size_t single_values(const std::vector<double>& sorted) {
 
 void require_double_values(const FunctionValues& function, const std::string& name) {
   std::array<double, sampled_places> places{}, values{};
+  // The places have all digits of a double, so that even the values of the identity are no numbers of float.
   for (std::size_t i = 0; i < sampled_places; ++i)
     places[i] = 3 * std::sin(1.7 * static_cast<double>(i) + 0.3);
   function(places, values.data());

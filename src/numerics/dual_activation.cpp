@@ -9,6 +9,7 @@ namespace {
 
 using DualFunction = std::function<Dual<double>(double, double, double)>;
 
+/// A user's dual without phi: kernels exist, finite networks do not.
 class DualActivation final : public Activation {
  public:
   explicit DualActivation(DualFunction dual) : dual_{std::move(dual)} {

@@ -1,5 +1,7 @@
 #include "widelimit/eigen_alignment.hpp"
 
+/// The header makes every program refer to the instance with its own alignment. Only that of the library is defined
+/// here, so that a program compiled for other vector sizes does not link, instead of corrupting Eigen's matrices.
 #if !WIDELIMIT_FIXED_EIGEN_ALIGNMENT
 
 namespace widelimit::eigen {

@@ -20,6 +20,7 @@ struct Erf {
   /// once written with the determinant, so neither part cancels at large variances.
   template <typename Scalar>
   [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root) {
+    // R^2 / 4 = 1/4 + (p + q) / 2 + (pq - c^2), with the R of slopes().
     const double sides = 0.25 + (static_cast<double>(p) / 2 + static_cast<double>(q) / 2);
     const auto half = static_cast<Scalar>(root_of_sum(sides, root));
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
@@ -117,6 +118,8 @@ class ShiftedErf {
     const double c = square * static_cast<double>(narrow_c);
     // Half the root of (1 + 2p)(1 + 2q) - 4c^2, a sum of positive terms.
     const double half = root_of_sum(0.25 + (p / 2 + q / 2), square * root);
+    // sin(theta) = 2c / sqrt(PQ) and cos(theta) = 2 half / sqrt(PQ) in the units of b = 1, hence
+    // theta = +-(pi/2 - from_end).
     const Angle angle{std::atan2(half, std::abs(c)), c < 0 ? -1.0 : 1.0, shift_ / std::sqrt(0.5 + p),
                       shift_ / std::sqrt(0.5 + q)};
     const double left = mean(p), right = mean(q), two_over_pi = 2 * std::numbers::inv_pi;
@@ -185,7 +188,7 @@ class ShiftedErf {
     return amplitude_ * mean_slope * (amplitude_ * at.tilted_mean() + offset_);
   }
 
-  /// Of the value in p; g = E[phi'(u) phi'(v)].
+  /// The slope of the value in p; g = E[phi'(u) phi'(v)].
   [[nodiscard]] double value_slope(const Entry& at, double g) const {
     return -(at.c * g + at.shift * mixed_mean(at)) / (1 + 2 * at.p);
   }
@@ -207,6 +210,7 @@ class ShiftedErf {
 
     [[nodiscard]] double integral() const {
       double sum = 0;
+      // Panels [end / 2, end] shrink geometrically towards x = 0, where the integrand can be steep.
       for (double end = std::numbers::pi / 2; end > from_end; end /= 2)
         gauss_legendre_15().integrate(std::max(end / 2, from_end), end,
                                       [&](double x, double weight) { sum += weight * integrand(x); });
@@ -250,6 +254,7 @@ ActivationPtr erf(double amplitude, double rate, double phase, double offset) {
   return make_closed_form(ShiftedErf{amplitude, rate, phase, offset});
 }
 
+/// The constant is that of Sigmoid_like in neural-tangents, so that the kernels agree.
 ActivationPtr sigmoid_like() { return erf(0.5, 1 / 2.4020563531719796, 0, 0.5); }
 
 }  // namespace widelimit::numerics

@@ -18,6 +18,7 @@ class Exponential {
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
     const auto square = static_cast<Scalar>(rate_ * rate_);
+    // p + c and q + c are exact where c is close to -p and -q, so that nothing is lost for opposed inputs.
     const Scalar value =
         static_cast<Scalar>(amplitude_ * amplitude_) * std::exp(square / 2 * ((p + c) + (q + c)));
     return {value, square * value};
@@ -47,9 +48,11 @@ class Gaussian {
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root_det) const {
     const double twice = 2 * rate_;
     const double sides = 1 - twice * (static_cast<double>(p) + static_cast<double>(q));
+    // With a negative rate the expectation exists for all variances.
     if (rate_ > 0) require_convergence(p, q, c, sides + twice * root_det * (twice * root_det));
     const double root = root_of_sum(sides, twice * root_det);
     const double value = amplitude_ * amplitude_ / root;
+    // Quotients are taken one after the other, because powers of the root leave the range before they do.
     const double slope = twice / root * (twice * static_cast<double>(c) / root);
     return {static_cast<Scalar>(value), static_cast<Scalar>(slope * value)};
   }
@@ -80,6 +83,7 @@ class Gaussian {
   template <typename Scalar>
   void require_convergence(Scalar p, Scalar q, Scalar c, double inverse_square) const {
     const double twice = 2 * rate_;
+    // D is positive as well where both eigenvalues of I - 2b Sigma are negative, so its diagonal is tested too.
     const bool diverges = twice * static_cast<double>(p) >= 1 || twice * static_cast<double>(q) >= 1;
     if (!(diverges || inverse_square <= 0)) return;
     throw NumericalError(fmt::format(
@@ -107,6 +111,7 @@ ActivationPtr exponential(double amplitude, double rate) {
 ActivationPtr gaussian(double amplitude, double rate) {
   require_finite("gaussian", "amplitude", amplitude);
   require_finite("gaussian", "rate", rate);
+  // Tilted rows need a shift s > 0, which only a negative rate gives.
   if (rate >= 0) return make_closed_form(Gaussian{amplitude, rate});
   // D = 4 b^2 [(s + p)(s + q) - c^2] with s = -1 / (2b).
   const double shift = -1 / (2 * rate);

@@ -10,6 +10,7 @@
 namespace widelimit::numerics {
 namespace {
 
+/// At the end of the window the density has fallen to 2e-22 of its peak.
 constexpr double window = 10;  // standard deviations
 constexpr unsigned deepest_bisection = 15;
 constexpr double tolerance = 1e-13;
@@ -23,6 +24,7 @@ Expectation gaussian_expectation(const std::function<double(double)>& f, double 
         fmt::format("gaussian_expectation: variance must be finite and at least 0, got {}", variance));
   if (variance == 0) return {f(0), 0};
   const double deviation = std::sqrt(variance);
+  // 0 is an edge, because most activations have their kink there.
   std::vector<double> edges = {-window, 0, window};
   for (const double at : breakpoints) {
     require_finite("gaussian_expectation", "a breakpoint", at);

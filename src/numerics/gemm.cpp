@@ -30,6 +30,7 @@ std::vector<double> rows_in_double(const MatrixView<float>& matrix, std::ptrdiff
 void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
           float alpha, const MatrixView<float>& a, const MatrixView<float>& b, float beta, float* c,
           std::ptrdiff_t leading) {
+  // BLAS would ask for its buffer for ever where the address space ends (blas_memory.hpp).
   reserve_blas_buffers(1, 0);
   cblas_sgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), size(m), size(n), size(k), alpha, a.data,
               size(a.leading), b.data, size(b.leading), beta, c, size(leading));

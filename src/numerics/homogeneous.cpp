@@ -33,7 +33,7 @@ class Linear {
   double slope_;
 };
 
-/// Products of two variances must stay clear of the ends of the range.
+/// Variances that rows accept: products of two must stay clear of the ends of the range.
 template <typename Scalar>
 constexpr Scalar smallest_variance = sizeof(Scalar) == 4 ? Scalar(1e-15) : Scalar(1e-140);
 template <typename Scalar>
@@ -44,6 +44,7 @@ class Homogeneous final : public Activation {
   Homogeneous(double negative, double positive)
       : negative_{negative},
         positive_{positive},
+        // The derivative dual at correlation 1 and at -1, and omega of docs/theory/kernel-recursion.md, section 3.
         dual_{.aligned = (negative * negative + positive * positive) / 2,
               .opposed = negative * positive,
               .weight = (positive - negative) * (positive - negative) / (2 * std::numbers::pi)} {}
@@ -61,6 +62,7 @@ class Homogeneous final : public Activation {
   /// derivative is the mean square and the product of the slopes: both ends are exact.
   [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
     const double root = root_determinant(p, q, c);
+    // A variance of 0 counts as uncorrelated (docs/theory/kernel-recursion.md, section 3).
     const double angle = p > 0 && q > 0 ? std::atan2(root, std::abs(c)) : std::numbers::pi / 2;
     const double derivative =
         c < 0 ? dual_.opposed + dual_.weight * angle : dual_.aligned - dual_.weight * angle;
@@ -72,6 +74,7 @@ class Homogeneous final : public Activation {
     const Dual<double> entry = dual(p, q, c);
     if (!(p > 0 && q > 0)) return {entry, {0, 0}, {0, 0}, 0, entry.derivative};
     const double root = root_determinant(p, q, c), half = dual_.weight * root / 2;
+    // At perfect correlation the slope of the angle is infinite; 0 is the mean of the two one-sided slopes.
     const double bend = perfect_covariance(p, q, c) ? 0 : dual_.weight / root;
     return {entry, {half / p, -c / (2 * p) * bend}, {half / q, -c / (2 * q) * bend}, bend, entry.derivative};
   }
@@ -140,6 +143,7 @@ class Homogeneous final : public Activation {
 ActivationPtr homogeneous(double negative, double positive) {
   require_finite("homogeneous", "the negative slope", negative);
   require_finite("homogeneous", "the positive slope", positive);
+  // Equal slopes have no kink, so no angle is needed, and variances may have any size.
   if (negative == positive) return make_closed_form(Linear{positive});
   return std::make_shared<Homogeneous>(negative, positive);
 }

@@ -15,10 +15,12 @@ constexpr double series_rounding = 1e-14;  // of the largest value
 
 using SeriesNumbers = std::array<double, series_order>;
 
+/// The angles of the roots of the Chebyshev polynomial T_24.
 double node_angle(std::size_t i) {
   return std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(series_order);
 }
 
+/// Chebyshev coefficients of the interpolant, by the discrete cosine transform of the values at those roots.
 SeriesNumbers coefficients_of(const SeriesNumbers& values) {
   SeriesNumbers result{};
   for (std::size_t k = 0; k < series_order; ++k) {
@@ -47,6 +49,7 @@ IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end
     if (!std::isfinite(value)) return;
     size_ = std::max(size_, std::abs(value));
   }
+  // The error of the interpolant is about as large as its last coefficients.
   const SeriesNumbers all = coefficients_of(values);
   tail_ = 0;
   for (std::size_t k = series_order - tail_terms; k < series_order; ++k)
@@ -58,6 +61,7 @@ IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end
   std::size_t last = series_order - 1;
   while (last > 0 && std::abs(all[last]) <= rounding) --last;
   coefficients_.assign(all.begin(), all.end());
+  // At an end all |T_k| are 1, so that an error there adds up those of all terms; its share is compared with the tail.
   constexpr double terms = static_cast<double>(series_order);
   for (std::size_t i = 0; i < ends.size(); ++i)
     tail_ = std::max(tail_, std::abs((*this)(ends[i]) - all_values[series_order + i]) / terms);

@@ -36,6 +36,7 @@ struct SearchPanel {
 /// beside it, and on either side f is smooth over lengths that no smooth function with such panels would allow.
 class KinkSearch {
  public:
+  // Kinks that the caller knows split the panels and are not reported again.
   KinkSearch(const FunctionValues& f, std::vector<double> known) : f_{f}, known_{std::move(known)} {
     std::sort(known_.begin(), known_.end());
     size_near_zero_ = IntervalSeries(f_, -1, 1, 0).size();
@@ -44,6 +45,7 @@ class KinkSearch {
   Kinks run() {
     std::vector<SearchPanel> panels;
     Kinks found{{}, std::numeric_limits<double>::infinity()};
+    // Edges of shells grow from 1.037... by factors of 2, so that no edge is a short number, where kinks are.
     double inner = 0;
     for (int shell = 0; inner < search_reach; ++shell) {
       const double outer = std::ldexp(first_shell, shell);
@@ -52,8 +54,11 @@ class KinkSearch {
       const bool is_covered = inner == 0 ? cover(-outer, outer, above)
                                          : cover(inner, outer, above) && cover(-outer, -inner, below);
       if (!is_covered) break;
+      // The list runs from left to right: the negative shell, all inner shells, the positive shell.
       below.insert(below.end(), panels.begin(), panels.end());
       below.insert(below.end(), above.begin(), above.end());
+      // A kink beside a shell's edge shows only in the panels on both sides of it, so that all
+      // panels are searched again.
       std::vector<double> places = among(below);
       if (places.size() > most_kinks) {
         found.reach = inner;
@@ -88,6 +93,7 @@ class KinkSearch {
       return cover(begin, *inside, panels) && cover(*inside, end, panels);
     const IntervalSeries series = series_of(begin, end);
     if (!std::isfinite(series.tail()) || panels.size() > most_shell_panels) return false;
+    // The uneven split keeps edges off short numbers: a kink at an edge would make no panel narrow.
     const double middle = begin + 0.4871 * (end - begin);
     const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
     if (is_resolved(series, begin, end) || end - begin < least_width * farthest) {
@@ -97,7 +103,7 @@ class KinkSearch {
     return cover(begin, middle, panels) && cover(middle, end, panels);
   }
 
-  /// In every run of panels that are narrower than those beside it.
+  /// The places in runs of panels of one width that are narrower than the panels on both sides of them.
   [[nodiscard]] std::vector<double> among(const std::vector<SearchPanel>& panels) const {
     std::vector<double> found;
     for (std::size_t i = 0; i < panels.size();) {
@@ -111,13 +117,15 @@ class KinkSearch {
     return found;
   }
 
+  /// Whether two panels count as equally wide: the uneven split lets panels of one level differ by some per cent.
   static bool alike(const SearchPanel& one, const SearchPanel& other) {
     return std::max(one.width(), other.width()) < 1.2 * std::min(one.width(), other.width());
   }
 
   void add_place(const SearchPanel& region, std::vector<double>& found) const {
     const auto known = std::lower_bound(known_.begin(), known_.end(), region.begin);
-    if (known != known_.end() && *known <= region.end) return;  // What makes these panels narrow.
+    if (known != known_.end() && *known <= region.end) return;  // A known kink makes them narrow.
+    // Kinks are mostly at numbers of few decimals. The added 0.0 turns -0 into 0.
     const double middle = region.begin + region.width() / 2, written = std::round(middle * 1e4) / 1e4 + 0.0;
     const bool is_cusp = region.width() < cusp_width * std::max(1.0, std::abs(middle));
     if (const auto kink = kink_in(region))
@@ -134,6 +142,8 @@ class KinkSearch {
     if (!is_side(left, region.begin - length, region.begin) ||
         !is_side(right, region.end, region.end + length))
       return std::nullopt;
+    // The kink separates the places where f is closer to the left series from those where it
+    // is closer to the right one.
     const auto is_left = [&](double x) { return distance(left, x) <= distance(right, x); };
     double begin = region.begin, end = region.end;
     if (!is_left(begin) || is_left(end)) return std::nullopt;
@@ -142,6 +152,7 @@ class KinkSearch {
       if (middle <= begin || middle >= end) break;
       (is_left(middle) ? begin : end) = middle;
     }
+    // How far a series departs from f beyond the kink: the scale of what the two sides differ by.
     const double signal = std::max(distance(left, region.end), distance(right, region.begin));
     if (!follows(left, region.begin, begin, signal) || !follows(right, region.end, end, signal))
       return std::nullopt;
@@ -186,6 +197,7 @@ class KinkSearch {
 }  // namespace
 
 QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options) {
+  // This comes first: rounding to float makes kinks everywhere, and the search would have no end of them.
   require_double_values(function, options.name);
   options.breakpoints = sorted_breakpoints(std::move(options.breakpoints), options.name);
   const Kinks kinks = find_kinks(function, options.breakpoints);

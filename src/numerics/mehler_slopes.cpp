@@ -19,6 +19,7 @@ MehlerSlopes::MehlerSlopes(const MehlerTable& table)
       first_{table.order(1) == 1 ? 1 : none} {
   for (std::size_t j = 0; j < table.stored_orders(); ++j) {
     const std::size_t order = table.order(j), gap = table.order(j + 1) - order;
+    // Order k + 2 is the next stored one where parity leaves out every second, and the one after that otherwise.
     const bool two_on = table.order(j + 2) - order == 2;
     const auto k = static_cast<double>(order);
     terms_.push_back({k, gap, gap == 2 ? j + 1 : (two_on ? j + 2 : none), std::sqrt((k + 2) / (k + 1)),
@@ -43,6 +44,7 @@ DualSlopes MehlerSlopes::at(std::span<const double> left, std::span<const double
     value_in_c += rise;
     derivative += d[j] * e[j] * power;
     bend += term.order * d[j] * e[j] * power_below;
+    // Partners past the truncation count as 0. `none` is the largest index, so the test covers it too.
     if (term.partner < orders) {
       in_left.value += term.value_weight * d_rise[term.partner] * e_rise[j] * power;
       in_right.value += term.value_weight * d_rise[j] * e_rise[term.partner] * power;

@@ -28,14 +28,14 @@ class MehlerSlopes {
   /// A stored order k.
   struct Term {
     double order;
-    std::size_t gap;                         ///< To the next stored order.
-    std::size_t partner;                     ///< Where order k + 2 is stored; none if it vanishes.
+    std::size_t gap;                         ///< Distance to the next stored order.
+    std::size_t partner;                     ///< Place of order k + 2; none if it vanishes.
     double value_weight, derivative_weight;  ///< sqrt((k+2) / (k+1)) and sqrt((k+1) (k+2))
   };
 
   std::vector<Term> terms_;
   std::size_t rise_offset_;
-  std::size_t first_;  ///< Where order 1 is stored, or none.
+  std::size_t first_;  ///< Place of order 1, or none.
 };
 
 }  // namespace widelimit::numerics

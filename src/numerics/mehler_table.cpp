@@ -39,6 +39,7 @@ MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std:
     up_.push_back(1 / std::sqrt(above));
     down_.push_back(std::sqrt((above - 1) / above));
   }
+  // Beyond this variance the window of 13 standard deviations reaches out of the mesh, and integrate() would throw.
   const double widest_log = 2 * std::log2(mesh.reach() / mehler_window);
   const double usable = std::floor((widest_log - first_exponent) * pieces_per_exponent);
   usable_pieces_ = static_cast<std::size_t>(std::clamp(usable, 0.0, static_cast<double>(pieces)));
@@ -57,6 +58,7 @@ std::size_t MehlerTable::order(std::size_t j) const {
 }
 
 void MehlerTable::coefficients(double variance, std::span<double> out) const {
+  // At variance 0 phi' is the constant phi'(0), which has a coefficient of order 0 only.
   if (variance == 0) {
     const double value = phi_.value(0);
     const double derivative = phi_.has_derivative_dual() ? phi_.derivative(0) : 0;
@@ -76,6 +78,7 @@ const MehlerTable::Piece* MehlerTable::find_piece(double variance, double& insid
   const auto index = static_cast<std::size_t>(place);
   inside = 2 * (place - static_cast<double>(index)) - 1;
   Piece& piece = pieces_[index];
+  // A piece is made when a variance first falls into it; threads that need the same piece wait for it.
   std::call_once(piece.made, [&] {
     const double lowest_log = first_exponent + static_cast<double>(index) / pieces_per_exponent;
     make_series(lowest_log, piece);
@@ -113,7 +116,8 @@ void MehlerTable::evaluate(const std::vector<double>& series, double x, std::siz
 
 void MehlerTable::make_series(double lowest_log, Piece& piece) const {
   piece.series.assign(chebyshev_nodes * stride_, 0.0);
-  // Nodes keep a thousandth of the interval from its ends.
+  // Tails are known at the nodes alone. This margin of their logarithm covers what lies between two nodes, and the
+  // thousandth of the interval between the outermost nodes and its ends.
   constexpr double between_nodes = 0.1;
   piece.tail_bounds.assign(truncations_.size(), -std::numeric_limits<double>::infinity());
   std::vector<double> sample(stride_), tails(truncations_.size());
@@ -143,6 +147,7 @@ bool MehlerTable::reproduces(const std::vector<double>& series, double lowest_lo
     integrate(variance, exact);
     const double value_size = std::sqrt(exact[2]);
     const double slope_size = std::sqrt(exact[1]);
+    // e_k = sqrt((k + 1) / p) E[phi h_{k+1}], which is of the size of sqrt(E phi^2 / p).
     const double rise_size = slope_size + value_size / std::sqrt(variance);
     if (std::abs(interpolated[0] - exact[0]) > interpolation_tolerance * value_size) return false;
     for (std::size_t k = first_coefficient; k < stride_; ++k) {
@@ -155,10 +160,12 @@ bool MehlerTable::reproduces(const std::vector<double>& series, double lowest_lo
 
 void MehlerTable::log_tails(double variance, std::span<const double> coefficients,
                             std::span<const std::size_t> truncations, std::span<double> out) const {
+  // Below this share a difference of nearly equal sums shows nothing but its rounding.
   constexpr double rounding = 1e-14;
   const std::span<const double> slopes = coefficients.subspan(first_coefficient, stored_orders_);
   const double slope_energy = coefficients[1];
   const double value_energy = coefficients[2];
+  // By Parseval's identity the energy that is left past some orders is what their coefficients do not account for.
   double slope_rest = slope_energy;
   double value_rest = value_energy - coefficients[0] * coefficients[0];
   std::size_t k = 0;
@@ -171,6 +178,7 @@ void MehlerTable::log_tails(double variance, std::span<const double> coefficient
     }
     double share = slope_energy > 0 ? std::max(slope_rest / slope_energy, rounding) : rounding;
     if (has_own_rises() && value_energy > 0) share = std::max(share, value_rest / value_energy);
+    // The logarithms are those of shares of root mean squares, hence the half.
     out[t] = std::log(share) / 2;
   }
 }
@@ -265,7 +273,8 @@ void MehlerTable::add_panel(double begin, double end, double deviation, std::spa
   }
 }
 
-/// e_k = sqrt((k+1) / p) E[phi h_{k+1}] without phi'.
+/// e_k = sqrt((k+1) / p) E[phi h_{k+1}], from values of phi alone. Functions without a derivative dual have no parity,
+/// so that order k is stored at k.
 void MehlerTable::add_panel_of_values(double begin, double end, double deviation,
                                       std::span<double> out) const {
   gauss_legendre_15().integrate(begin, end, [&](double z, double weight) {
@@ -283,9 +292,11 @@ void MehlerTable::add_panel_of_values(double begin, double end, double deviation
   });
 }
 
-/// The derivative of a jump is height * delta(sqrt(p) z - at).
+/// The derivative of a jump is height * delta(sqrt(p) z - at), which adds height * density(z) h_k(z) / sqrt(p) at z =
+/// at / sqrt(p). Functions that jump have no parity, so that order k is stored at k.
 void MehlerTable::add_jumps(double deviation, std::span<double> out) const {
   const std::size_t offset = first_coefficient + stored_orders_;
+  // e_k begin as copies of the d_k.
   std::ranges::copy(out.subspan(first_coefficient, stored_orders_), out.subspan(offset).begin());
   for (const Jump& jump : mesh_.jumps()) {
     const double z = jump.at / deviation;

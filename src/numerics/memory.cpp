@@ -46,6 +46,7 @@ double available_memory() { return memory_limits().least(); }
 double room_for_matrices(int threads) {
   const MemoryLimits limits = memory_limits();
   if (!limits.address_space) return limits.least();
+  // Threads that have yet to start will map a buffer of BLAS and an arena of malloc each.
   const auto reserved = static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) *
                         resolve_threads(threads, "room_for_matrices");
   return std::min(limits.least(), std::max(0.0, *limits.address_space - mapped_bytes() - reserved));
@@ -59,8 +60,8 @@ std::string memory_text(double bytes) {
 }
 
 void require_memory(std::string_view where, std::string_view what, double bytes, std::string_view advice) {
-  // A process with less in all could not have started. Limits are read from files, which takes a tenth of a millisecond:
-  // more than the Gram matrix of some inputs of a small network.
+  // A process with less in all could not have started. Limits are read from files, which takes a tenth of a
+  // millisecond: more than the Gram matrix of some inputs of a small network.
   constexpr double always_there = 1 << 20;
   if (bytes <= always_there) return;
   const double available = available_memory();

@@ -17,6 +17,7 @@ class NormalGrid {
     require_at_least("quadrature", "points", points, 2);
     require_at_least("quadrature", "dimensions", dimensions, 1);
     require_positive("quadrature", "span", span);
+    // The trapezium rule on a window: weights are densities, and their sum is made 1 so that constants are exact.
     double total = 0;
     for (Index i = 0; i < points; ++i) {
       nodes_.push_back(-span + 2 * span * static_cast<double>(i) / static_cast<double>(points - 1));
@@ -53,6 +54,7 @@ class NormalGrid {
   /// E f(z), f called with a pointer to `dimensions` numbers, from several threads.
   template <typename Function>
   double mean(const Function& f, const RunControl& run) const {
+    // The slices of the last dimension are the blocks: sums do not depend on how many threads share them.
     const Index inner = power(dimensions_ - 1);
     const auto slice_sum = [&](Index slice, Index) {
       const auto outer = static_cast<std::size_t>(slice);

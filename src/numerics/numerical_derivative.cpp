@@ -28,10 +28,11 @@ double extrapolated_difference(const std::function<double(double)>& phi, double 
   double best = 0, error = std::numeric_limits<double>::infinity();
   const std::size_t rows = rows_from(step);
   for (std::size_t i = 0; i < rows; ++i, step /= shrink) {
+    // phi sees rounded places, so their own difference is divided by, not twice the step.
     const double up = x + step, down = x - step;
     const double above = phi(up), below = phi(down);
     row[0] = (above - below) / (up - down);
-    // Rounded values may agree by chance.
+    // Rounded values can agree by chance, so no error below their rounding is believed.
     const double rounding =
         std::numeric_limits<double>::epsilon() / 4 * (std::abs(above) + std::abs(below)) / step;
     double factor = 1;

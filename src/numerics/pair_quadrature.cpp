@@ -47,6 +47,7 @@ void PairQuadrature::for_each_outer(double p, double q, double c, const GaussLeg
   // 1 - rho = (1 - rho^2) / (1 + rho), from the determinant, which does not cancel.
   const double sine = product > 0 ? root_determinant(p, q, c) / product : 1;
   const double rest = product > 0 ? std::min(sine * sine / (1 + rho), 1.0) : 1;
+  // The sign of c is that of the common part of v.
   const Side left{std::sqrt(rho * p), std::sqrt(rest * p)};
   const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
   require_reach(std::sqrt(std::max(p, q)));
@@ -63,6 +64,7 @@ Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegen
   Dual<double> sum{0, 0};
   for_each_outer(p, q, c, rule, [&](double g, double mass, const Side& left, const Side& right) {
     const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
+    // With equal variances and c >= 0 both sides are the same function of g.
     const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
     sum.value += mass * u.value * v.value;
     sum.derivative += mass * u.derivative * v.derivative;
@@ -104,6 +106,8 @@ DualSlopes PairQuadrature::slopes(double p, double q, double c, const GaussLegen
     all.left.derivative += mass * u.tilted_curvature * v.derivative;
     all.right.derivative += mass * v.tilted_curvature * u.derivative;
   });
+  // Stein's lemma: E[u phi'(u) phi(v)] = 2p f_p + c g, and likewise 2p g_p + c g_c for phi''
+  // (docs/theory/derivatives.md).
   const auto without_c = [&](Dual<double>& side, double variance) {
     const double over = variance > 0 ? 1 / (2 * variance) : 0;
     side.value = (side.value - c * all.dual.derivative) * over;
@@ -119,6 +123,8 @@ template <typename Add>
 void PairQuadrature::for_each_inner(double mean, double deviation, const GaussLegendre& rule,
                                     const Add& add) const {
   if (deviation == 0) return add(mean, 1.0);
+  // The trapezium rule converges geometrically if phi is analytic around the window; near kinks
+  // and poles panels are needed.
   if (!trapezium_resolves(mean - pair_window * deviation, mean + pair_window * deviation, deviation))
     return for_each_in_panels(mean, deviation, rule, add);
   for (std::size_t i = 0; i < trapezium_weights().size(); ++i)

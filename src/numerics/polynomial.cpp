@@ -106,6 +106,7 @@ struct HornerSums {
   std::array<Scalar, derivatives + 1> sums{};
 
   void add(Scalar c, Scalar coefficient) {
+    // From the highest derivative down, because each reads the lower one of the step before.
     for (std::size_t n = derivatives; n > 0; --n) sums[n] = sums[n] * c + sums[n - 1];
     sums[0] = sums[0] * c + coefficient;
   }
@@ -146,12 +147,14 @@ class Polynomial final : public Activation {
       entry.in_left.add(c, factor * moments_.at(next, p) * right);
       entry.in_right.add(c, factor * left * moments_.at(next, q));
     }
+    // f_p and g_p belong together as g = df/dc does: in_left.sums[1] is the derivative of f_p in c.
     const auto dual_of = [](const auto& horner) { return Dual<double>{horner.sums[0], horner.sums[1]}; };
     return {dual_of(entry.value), dual_of(entry.in_left), dual_of(entry.in_right), 2 * entry.value.sums[2],
             entry.value.sums[1]};
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override { return along_diagonal(slopes(p, p, p)); }
 
+  // Auxiliary array k holds g_k at the variances of the positions.
   [[nodiscard]] std::size_t auxiliary_count() const override { return moments_.table.size(); }
 
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
@@ -190,6 +193,7 @@ class Polynomial final : public Activation {
           value[i] = value[i] * nngp[i] + left[i] * right[i];
         }
       }
+      // The covariances are overwritten only when no order reads them any more.
       std::copy_n(value.begin(), size, nngp);
       if (row.ntk == nullptr) continue;
       for (std::size_t i = 0; i < size; ++i) row.ntk[begin + i] *= derivative[i];

@@ -32,7 +32,8 @@ constexpr double log_tolerance = -27.6;  // log(1e-12)
 template <>
 constexpr double log_tolerance<float> = -16.1;  // log(1e-7)
 
-/// Terms of slopes are larger than those of the dual by up to their order: a hundredth of its rest will do.
+/// Terms of slopes exceed those of the dual by factors up to their order, so that the series must
+/// leave a hundredth of the rest.
 constexpr double slope_margin = 4.6;
 
 /// Entries that no series serves are few: their places are kept for so many at a time.
@@ -44,8 +45,8 @@ FunctionValues values_of(const std::function<double(double)>& function) {
   };
 }
 
-/// phi' with the mean of both sides at 0 where phi has a kink there, as a variance of 0 has it: the average of both
-/// sides at two small distances, extrapolated to none.
+/// phi' with the mean of both sides at 0 if phi has a kink there, which is what a variance of 0 takes for phi'(0). The
+/// mean at two small distances is extrapolated to distance 0.
 std::function<double(double)> with_mean_at_zero(std::function<double(double)> derivative,
                                                 const std::vector<double>& breakpoints) {
   if (std::ranges::find(breakpoints, 0.0) == breakpoints.end()) return derivative;
@@ -66,9 +67,12 @@ QuadratureOptions completed(std::initializer_list<const std::function<double(dou
 
 }  // namespace
 
+/// All that a QuadratureActivation has: the function, its mesh, and the tables and rules of its dual. Threads share it;
+/// only its tables are completed on demand, each piece by one thread.
 class QuadratureActivation::Implementation {
  public:
   Implementation(const Function& value, Function derivative, const QuadratureOptions& options)
+      // The order of the members matters: the mesh reads phi, and the tables read the mesh.
       : phi{value, with_mean_at_zero(std::move(derivative), options.breakpoints),
             cusps_among(options.breakpoints, value, options.name), options.name},
         mesh{phi, options.breakpoints, options.reach},
@@ -93,6 +97,7 @@ class QuadratureActivation::Implementation {
       auxiliary[SeriesArrays::inverse_deviation][i] = static_cast<Scalar>(p > 0 ? 1 / std::sqrt(p) : 0);
       auxiliary[SeriesArrays::mean][i] = static_cast<Scalar>(numbers[0]);
       table.log_tails(p, numbers, series_truncations, tails);
+      // |rho|^order times both shares must stay below the tolerance: each position allows its half of the logarithm.
       for (std::size_t t = 0; t < tails.size(); ++t)
         auxiliary[SeriesArrays::reach + t][i] = static_cast<Scalar>(
             std::exp((log_tolerance<Scalar> / 2 - tails[t]) / order_of(series_truncations[t])));
@@ -105,11 +110,13 @@ class QuadratureActivation::Implementation {
   template <typename Scalar>
   void apply(const DualRow<Scalar>& row) const {
     if (row.ntk != nullptr) require_derivative_dual("the NTK");
+    // Neighbouring entries often share a variance, so caches of interpolated coefficients live as long as the row.
     Caches caches;
     std::array<std::size_t, part_size> hard;
     for (std::size_t begin = 0; begin < row.size; begin += part_size) {
       const SeriesPart part{begin, std::min(part_size, row.size - begin)};
       const std::size_t count = series_rows<Scalar>().apply(series<Scalar>(), row, part, hard.data());
+      // The vectorised series has left out the entries that need more orders; these are computed one by one.
       for (std::size_t i = 0; i < count; ++i) apply_hard(row, hard[i], caches);
     }
   }
@@ -146,6 +153,7 @@ class QuadratureActivation::Implementation {
     const auto c = static_cast<double>(row.nngp[at]);
     const double rho = c * static_cast<double>(row.left[SeriesArrays::inverse_deviation][at]) *
                        static_cast<double>(row.right[SeriesArrays::inverse_deviation][at]);
+    // The short series, whose coefficients are prepared, is tried first.
     const std::size_t level = needed_level(row, at, std::clamp(rho, -1.0, 1.0), slope_margin);
     if (level == series_truncations.size())
       return hard_slopes(p, q, c, log_tolerance<Scalar> - slope_margin, caches);
@@ -168,6 +176,8 @@ class QuadratureActivation::Implementation {
   [[nodiscard]] std::optional<DualSlopes> hard_slopes(double p, double q, double c, double tolerance,
                                                       Caches& caches) const {
     if (auto slopes = deep.slopes(p, q, c, tolerance, caches.left, caches.right)) return slopes;
+    // Functions with kinks have no phi'' that differences of phi' could give; the caller then
+    // takes differences of the dual.
     if (!mesh.breakpoints().empty()) return std::nullopt;
     return pairs.slopes(p, q, c, gauss_legendre_15(), second_derivative);
   }
@@ -177,6 +187,7 @@ class QuadratureActivation::Implementation {
   void gather(const Scalar* const* prepared, std::size_t at, std::size_t orders,
               std::array<double, most_numbers>& numbers) const {
     numbers[0] = static_cast<double>(prepared[SeriesArrays::mean][at]);
+    // The numbers are coefficients of phi', followed by the rises where they differ.
     for (std::size_t first = 0; first < (table.has_own_rises() ? 2 : 1) * series_truncations.back();
          first += series_truncations.back())
       for (std::size_t k = first; k < first + orders; ++k)
@@ -186,7 +197,7 @@ class QuadratureActivation::Implementation {
 
   template <typename Scalar>
   void apply_hard(const DualRow<Scalar>& row, std::size_t at, Caches& caches) const {
-    if (std::isnan(row.nngp[at])) return;  // It stays so.
+    if (std::isnan(row.nngp[at])) return;  // NaN stays NaN.
     const Dual<double> entry = hard_entry<Scalar>(static_cast<double>(row.left[SeriesArrays::variance][at]),
                                                   static_cast<double>(row.right[SeriesArrays::variance][at]),
                                                   static_cast<double>(row.nngp[at]), caches);
@@ -212,6 +223,8 @@ class QuadratureActivation::Implementation {
     for (; level < series_truncations.size(); ++level) {
       const double reach = static_cast<double>(row.left[SeriesArrays::reach + level][at]) *
                            static_cast<double>(row.right[SeriesArrays::reach + level][at]);
+      // reach^order is what the truncation allows: the entry is served if (|rho| /
+      // reach)^order is at most exp(-margin).
       if (!(order_of(series_truncations[level]) * std::log(std::abs(rho) / reach) > -margin)) break;
     }
     return level;
@@ -236,6 +249,7 @@ class QuadratureActivation::Implementation {
     return dual;
   }
 
+  // Members are initialised in the order of their declaration: these read the table and stand after it.
   SeriesDual<float> narrow_series_ = make_series<float>();
   SeriesDual<double> wide_series_ = make_series<double>();
 };
@@ -261,6 +275,7 @@ double QuadratureActivation::value(double x) const { return implementation_->phi
 
 double QuadratureActivation::derivative(double x) const { return implementation_->phi.derivative(x); }
 
+/// Lets dual() and slopes() of single entries run through the code of rows, so that both have the same bits.
 namespace {
 
 /// What is prepared of the two positions of one entry.
@@ -327,6 +342,7 @@ void QuadratureActivation::apply_adjoint(const AdjointRow<float>& row) const { a
 
 void QuadratureActivation::apply_adjoint(const AdjointRow<double>& row) const { apply_adjoint_row(row); }
 
+// The error takes the larger of two differences: result against the fine rule, and fine against coarse rule.
 DualEstimate QuadratureActivation::estimate(double p, double q, double c) const {
   const Dual<double> result = dual(p, q, c);
   const Dual<double> fine = implementation_->pairs.dual(p, q, c, gauss_legendre_15());

@@ -1,5 +1,6 @@
 #include "widelimit/numerics/random_stream.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -12,6 +13,7 @@ RandomStream::RandomStream(std::uint64_t seed, std::uint64_t stream)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_{stream} {}
 
 RandomStream::result_type RandomStream::operator()() {
+  // Philox makes four words at a time.
   if (used_ == buffer_.size()) {
     const auto random = philox_block(key_, stream_, block_);
     for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] = random[i];
@@ -26,13 +28,19 @@ std::uint64_t RandomStream::bits64() {
   return (static_cast<std::uint64_t>((*this)()) << 32) | low;
 }
 
-double RandomStream::uniform() { return (static_cast<double>(bits64() >> 11) + 0.5) * 0x1p-53; }
+// The half keeps the result above 0, so that its logarithm is finite.
+double RandomStream::uniform() {
+  // From 2^52 on the half has no bit of its own, and the largest of all sums is rounded up to 2^53.
+  constexpr double below_one = 1 - 0x1p-53;
+  return std::min((static_cast<double>(bits64() >> 11) + 0.5) * 0x1p-53, below_one);
+}
 
 double RandomStream::normal() {
   if (has_spare_normal_) {
     has_spare_normal_ = false;
     return spare_normal_;
   }
+  // Box-Muller makes two normals at a time; the second is kept for the next call.
   const double radius = std::sqrt(-2 * std::log(uniform()));
   const double angle = 2 * std::numbers::pi * uniform();
   spare_normal_ = radius * std::sin(angle);

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int highest_rectified_degree = 32;
 
-/// The value of a homogeneous function of degree 0 depends on the angle
-/// alone: its slope in c is weight / sqrt(pq - c^2).
+/// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
+/// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation the slope is
+/// infinite and counts as 0.
 DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
   if (!(p > 0 && q > 0) || perfect_covariance(p, q, c, jump_tolerance)) return {dual, {0, 0}, {0, 0}, 0, 0};
   const double slope = weight / root;
@@ -29,6 +30,7 @@ struct Sign {
   [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) {
     const auto root = static_cast<Scalar>(wide_root);
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
+    // Near 0 the arctangent is relatively exact; near +-1 its distance from the end of the arc is.
     if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
     return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
   }
@@ -65,8 +67,10 @@ class RectifiedMonomial {
     const auto det = static_cast<Scalar>(wide_root * wide_root);
     const auto root = static_cast<Scalar>(wide_root);
     constexpr Scalar over_two_pi = std::numbers::inv_pi_v<Scalar> / 2;
+    // M_0 = (pi - theta) / 2 pi is the probability that both variables are positive.
     Scalar lower = over_two_pi * orthant_angle(p, q, c, root);
     if (degree_ == 0) return {lower, 0};
+    // M_1 = (sin(theta) sqrt(pq) + (pi - theta) c) / 2 pi, the dual of ReLU.
     Scalar moment = over_two_pi * root + c * lower;
     for (int n = 1; n < degree_; ++n) {
       const auto order = static_cast<Scalar>(n);

@@ -15,6 +15,7 @@ std::optional<double> bracketed_root(const Function& function, double low, doubl
   if (at_high == 0) return high;
   if (!(std::signbit(at_low) != std::signbit(at_high)) || std::isnan(at_low) || std::isnan(at_high))
     return std::nullopt;
+  // TOMS 748 needs some ten calls; this bound only ends a search in a function that misbehaves.
   std::uintmax_t calls = 200;
   const auto bracket = boost::math::tools::toms748_solve(
       function, low, high, at_low, at_high, boost::math::tools::eps_tolerance<double>(51), calls);

@@ -19,15 +19,15 @@ struct SemidefiniteRoots {
   /// A root of the matrix: factor() factor()^T = matrix.
   [[nodiscard]] Square factor() const { return vectors * roots.asDiagonal(); }
   [[nodiscard]] Square symmetric() const { return vectors * roots.asDiagonal() * vectors.transpose(); }
-  /// Of factor().
+  /// The pseudoinverse of factor().
   [[nodiscard]] Square pseudo_inverse() const {
     const Vector<double> inverses = roots.unaryExpr([](double root) { return root > 0 ? 1 / root : 0; });
     return inverses.asDiagonal() * vectors.transpose();
   }
 };
 
-/// Of the lower triangle of `matrix`. Eigenvalues up to `negligible` times the largest, in absolute value,
-/// count as 0. NumericalError where the iteration does not converge.
+/// Decomposes the matrix whose lower triangle is that of `matrix`. Eigenvalues up to `negligible` times the largest, in
+/// absolute value, count as 0. NumericalError where the iteration does not converge.
 template <typename Square>
 SemidefiniteRoots<Square> semidefinite_roots(const Square& matrix, double negligible = 0) {
   const Eigen::SelfAdjointEigenSolver<Square> solver(matrix);

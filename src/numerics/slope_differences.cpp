@@ -10,9 +10,10 @@
 namespace widelimit::numerics {
 namespace {
 
+/// Steps of a table: each is half of the one before, down to a five-hundredth of the first.
 constexpr std::size_t step_halvings = 10;
 
-/// Of the length over which the arguments range.
+/// The first step, as a share of the length over which the arguments range.
 constexpr double first_step = 0.25;
 
 /// Error of a slope, relative to it, above which it has not settled.
@@ -26,7 +27,7 @@ struct SlopeEstimate {
   [[nodiscard]] bool has_settled() const { return error <= settled * std::abs(slope); }
 };
 
-/// Of the two parts of a Dual.
+/// Estimates for the two parts of a Dual.
 struct DualEstimates {
   SlopeEstimate value;
   SlopeEstimate derivative;
@@ -37,6 +38,7 @@ struct DualEstimates {
   }
 };
 
+/// Rows are for steps that halve: row j, column m has m powers of the error eliminated.
 /// Neville's table of difference quotients whose error begins with step^order and goes on in its powers.
 class NevilleTable {
  public:
@@ -49,6 +51,7 @@ class NevilleTable {
     for (std::size_t j = 1; j <= rows_; ++j) {
       factor *= ratio_;
       row[j] = row[j - 1] + (row[j - 1] - previous_[j - 1]) / (factor - 1);
+      // A column is trusted as far as its neighbours to the left and above agree with it.
       const double change = std::max(std::abs(row[j] - row[j - 1]), std::abs(row[j] - previous_[j - 1]));
       if (change < best_.error) best_ = {row[j], change};
     }
@@ -64,7 +67,7 @@ class NevilleTable {
   SlopeEstimate best_;
 };
 
-/// Tables of both parts of a Dual.
+/// A NevilleTable for each part of a Dual, fed with the same places.
 struct DualTables {
   explicit DualTables(double order) : values(order), derivatives(order) {}
 
@@ -80,6 +83,7 @@ struct DualTables {
 /// `at(t)` is the Dual at distance t along some direction.
 template <typename Curve>
 DualEstimates central_slopes(const Curve& at, double step) {
+  // Central differences have even powers of the step only.
   DualTables tables(2);
   for (std::size_t i = 0; i < step_halvings; ++i, step /= 2) tables.add(at(-step), at(step), 2 * step);
   return tables.best();
@@ -88,6 +92,8 @@ DualEstimates central_slopes(const Curve& at, double step) {
 /// Towards t > 0, or t < 0 for a negative step. Where phi has kinks the errors go on in powers of the step's root.
 template <typename Curve>
 DualEstimates one_sided_slopes(const Curve& at, double step) {
+  // Beside perfect correlation a kink of phi gives the dual a root of the distance
+  // (docs/theory/derivatives.md, section 2).
   DualTables smooth(1), kinked(0.5);
   const Dual<double> here = at(0);
   for (std::size_t i = 0; i < step_halvings; ++i, step /= 2) {
@@ -104,18 +110,21 @@ DualEstimates one_sided_slopes(const Curve& at, double step) {
 template <typename Curve>
 DualEstimates curve_slopes(const Curve& at, double length, double below, double above) {
   const double wanted = first_step * length;
-  // Not to the very ends, which rounding may put outside.
+  // The very ends are avoided, because rounding can put them outside of the range.
   const double room = 0.9 * std::min(below, above);
   DualEstimates best;
+  // Below this room the step is nothing but rounding errors of the place.
   if (room > perfect_tolerance * std::numeric_limits<double>::epsilon() * length)
     best = central_slopes(at, std::min(wanted, room));
+  // Near an end of the range the one-sided slopes compete with the central ones; the smaller error wins.
   if (room >= wanted) return best;
   const double reach = std::min(wanted, 0.9 * std::max(below, above));
   best.take_better(one_sided_slopes(at, above >= below ? reach : -reach));
   return best;
 }
 
-/// Rounding errors of numbers of this scale look like slopes of this size, which need not settle.
+/// The slope, or 0 if it has not settled. Rounding errors of numbers of this scale look like slopes of that size, which
+/// need not settle to count.
 double finite_slope(const SlopeEstimate& estimate, double scale, double length) {
   const bool small = estimate.error <= 1e-7 * scale / length;
   return estimate.has_settled() || small ? estimate.slope : 0.0;
@@ -133,6 +142,7 @@ struct PlaceOfDual {
   }
   [[nodiscard]] Dual<double> in_left() const {
     if (!(p > 0)) return {0, 0};
+    // c^2 <= pq bounds p from below.
     const double below = q > 0 ? std::max(p - c * (c / q), 0.0) : p;
     return along(curve_slopes([&](double t) { return activation.dual(p + t, q, c); }, p, below, p), p);
   }
@@ -162,10 +172,12 @@ double value_slope(const SlopeEstimate& difference, double derivative, double un
 DualSlopes slopes_by_differences(const Activation& activation, double p, double q, double c) {
   const Dual<double> dual = activation.dual(p, q, c);
   const double widest = std::sqrt(p) * std::sqrt(q);
+  // With a variance of 0 the covariance is 0 and cannot change, so that only slopes in the variances are left.
   if (!(widest > 0)) {
     const PlaceOfDual place{activation, p, q, c, scale_of(activation, p, q)};
     return {dual, place.in_left(), place.in_right(), 0, dual.derivative};
   }
+  // Rounding can put c a little outside of its range.
   c = std::clamp(c, -widest, widest);
   const PlaceOfDual place{activation, p, q, c, scale_of(activation, p, q)};
   const DualEstimates in_c =

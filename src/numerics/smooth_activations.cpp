@@ -4,7 +4,7 @@
 #include "widelimit/numerics/activations.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
 
-/// One object of each for the process: they share their tables.
+/// There is one object of each kind in a process: they share their tables.
 namespace widelimit::numerics {
 namespace {
 

@@ -26,6 +26,7 @@ struct Sizes {
   double derivative = 0;
 };
 
+/// A panel's polynomial has degree 14. Shells that phi cannot be resolved in end the mesh, see is_resolved().
 /// Panels from 0 outwards in shells [0,1], [1,2], [2,4], ... on both sides, each bisected until phi is
 /// resolved relative to its largest size so far: values far out in a decaying tail need no digits of their
 /// own.
@@ -34,10 +35,12 @@ class MeshBuilder {
   MeshBuilder(const SmoothFunction& phi, const std::vector<double>& breakpoints)
       : phi_{phi}, breakpoints_{breakpoints} {}
 
+  /// Edges in ascending order, as far as `farthest`. The first shell must succeed.
   std::vector<double> edges(double farthest) {
     edges_ = {0};
     double inner = 0;
     for (int shell = 0; shell <= last_shell; ++shell) {
+      // [0, 1] is always meshed, so that a mesh exists for any reach.
       const double outer = std::ldexp(1.0, shell);
       if (outer > farthest && shell > 0) break;
       std::vector<double> attempt = edges_;
@@ -64,6 +67,7 @@ class MeshBuilder {
 
   /// False where phi overflows or would need too many panels: the mesh ends before this shell.
   bool add_shell(double inner, double outer, std::vector<double>& edges) {
+    // sizes_ is kept unless the whole shell is finite.
     Sizes sizes = sizes_;
     for (const double side : {1.0, -1.0}) {
       for (const double x : gauss_legendre_15().nodes) {
@@ -79,6 +83,7 @@ class MeshBuilder {
     return add_side(inner, outer, edges) && add_side(-outer, -inner, edges);
   }
 
+  /// 0 is an edge already; the outer end of the side is new.
   bool add_side(double begin, double end, std::vector<double>& edges) {
     edges.push_back(std::abs(end) > std::abs(begin) ? end : begin);
     double from = begin;
@@ -100,7 +105,9 @@ class MeshBuilder {
       return true;
     }
     const double middle = begin + (end - begin) / 2;
+    // Bisection ends near the rounding of places: a panel as narrow as that is beside a singularity.
     if (end - begin < 1e-13 * std::max(std::abs(begin), std::abs(end)) || end - begin < 1e-18) {
+      // Towards a declared breakpoint or a cusp panels may shrink without end: nothing smooth is left to resolve.
       if (touches_breakpoint(begin) || touches_breakpoint(end) || is_beside_cusp(begin, end, cusp_place))
         return true;
       throw ArgumentError(fmt::format(
@@ -144,6 +151,7 @@ class MeshBuilder {
   /// Coefficient k of a function f is sum_i (k + 1/2) weight_i P_k(x_i) f(x_i).
   static const std::array<std::vector<double>, 2>& tail_weights() {
     static const auto weights = [] {
+      // Orders 14 and 13: one of them can vanish by symmetry.
       const GaussLegendre& rule = gauss_legendre_15();
       std::array<std::vector<double>, 2> result;
       for (unsigned back = 0; back < 2; ++back) {
@@ -164,6 +172,7 @@ class MeshBuilder {
     });
   }
 
+  /// Compares phi' with phi by integrating it between the outermost nodes of the panel.
   void require_derivative(double begin, double end) const {
     if (is_beside_cusp(begin, end, cusp_derivative)) return;
     const GaussLegendre& rule = gauss_legendre_15();
@@ -196,6 +205,7 @@ std::vector<Jump> find_jumps(const SmoothFunction& phi, const std::vector<double
     const double step = 4 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(at));
     const double before = phi.value(at - step);
     const double after = phi.value(at + step);
+    // phi' on both sides bounds how much a function without a jump could rise over the distance of the two places.
     const double slopes = std::abs(phi.derivative(at - step)) + std::abs(phi.derivative(at + step));
     const double smooth_rise = 1e-10 * std::max(std::abs(before), std::abs(after)) + 4 * step * slopes;
     if (std::abs(after - before) > smooth_rise) jumps.push_back({at, after - before});
@@ -203,9 +213,11 @@ std::vector<Jump> find_jumps(const SmoothFunction& phi, const std::vector<double
   return jumps;
 }
 
+/// Parity of phi', seen at all nodes of the mesh. phi itself is then odd or even up to a constant and a linear term.
 Parity find_parity(const SmoothFunction& phi, const std::vector<double>& edges) {
   bool even = true;
   bool odd_plus_constant = true;
+  // For an odd phi' plus a constant the sum at x and -x is twice the constant everywhere.
   const double twice_constant = phi.derivative(1) + phi.derivative(-1);
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     gauss_legendre_15().integrate(edges[i], edges[i + 1], [&](double x, double) {
@@ -243,6 +255,7 @@ SmoothMesh::SmoothMesh(const SmoothFunction& phi, const std::vector<double>& bre
 }
 
 std::size_t SmoothMesh::find(double x) const {
+  // Both ends are clamped: a place outside of the mesh counts to the outermost panel.
   const auto above = std::upper_bound(edges_.begin(), edges_.end() - 1, x);
   return static_cast<std::size_t>(std::max<std::ptrdiff_t>(above - edges_.begin(), 1)) - 1;
 }

@@ -11,10 +11,10 @@ namespace widelimit::numerics {
 struct SmoothFunction {
   std::function<double(double)> value;
   std::function<double(double)> derivative;
-  std::vector<double> cusps = {};  ///< Towards which E phi'^2 grows without bound, or too steeply.
-  std::string name = {};           ///< What errors begin with.
+  std::vector<double> cusps = {};  ///< Places towards which E phi'^2 grows too steeply.
+  std::string name = {};           ///< Error messages begin with it.
 
-  /// Otherwise phi' is nowhere used: rules and series take values alone.
+  /// With cusps phi' is nowhere used: rules and series take values alone.
   [[nodiscard]] bool has_derivative_dual() const { return cusps.empty(); }
 };
 

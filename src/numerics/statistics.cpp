@@ -27,6 +27,7 @@ double mean_value(std::span<const double> sample) {
   return sum / static_cast<double>(sample.size());
 }
 
+/// Linear interpolation between order statistics: p = 0 is the smallest value, p = 1 the largest.
 double interpolated(std::span<const double> ascending, double p) {
   const double position = std::clamp(p, 0.0, 1.0) * static_cast<double>(ascending.size() - 1);
   const auto below = static_cast<std::size_t>(position);
@@ -35,6 +36,8 @@ double interpolated(std::span<const double> ascending, double p) {
   return weight == 0 ? ascending[below] : ascending[below] + weight * (ascending[above] - ascending[below]);
 }
 
+/// Silverman's rule of thumb, 0.9 min(deviation, interquartile range / 1.34) n^(-1/5) (Density
+/// Estimation, 1986, (3.31)).
 double silverman_bandwidth(std::span<const double> ascending) {
   const double deviation = std::sqrt(variance(ascending).value);
   const double range = interpolated(ascending, 0.75) - interpolated(ascending, 0.25);
@@ -62,6 +65,7 @@ Estimate variance(std::span<const double> sample) {
     second += square;
     fourth += square * square;
   }
+  // The standard error of a variance comes from the fourth central moment.
   const double value = second / (n - 1);
   return {value, std::sqrt(std::max(fourth / n - value * value, 0.0) / n)};
 }
@@ -87,6 +91,7 @@ ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t t
   if (trials < 1 || successes < 0 || successes > trials)
     throw ArgumentError(fmt::format(
         "binomial_interval: expected 0 to trials successes of at least 1, got {} of {}", successes, trials));
+  // Wilson's interval stays within [0, 1] and is valid for few successes.
   constexpr double z = 1.959963984540054;  // 97.5 % of the standard normal distribution
   const auto n = static_cast<double>(trials), share = static_cast<double>(successes) / n;
   const double centre = share + z * z / (2 * n), scale = 1 + z * z / n;
@@ -104,6 +109,7 @@ double kolmogorov_smirnov_distance(std::span<const double> first, std::span<cons
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
     const double x = std::min(a[i], b[j]);
+    // Equal values of both samples are passed together: the distance counts between values only.
     while (i < a.size() && a[i] == x) ++i;
     while (j < b.size() && b[j] == x) ++j;
     distance = std::max(distance, std::abs(static_cast<double>(i) / n - static_cast<double>(j) / m));
@@ -147,6 +153,7 @@ double kolmogorov_smirnov_p_value(double distance, double effective_size) {
     throw ArgumentError(
         fmt::format("kolmogorov_smirnov_p_value: size must be at least 1, got {}", effective_size));
   const double root = std::sqrt(effective_size);
+  // This is Stephens' correction for finite samples (Numerical Recipes, section 14.3).
   return kolmogorov_tail((root + 0.12 + 0.11 / root) * distance);
 }
 
@@ -167,6 +174,7 @@ KernelDensity::KernelDensity(std::span<const double> sample, double bandwidth)
 }
 
 double KernelDensity::operator()(double x) const {
+  // Beyond 8 bandwidths a kernel is below 1.3e-14 of its peak.
   const auto from = std::lower_bound(ascending_.begin(), ascending_.end(), x - 8 * bandwidth_);
   double sum = 0;
   for (auto it = from; it != ascending_.end() && *it <= x + 8 * bandwidth_; ++it) {

@@ -30,6 +30,7 @@ inline int threads_here() { return has_threads() ? tbb::this_task_arena::max_con
 template <typename Body>
 auto on_threads(int threads, const Body& body) {
   if (threads == 0 || !has_threads()) return body();
+  // ThreadArena keeps the tasks of others out; within it at most as many threads work as the caller itself has.
   return ThreadArena(std::min(threads, threads_here())).execute(body);
 }
 
@@ -42,9 +43,11 @@ void for_each_task(std::ptrdiff_t count, const RunControl& run, const Body& body
   std::ptrdiff_t done = 0;
   const auto run_tasks = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     for (std::ptrdiff_t i = begin; i < end; ++i) {
+      // A stop is asked for between tasks only, so a task must not take long.
       stop.check();
       body(i);
       if (!run.progress) continue;
+      // Under the lock reports come in the order of their counts.
       const std::lock_guard lock(reporting);
       run.progress(++done, count);
     }

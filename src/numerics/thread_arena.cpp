@@ -17,7 +17,7 @@ struct IdleArenas {
   std::multimap<int, std::unique_ptr<tbb::task_arena>> by_threads;
 };
 
-/// Never destroyed: oneTBB itself may have ended before.
+/// The pool is never destroyed, because oneTBB itself may have ended before static objects do.
 IdleArenas& idle_arenas() {
   static auto& idle = *new IdleArenas;
   return idle;
@@ -39,6 +39,7 @@ std::unique_ptr<tbb::task_arena> take_arena(int threads) {
 }  // namespace
 
 bool has_threads() {
+  // The handler is registered by the first question and runs in every child that is forked later.
   [[maybe_unused]] static const int is_asked_when_forked =
       pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
   return !is_forked;
@@ -49,7 +50,7 @@ ThreadArena::ThreadArena(int threads)
 
 ThreadArena::~ThreadArena() {
   if (!has_threads() || !arena_) {
-    // Whether its threads are there it cannot know.
+    // A forked child cannot know whether the arena's threads exist, so the arena is left as it is.
     static_cast<void>(arena_.release());
     return;
   }

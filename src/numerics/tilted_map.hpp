@@ -53,7 +53,7 @@ class TiltedMap {
   TiltedDual dual_;
 };
 
-/// By rows where the shift allows.
+/// The vectorised form where the shift allows it, otherwise the entry-wise formula.
 template <typename Formula>
 ActivationPtr make_tilted_form(Formula formula, TiltedMap::Function function, const TiltedDual& dual) {
   if (!(dual.shift >= smallest_shift && dual.shift <= largest_shift))

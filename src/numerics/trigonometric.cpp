@@ -22,8 +22,10 @@ class ExponentialPair {
   [[nodiscard]] Scalar sum(Scalar p, Scalar q, Scalar c) const {
     const auto h = static_cast<Scalar>(half_square_);
     const Scalar near = std::exp(-h * std::max((p - c) + (q - c), Scalar{0}));
+    // The product of both exponentials is exp(-2h (p + q)); `far` belongs to the sum of the two variables for c > 0.
     const Scalar far = std::exp(-h * std::max((p + c) + (q + c), Scalar{0}));
     if (k_ >= 0) return near + static_cast<Scalar>(k_) * far;
+    // near - far, from the smaller distance to both, without cancellation for small 4hc.
     const Scalar difference = c >= 0 ? -near * std::expm1(-4 * h * c) : far * std::expm1(4 * h * c);
     return difference + static_cast<Scalar>(excess_) * far;
   }
@@ -40,6 +42,7 @@ class ExponentialPair {
 /// a sin(b x + c0): sin sin = [cos(difference) - cos(sum)] / 2, cos cos = [cos(difference) + cos(sum)] / 2.
 class Sine {
  public:
+  // sin sin has k = -cos(2 phase), cos cos the opposite. Products of sums and differences keep k exact near +-1.
   Sine(double amplitude, double frequency, double phase, double sin_phase, double cos_phase)
       : amplitude_{amplitude},
         frequency_{frequency},
@@ -68,7 +71,7 @@ class Sine {
     return {entry, side, side, square * square * entry.value, entry.derivative};
   }
 
-  /// The slopes above cancel for p = q = c, where only the term of the sum of both variables depends on p.
+  /// The partial slopes cancel for p = q = c, where only the term of the sum of both variables depends on p.
   [[nodiscard]] SelfSlopes self_slopes(double p) const {
     const double square = frequency_ * frequency_;
     const double slope = 2 * derivative_weight_ * cosines_.weight() * std::exp(-2 * square * p);

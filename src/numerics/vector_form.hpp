@@ -79,11 +79,13 @@ class VectorForm final : public ClosedForm<Formula> {
     write(row, this->entry(row.left[0][0], row.right[0][0], row.nngp[0]));
   }
 
+  /// Recursion into single entries: a row with one entry out of range must not change the bits of the others.
   template <typename Scalar>
   void go_back(const AdjointRow<Scalar>& row) const {
     if constexpr (requires { map_.apply_adjoint(row); }) {
       const DualRow<Scalar> all{nullptr, nullptr, row.left, row.right, row.size};
       if (map_.covers(all)) return map_.apply_adjoint(row);
+      // A single entry that the map does not cover ends the recursion at the formula.
       if (row.size == 1) return ClosedForm<Formula>::apply_adjoint(row);
       for (std::size_t i = 0; i < row.size; ++i) {
         const EntryArrays<Scalar> arrays(row, i);
@@ -105,6 +107,7 @@ class VectorForm final : public ClosedForm<Formula> {
       const Scalar p = row.left[0][i], q = row.right[0][i];
       const std::optional<Scalar> perfect = perfect_covariance(p, q, row.nngp[i]);
       if (perfect) row.nngp[i] = *perfect;
+      // Equal variances have the angle 0 in apply() already, with the same bits; others get an exact determinant of 0.
       if (perfect && p != q)
         write(one.row, this->perfect_entry(p, q, *perfect));
       else

@@ -31,7 +31,8 @@ void require_cosines(const char* where, const Matrix<double>& cosines) {
 /// For one value t of the cosine of two queries: sum_kl c_kl e^{s t c_kl} / sum_kl e^{s t c_kl}, s =
 /// sigma_A^2, over all k, l.
 double full_mean(const Matrix<double>& cosines, double score_variance, double t) {
-  // Of the largest exponent: all weights would vanish beside another where scores are sharp.
+  // Exponents are taken relative to the largest one: relative to another, weights would overflow or all
+  // vanish where scores are sharp.
   const double shift = score_variance * t * (t > 0 ? cosines.maxCoeff() : cosines.minCoeff());
   double numerator = 0, denominator = 0;
   for (Index k = 0; k < cosines.size(); ++k) {
@@ -43,7 +44,7 @@ double full_mean(const Matrix<double>& cosines, double score_variance, double t)
   return numerator / denominator;
 }
 
-/// Weights e^exponent and what they weigh, in units of the largest.
+/// Sums of weights and of what they weigh, in units of e^exponent, the largest weight.
 struct ScaledSums {
   double exponent, numerator, denominator;
 
@@ -54,7 +55,7 @@ struct ScaledSums {
   }
 };
 
-/// causal_means() where one scale for all sums would leave some of them nothing.
+/// causal_means() for scores so sharp that one scale for all sums would leave some of them nothing.
 Matrix<double> sharp_causal_means(const Matrix<double>& cosines, double score_variance, double t) {
   Matrix<double> means(cosines.rows(), cosines.cols());
   std::vector<ScaledSums> above;
@@ -62,6 +63,7 @@ Matrix<double> sharp_causal_means(const Matrix<double>& cosines, double score_va
     std::vector<ScaledSums> sums;
     for (Index j = 0; j < cosines.cols(); ++j) {
       sums.push_back({score_variance * t * cosines(i, j), cosines(i, j), 1});
+      // Row i first gets its sums over l <= j; with those of the rows above they become sums over k <= i as well.
       if (j > 0) sums.back().add(sums[static_cast<std::size_t>(j) - 1]);
     }
     for (std::size_t j = 0; j < sums.size(); ++j) {
@@ -73,7 +75,7 @@ Matrix<double> sharp_causal_means(const Matrix<double>& cosines, double score_va
   return means;
 }
 
-/// The same over k <= i, l <= j, for every (i, j).
+/// [i, j]: full_mean() with sums over k <= i and l <= j only.
 Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance, double t) {
   constexpr double most_exponent = 600;  // smaller weights would be no normal numbers
   if (2 * score_variance * std::abs(t) > most_exponent) return sharp_causal_means(cosines, score_variance, t);
@@ -81,6 +83,7 @@ Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance
   const Matrix<double> weights = (score_variance * t * cosines.array() - shift).exp();
   Matrix<double> numerator = weights.cwiseProduct(cosines), denominator = weights;
   for (Matrix<double>* sums : {&numerator, &denominator}) {
+    // Running sums along both axes are the sums over all k <= i, l <= j.
     for (Index i = 1; i < sums->rows(); ++i) sums->row(i) += sums->row(i - 1);
     for (Index j = 1; j < sums->cols(); ++j) sums->col(j) += sums->col(j - 1);
   }
@@ -103,6 +106,7 @@ Matrix<double> interpolated(const Matrix<double>& cosines, double score_variance
     const double weight = barycentric_weight(j, degree);
     for (Index k = 0; k < cosines.size(); ++k) {
       const double difference = cosines.data()[k] - at;
+      // The barycentric formula is 0 / 0 at a node, where the value itself is known.
       if (difference == 0) {
         exact.data()[k] = means.data()[k];
       } else {
@@ -124,6 +128,7 @@ std::vector<double> different_values(const Matrix<double>& cosines) {
   return values;
 }
 
+/// One evaluation for each different cosine, which serves all entries that have it.
 Matrix<double> direct(const Matrix<double>& cosines, double score_variance, AttentionMask mask,
                       const std::vector<double>& values) {
   Matrix<double> result(cosines.rows(), cosines.cols());
@@ -140,6 +145,7 @@ double largest_annealed_gap(double tokens, double sigma_A) {
   return std::log(tokens) / (2 * sigma_A * sigma_A);
 }
 
+/// (10) and (11) of arXiv:2403.02579; the gap is e [phi(c) - phi(1)].
 TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   require_at_least("attention_core", "tokens", tokens, 2);
   require_not_negative("attention_core", "sigma_A", sigma_A);
@@ -148,6 +154,7 @@ TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   // are so sharp that w does.
   const double equal = (tokens - 1) * std::exp(-score_variance * e);
   const double one_over_different = std::exp(score_variance * e * (1 - e)) / (tokens - 1);
+  // One quotient gives phi(c) - phi(1), without cancellation however close both are.
   const double rise = -std::expm1(-score_variance * e * e);  // 1 - equal / different
   return {1 - e * equal / (1 + equal), e * rise / ((1 + equal) * (1 + one_over_different))};
 }
@@ -161,6 +168,7 @@ double softmax_second_moment(const Matrix<double>& cosines, double sigma_A, Inde
   require_index(where, "key_j", key_j, cosines.rows());
   require_index(where, "query_k", query_k, cosines.rows());
   require_index(where, "key_l", key_l, cosines.rows());
+  // (9), with the exponential of the numerator divided out.
   const double scale = sigma_A * sigma_A * cosines(query_i, query_k);
   double sum = 0;
   for (Index k = 0; k < cosines.size(); ++k)
@@ -176,6 +184,8 @@ Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, 
   const std::vector<double> values = different_values(cosines);
   if (static_cast<Index>(values.size()) <= most_direct)
     return symmetric(direct(cosines, score_variance, mask, values));
+  // The output is a smooth function of the query's cosine, so that a few Chebyshev nodes serve all entries. Every other
+  // node of a doubled degree is new, and their number is doubled until nothing changes any more.
   Matrix<double> coarse = interpolated(cosines, score_variance, mask, fewest_nodes);
   for (int degree = 2 * fewest_nodes; degree <= most_nodes; degree *= 2) {
     Matrix<double> fine = interpolated(cosines, score_variance, mask, degree);

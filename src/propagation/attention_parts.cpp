@@ -13,6 +13,7 @@ std::vector<std::string> AttentionParts::names() const {
 }
 
 std::vector<Index> AttentionParts::counts(Index width, const finite::Heads& heads) const {
+  // Widths that are not given are those of FiniteNetwork.
   const Index key_width = heads.key_width > 0 ? heads.key_width : std::max<Index>(1, width / heads.count),
               value_width = heads.value_width > 0 ? heads.value_width : key_width;
   const auto affine = [](Index in, Index out, double bias) { return in * out + (bias > 0 ? out : 0); };

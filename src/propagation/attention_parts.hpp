@@ -13,12 +13,12 @@ namespace widelimit::propagation {
 /// The matrices of an attention layer, with their biases.
 struct AttentionParts {
   bool tied = false;         ///< Queries and keys share their matrix.
-  double bias_variance = 0;  ///< Of the output.
+  double bias_variance = 0;  ///< That of the output.
   double query_bias_variance = 0, key_bias_variance = 0;
 
   /// "query", "key", "value", "output"; "query and key" for the first two if tied.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// Parameters of each in a finite network of `width` channels in front and behind, in the order of names().
+  /// Parameters of each in a finite network of `width` channels before and after, in the order of names().
   [[nodiscard]] std::vector<Index> counts(Index width, const finite::Heads& heads) const;
 };
 

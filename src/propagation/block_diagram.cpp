@@ -34,7 +34,7 @@ std::vector<std::string> paths_of(const std::vector<VariedNumber>& numbers) {
   return paths;
 }
 
-/// One run of several that take equally long, on any threads: what each has done is added up.
+/// Progress of several runs that take equally long, on any threads, as that of one run: what each has done is added up.
 class SharedProgress {
  public:
   SharedProgress(const RunControl& run, std::size_t parts)
@@ -111,6 +111,8 @@ std::vector<VariedExponents> exponents_over(const BlockVariation& variation, con
   numerics::on_threads(run.control.threads, [&] {
     numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), tasks, [&](std::ptrdiff_t i) {
       VariedExponents& point = grid[static_cast<std::size_t>(i)];
+      // Points run on one thread each; block_exponents() reports progress of its own, which is
+      // counted as a part of the whole.
       point.exponents = exponents_at(variation, point.values, run, progress.part());
     });
   });
@@ -143,6 +145,7 @@ std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariatio
                                            const VariationRun& run) {
   const std::vector<double>& from = grid[edge.first].values;
   std::vector<double> values = grid[edge.second].values;
+  // The two points of an edge differ in one number: the first one or the last one.
   const std::size_t varied = values.back() == from.back() ? 0 : values.size() - 1;
   RunControl control = run.control;
   control.progress = {};
@@ -161,7 +164,7 @@ std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariatio
 void join(ZeroLine& line, const std::map<Edge, std::size_t>& places, std::size_t points, std::size_t along) {
   for (std::size_t i = 0; i + along < points; ++i) {
     if ((i + 1) % along == 0) continue;
-    // In the order around the cell: two of four crossings in a row belong together.
+    // Edges go round the cell: of four crossings, neighbours in this order belong together.
     std::vector<std::size_t> crossings;
     for (const Edge& edge :
          {Edge{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})

@@ -8,8 +8,10 @@
 namespace widelimit::propagation {
 namespace {
 
+/// Makes the whole block from what takes the place of the layers that are being visited.
 using Rebuild = std::function<Layers(const Layers&)>;
 
+/// Lists layers in their order, those in branches too, each with its path and a way to replace it in the whole block.
 void collect(const Layers& layers, const std::string& path, const Rebuild& rebuild,
              std::vector<BlockLayer>& found);
 
@@ -35,6 +37,7 @@ Layer joined(const layers::BranchParts& parts) {
   return layers::concat_positions(parts.axis, std::move(positions));
 }
 
+/// A replacement within branch k changes that branch, and the changed branches replace their layer in the block.
 void collect_branches(const layers::BranchParts& parts, const std::string& path, const Rebuild& rebuild,
                       std::vector<BlockLayer>& found) {
   for (std::size_t k = 0; k < parts.branches.size(); ++k)

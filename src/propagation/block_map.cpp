@@ -80,13 +80,17 @@ StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   require_state("BlockMap::attention_jacobian", state);
   const double n = static_cast<double>(parameters_.tokens), s = square(parameters_.sigma_A);
   const double e = state.cosine_gap();
+  // These are the weights of the other tokens for equal and for different queries, w(1) and w(c) of
+  // docs/theory/signal-propagation.md, section 2.
   const double equal = (n - 1) * std::exp(-s * e), different = (n - 1) * std::exp(-s * e * (1 - e));
-  // Of weights of the other tokens; that of different queries overflows where scores are sharp.
+  // These are the shares of the other tokens. For different queries the weight overflows where scores are
+  // sharp, its inverse does not.
   const double phi_equal = equal / (1 + equal), phi_different = 1 / (1 + 1 / different);
   const double equal_slope = -s * phi_equal / (1 + equal);
   const double different_slope = -s * (1 - 2 * e) * phi_different / (1 + different);
   const double core_gap = attention_core(n, parameters_.sigma_A, e).gap;
   const double norm_slope = -(phi_equal + e * equal_slope);
+  // core_gap / e is phi(c) - phi(1), which vanishes at the collapsed point.
   const double gap_slope = (e > 0 ? core_gap / e : 0) + e * (different_slope - equal_slope);
   return residual_jacobian(state, squared_skip_A(parameters_), square(parameters_.alpha_A), norm_slope,
                            gap_slope);
@@ -106,6 +110,7 @@ std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& s
                                         AttentionMask mask) {
   if (mask == AttentionMask::full) return map.trajectory(start, blocks);
   const Index n = map.parameters().tokens;
+  // Under a mask tokens differ, so that the whole Gram matrix is iterated and then averaged.
   Matrix<double> gram = Matrix<double>::Constant(n, n, start.p());
   gram.diagonal().setConstant(start.q);
   std::vector<TokenState> means;
@@ -133,6 +138,7 @@ Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
   require_gram("BlockMap::mlp", gram);
   const double branch = square(parameters_.alpha_M), k_out = mlp_.statistics().k_out;
   const Matrix<double> cosines = cosines_of(gram);
+  // Cosines repeat in Gram matrices of few groups, and the MLP is expensive: it is evaluated once for each.
   std::map<double, double> outputs{{1, k_out}};  // of each different cosine
   return squared_skip_M(parameters_) * gram + branch * cosines.unaryExpr([&](double cosine) {
     const auto [entry, is_new] = outputs.try_emplace(cosine, 0);

@@ -25,6 +25,7 @@ class ExponentFunction {
                    const ExponentOptions& options)
       : which_{which}, rectangle_{rectangle}, point_{parameter_point(base, options)} {
     set(Vector2(0.5, 0.5));
+    // An axis that leaves the MLP alone needs its statistics once for the whole rectangle.
     same_mlp_ = !changes_mlp(rectangle.x) && !changes_mlp(rectangle.y);
     if (same_mlp_) mlp_ = mlp_statistics(point_.parameters);
   }
@@ -85,6 +86,7 @@ std::optional<Vector2> root_along(ExponentFunction& function, const Vector2& cen
                                   double width) {
   const double above = reach(centre, direction, width), below = reach(centre, -direction, width);
   const auto at = [&](double s) { return Vector2((centre + s * direction).cwiseMax(0).cwiseMin(1)); };
+  // Narrow brackets come first, so that of several roots the nearest is found.
   for (const double share : {0.1, 0.3, 1.0}) {
     const auto root =
         bracketed_root([&](double s) { return function(at(s)); }, -share * below, share * above);
@@ -109,9 +111,11 @@ class Tracer {
     std::vector<Vector2>& points = curve.points;
     Vector2 direction = sign * tangent(start);
     double step = largest_step_ / 4;
+    // Each round predicts along the tangent and corrects by a root across it; steps are halved where that fails.
     while (static_cast<Index>(points.size()) < most_points && step > smallest_step) {
       const Vector2& here = points.back();
       const Vector2 predicted = here + step * direction;
+      // Beside a side the step is halved until the curve ends close to it.
       if (!inside(predicted)) {
         if (step > largest_step_ / 100) {
           step /= 2;
@@ -127,6 +131,7 @@ class Tracer {
         continue;
       }
       points.push_back(*next);
+      // Back at the start, which the first steps are still near to.
       curve.closed = points.size() > 4 && (*next - start).norm() < 0.7 * step;
       if (curve.closed) break;
       step = std::min(1.5 * step, largest_step_);
@@ -143,6 +148,7 @@ class Tracer {
   /// Turns `direction` to the tangent at a new point; false if that is too sharp a turn.
   bool turn(const Vector2& position, Vector2& direction) {
     Vector2 next = tangent(position);
+    // The gradient turns its sign where curves cross; the curve goes on as it came.
     if (next.dot(direction) < 0) next = -next;
     if (!(next.dot(direction) > sharpest_turn)) return false;
     direction = next;
@@ -222,6 +228,7 @@ void require_rectangle(const Parameters& base, const ParameterRectangle& rectang
 std::vector<Curve> traced(ExponentFunction& function, const TraceOptions& trace) {
   std::vector<Curve> curves;
   Tracer tracer(function, trace.largest_step);
+  // Every curve meets the lines many times; only the first root on it starts a trace.
   for (const Vector2& root : roots_on_lines(function, trace.scan_lines)) {
     const bool known = std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) {
       return distance_to(curve.points, root) < 0.1 * trace.largest_step;
@@ -229,6 +236,7 @@ std::vector<Curve> traced(ExponentFunction& function, const TraceOptions& trace)
     if (known) continue;
     Curve curve = tracer.follow(root, 1);
     if (!curve.closed) {
+      // The start is the first point of both directions and must stand once.
       const std::vector<Vector2> backward = tracer.follow(root, -1).points;
       curve.points.insert(curve.points.begin(), backward.rbegin(), backward.rend() - 1);
     }
@@ -241,6 +249,7 @@ std::vector<Curve> traced(ExponentFunction& function, const TraceOptions& trace)
 std::optional<Vector2> crossing(const Vector2& a, const Vector2& b, const Vector2& c, const Vector2& d) {
   Eigen::Matrix2d system;
   system << b - a, c - d;
+  // Parallel segments have no crossing.
   if (std::abs(system.determinant()) < 1e-300) return std::nullopt;
   const Vector2 shares = system.inverse() * (c - a);
   if (shares.minCoeff() < 0 || shares.maxCoeff() > 1) return std::nullopt;
@@ -263,6 +272,7 @@ std::optional<Vector2> refined(ExponentFunction& first, ExponentFunction& second
     jacobian << first.gradient(position).transpose(), second.gradient(position).transpose();
     const Vector2 change = jacobian.fullPivLu().solve(Vector2(first(position), second(position)));
     position -= change;
+    // Far from the crossing, Newton's method would find a crossing of other curves.
     if (!position.allFinite() || !inside(position) || (position - start).norm() > 0.1) return std::nullopt;
     if (change.norm() < 1e-13) return position;
   }

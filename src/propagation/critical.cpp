@@ -20,6 +20,7 @@ constexpr int scan_steps = 64;  // An exponent may rise and fall along a paramet
 std::vector<double> all_critical(Coordinate coordinate, Exponent which, const ParameterPoint& base) {
   ParameterPoint point = base;
   const bool same_mlp = !changes_mlp(coordinate), gain = coordinate == Coordinate::sigma_w;
+  // Statistics of the MLP are the costly part, so that they are shared where the coordinate leaves them alone.
   const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
   return scanned_roots(
       [&](double value) {
@@ -38,6 +39,7 @@ std::optional<double> least_critical(Coordinate coordinate, Exponent which, cons
 ParameterPoint checked(const char* where, const Parameters& parameters, Coordinate free,
                        const ExponentOptions& options) {
   ParameterPoint point = parameter_point(parameters, options);
+  // The free parameter may hold anything: a legal value takes its place before all are checked.
   set_coordinate(point, free, free == Coordinate::sigma_w ? 1 : 0.5);
   require_parameters(where, point.parameters);
   return point;
@@ -50,11 +52,12 @@ double kink_condition(const ParameterPoint& point) {
   return point.options.depth * std::log1p(collapsed.r) - std::log(point.tokens - 1);
 }
 
-/// To the kink along lambda_g = 0 when `outer` is the strength that rises and `inner` the root for it.
+/// Moves the point to the kink along lambda_g = 0; `outer` is the strength that rises and `inner` the root for it.
 void move_to_kink(ParameterPoint& point, Coordinate outer, Coordinate inner) {
   const auto condition = [&](double strength) {
     set_coordinate(point, outer, strength);
     const std::optional<double> root = least_critical(inner, Exponent::gradient, point);
+    // NaN has no sign, so that the search passes over strengths without a root.
     if (!root) return std::nan("");
     set_coordinate(point, inner, *root);
     return kink_condition(point);
@@ -62,6 +65,7 @@ void move_to_kink(ParameterPoint& point, Coordinate outer, Coordinate inner) {
   double previous = 0, value_before = std::nan("");
   for (int step = 1; step < strength_steps; ++step) {
     const double strength = static_cast<double>(step) / strength_steps, value = condition(strength);
+    // The condition rises along the boundary; the first pair of values around 0 holds the kink.
     if (value_before <= 0 && value >= 0) {
       const std::optional<double> root = bracketed_root(condition, previous, strength);
       if (root) {
@@ -170,6 +174,7 @@ CriticalInitialisation critical_initialisation(const Parameters& parameters, Ind
   const Coordinate coordinate = freed_coordinate(free);
   ParameterPoint point = parameter_point(parameters, options);
   const auto root = least_critical(coordinate, Exponent::angle, point);
+  // An exponent that vanishes for no value of the free parameter is an error, with the fixed ones in its message.
   if (!root) fail(where, coordinate_name(coordinate), parameters);
   set_coordinate(point, coordinate, *root);
   return described(std::move(point.parameters), options);

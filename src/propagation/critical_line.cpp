@@ -20,6 +20,7 @@ class CriticalLine {
  public:
   CriticalLine(const Parameters& parameters, const ExponentOptions& options)
       : point_{parameter_point(parameters, options)} {
+    // Strengths run at the ratio of the given ones, up to the larger of both.
     const double larger = std::max(parameters.alpha_A, parameters.alpha_M);
     unit_A_ = parameters.alpha_A / larger;
     unit_M_ = parameters.alpha_M / larger;
@@ -96,11 +97,14 @@ std::optional<Parameters> strongest_on_line(const Parameters& parameters, const 
       const auto excess = [&](double middle) {
         return line.least_growth(middle).value_or(HUGE_VAL) - tolerance;
       };
+      // Between the last allowed strength and the first beyond, growth may jump to another branch; then
+      // the last allowed one stands.
       line.least_growth(bracketed_root(excess, *allowed, strength).value_or(*allowed));
       return line.parameters();
     }
   }
   if (!allowed) return std::nullopt;
+  // Nowhere on the line is the growth too large, so that the given strengths are as good as any.
   const double given = std::max(parameters.alpha_A, parameters.alpha_M);
   if (!line.least_growth(given)) line.least_growth(*allowed);
   return line.parameters();

@@ -7,7 +7,7 @@
 /// The line lambda_a = 0 over strengths and gain.
 namespace widelimit::propagation {
 
-/// Where gains are looked for.
+/// The interval in which gains are looked for.
 inline constexpr double lowest_gain = 0.05, highest_gain = 60;
 
 /// The largest strengths, at the ratio of the given ones, up to which some sigma_w has lambda_a = 0 and a

@@ -23,6 +23,7 @@ void for_each_network(const char* where, const SampleOptions& options, const Bod
   require_at_least(where, "networks", options.networks, 2);
   require_at_least(where, "width", options.width, 1);
   require_at_least(where, "threads", options.threads, 0);
+  // The tasks are on all threads already, so BLAS runs on one in each of them.
   const numerics::BlasThreads single(
       1, numerics::threads_at_once(numerics::resolve_threads(options.threads, where)));
   numerics::on_threads(options.threads, [&] {
@@ -87,6 +88,7 @@ Estimate log_mean(const std::vector<double>& logs, double scale) {
   std::vector<double> values;
   values.reserve(logs.size());
   for (const double x : logs) values.push_back(std::exp(x - shift));
+  // The error of a logarithm is the relative error of its argument.
   const Estimate mean = numerics::mean(values);
   return {(shift + std::log(mean.value)) / scale, mean.standard_error / mean.value / scale};
 }
@@ -102,6 +104,7 @@ double group_ratio(const Matrix<double>& tokens) {
   const Eigen::RowVectorXd first = tokens.topRows(half).colwise().sum(),
                            second = tokens.bottomRows(rest).colwise().sum();
   const auto pairs = static_cast<double>(half * (half - 1) + rest * (rest - 1));
+  // |sum x|^2 - sum |x|^2 has the products of all ordered pairs of different tokens.
   const double inside = (first.squaredNorm() + second.squaredNorm() - tokens.squaredNorm()) / pairs;
   return inside / (first.dot(second) / static_cast<double>(half * rest));
 }
@@ -146,10 +149,12 @@ Matrix<double> TokenDistribution::draw(Index tokens, Index width, std::uint64_t 
   numerics::RandomStream stream(seed, token_streams + network);
   const Matrix<double> normals = numerics::normal_matrix(tokens + 3, width, stream);
   Matrix<double> result(tokens, width);
+  // Row 0 is common to all tokens, rows 1 and 2 to each half, and the others are the tokens' own.
   for (Index i = 0; i < tokens; ++i)
     result.row(i) = std::sqrt(common_) * normals.row(0) +
                     std::sqrt(group_) * normals.row(i < tokens / 2 ? 1 : 2) +
                     std::sqrt(own_) * normals.row(i + 3);
+  // Equal tokens get the exact norm, because the theory speaks of that state and not of one with that mean norm.
   if (exact_ > 0) {
     const double target = std::sqrt(exact_ * static_cast<double>(width));
     for (Index i = 0; i < tokens; ++i) result.row(i) *= target / result.row(i).norm();
@@ -245,6 +250,7 @@ MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const 
   return {log_mean(logs, length), scaled_mean(logs, length), numerics::variance(logs).value};
 }
 
+/// log_mix() of both modes (docs/theory/signal-propagation.md, section 5), with their largest power taken out.
 double MeasuredModes::combined(double tokens) const {
   const auto length = static_cast<double>(depth);
   const double a = length * contrast.value, b = length * mean.value, top = std::max(a, b);
@@ -258,6 +264,7 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
   if (options.mask != AttentionMask::full)
     throw ArgumentError("measured_gradient_modes: the mask must be full, got a causal one");
   const double q_star = collapsed_point(parameters).q_star;
+  // Two tokens have one mean and one contrast, and neither growth depends on the number of tokens.
   Parameters two = parameters;
   two.tokens = 2;
   const auto count = static_cast<std::size_t>(options.networks);

@@ -131,8 +131,8 @@ class ExchangeableAttention final : public PairStageOf<ExchangeableAttention> {
     SoftmaxMoments own, other;
   };
 
-  /// Of a row with itself and with another. Gradients of layers run through the same blocks many times: what was
-  /// integrated is remembered.
+  /// The moments of a row with itself and of a row with another one. Gradients of layers run through the same blocks
+  /// many times, so that what was integrated is remembered.
   [[nodiscard]] std::pair<SoftmaxMoments, SoftmaxMoments> moments(const Alike& queries,
                                                                   double contrast) const {
     const std::scoped_lock lock(mutex_);
@@ -140,7 +140,7 @@ class ExchangeableAttention final : public PairStageOf<ExchangeableAttention> {
       if (known.queries.own == queries.own && known.queries.other == queries.other &&
           known.contrast == contrast)
         return {known.own, known.other};
-    // Moments move by parts of the logits' variance, which of equal tokens is rounding.
+    // Moments depend on the variance of the logits, which for equal tokens is nothing but rounding.
     constexpr double rounding = 1e-7;
     double logit_std =
         options_.query_key_std * std::sqrt(std::max(0.0, queries.own) * std::max(0.0, contrast));
@@ -231,12 +231,12 @@ Matrix<double> exchangeable_gram(const Matrix<double>& two, Index tokens) {
 std::optional<Network> block_of_two(const Network& block, Index tokens) {
   if (tokens < 2 || knows_positions(block.layers())) return std::nullopt;
   Layers all = block.layers();
-  // Each replacement takes time with the number of layers.
+  // Each replacement copies all layers, so that many of them would take quadratic time.
   constexpr std::size_t most_layers = 1024;
   const std::size_t count = layers_of_block(all).size();
   if (count > most_layers) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
-    // Found anew, since each replacement is made in what the last one left.
+    // Layers are found again each time, because a replacement is made in what the last one left.
     const BlockLayer found = layers_of_block(all)[i];
     if (found.layer.kind() != "attention") {
       if (!acts_on_tokens(found.layer)) return std::nullopt;

@@ -30,7 +30,7 @@ auto on_fewest_tokens(const Network& block, const Matrix<double>& gram, const Co
     if (const std::optional<Network> of_two = block_of_two(block, gram.rows())) try {
         return compute(*of_two, *two);
       } catch (const LogitsTooSharp&) {
-        // Drawn, then.
+        // The block itself then draws samples of its attention.
       }
   return compute(block, gram);
 }
@@ -42,6 +42,7 @@ auto on_fewest_equal_tokens(const Network& block, Eigen::Index tokens, const Com
       return compute(*of_two, Eigen::Index{2});
     } catch (const LogitsTooSharp&) {
     }
+  // Logits that are too sharp for the integrals are left to the block itself, which draws samples.
   return compute(block, tokens);
 }
 

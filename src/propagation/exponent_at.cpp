@@ -44,11 +44,12 @@ double angle_at(const ParameterPoint& point, const MlpStatistics& mlp, const Col
   if (point.options.angle == AngleMeasure::one_block)
     return one_block_limit_of(parameters, mlp.k_out, mlp.f, 1, point.options.mask);
   if (point.options.mask == AttentionMask::full) return collapsed.lambda_a();
+  // The growth minus 1, like the lambda_a of full attention.
   return std::expm1(
       causal_angle_exponent_of(collapsed, parameters, whole_number("depth", point.options.depth)));
 }
 
-/// Where norms have no fixed point: over the network's depth, from norm 1.
+/// Exponents of networks whose norms have no fixed point: means over the depth, from norm 1.
 double growth_at(Exponent which, const ParameterPoint& point, const MlpStatistics& mlp) {
   const ExponentOptions& options = point.options;
   if (options.formula == Formula::published)
@@ -105,6 +106,7 @@ void set_coordinate(ParameterPoint& point, Coordinate coordinate, double value) 
       parameters.sigma_A = value;
       return;
     case Coordinate::tokens:
+      // Formulas of full attention take the number of tokens as it is, all others take the rounded count.
       point.tokens = value;
       parameters.tokens = whole_number("tokens", value);
       return;
@@ -117,6 +119,7 @@ void set_coordinate(ParameterPoint& point, Coordinate coordinate, double value) 
   }
 }
 
+/// Whether statistics of the MLP depend on the coordinate.
 bool changes_mlp(Coordinate coordinate) {
   return coordinate == Coordinate::sigma_w || coordinate == Coordinate::sigma_out ||
          coordinate == Coordinate::mlp_depth;

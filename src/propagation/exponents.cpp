@@ -15,6 +15,7 @@ namespace widelimit::propagation {
 namespace {
 
 /// ln((1 - 1/n) e^a + e^b / n)
+// Written so that neither exponential can overflow, and so that b = a gives a exactly.
 double log_mix(double a, double b, double tokens) {
   const double share = 1 / tokens;
   if (a == -std::numeric_limits<double>::infinity()) return b + std::log(share);
@@ -48,7 +49,7 @@ std::vector<double> computed_power_logs(Part part, Index tokens, Index depth) {
   return logs;
 }
 
-/// The same; scans ask for one number of tokens and blocks at every point of a rectangle.
+/// computed_power_logs(), remembered: scans ask for one number of tokens and blocks at every point of a rectangle.
 const std::vector<double>& causal_power_logs(Part part, Index tokens, Index depth) {
   struct Last {
     Index tokens = 0, depth = 0;
@@ -61,6 +62,7 @@ const std::vector<double>& causal_power_logs(Part part, Index tokens, Index dept
   return last.logs;
 }
 
+/// Both may be -infinity, for products of which there are none.
 /// ln(e^a + e^b)
 double log_sum(double a, double b) {
   const double larger = std::max(a, b);
@@ -73,6 +75,7 @@ std::vector<double> log_products(double log_a0, const std::vector<double>& log_b
   std::vector<double> products{0};
   for (const double b : log_b) {
     products.push_back(-std::numeric_limits<double>::infinity());
+    // From the highest power down, because each reads the one below it of the step before.
     for (std::size_t k = products.size() - 1; k > 0; --k)
       products[k] = log_sum(products[k] + log_a0, products[k - 1] + b);
     products[0] += log_a0;
@@ -207,6 +210,7 @@ double one_block_limit_of(const Parameters& parameters, double k_out, double f, 
 double causal_gap_share(Index tokens) {
   require_at_least("causal_gap_share", "tokens", tokens, 2);
   double harmonic = 0;
+  // Small terms come first, which loses the fewest digits.
   for (Index i = tokens; i >= 1; --i) harmonic += 1 / static_cast<double>(i);
   const auto n = static_cast<double>(tokens);
   return harmonic / n - 2 * (n - harmonic) / (n * (n - 1));
@@ -214,6 +218,7 @@ double causal_gap_share(Index tokens) {
 
 double causal_angle_exponent(const Parameters& parameters) {
   const CollapsedPoint point = collapsed_point(parameters);
+  // This is the square of the eigenvalue 1/2 of M (docs/theory/signal-propagation.md, section 8).
   return point.m * (point.a0 + square(parameters.alpha_A) / (4 * point.q_star)) - 1;
 }
 
@@ -243,6 +248,7 @@ EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_ou
   const auto blocks = static_cast<double>(depth);
   double q = q0, mlps = 0, means = 0;  // ln of products over blocks
   std::vector<double> log_b;
+  // Section 4 of docs/theory/signal-propagation.md: m_t, q_{M,t} / q_t and the b_t of the causal product.
   for (Index t = 0; t < depth; ++t) {
     const double q_M = rest_A * q + branch_A;
     mlps += std::log(rest_M + branch_M * f / q_M);
@@ -251,6 +257,7 @@ EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_ou
     q = rest_M * q_M + branch_M * k_out;
   }
   const double norm = std::log(q / q0), contrasts = blocks * std::log(rest_A);
+  // Angles are contrasts over the norm, gradients the mixture of contrasts and mean.
   if (mask == AttentionMask::full)
     return {norm / blocks, (mlps + contrasts - norm) / blocks,
             (mlps + log_mix(contrasts, means, static_cast<double>(parameters.tokens))) / blocks};
@@ -280,6 +287,7 @@ double critical_curvature(const Parameters& parameters) {
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
   const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const double share = (n - 1) / n;
+  // This part of tau comes from the norm, which follows the gap slowly.
   const double slow_norm = rest_M * branch_A * share / (point.q_star * (1 - point.mu_q));
   const double tau = branch_A * share / point.q_star + rest_A * slow_norm;
   return point.q_star * branch_M * rest_A / square(point.q_M) *

@@ -31,7 +31,7 @@ Matrix<double> product(const Matrix<double>& a, Transpose transpose_a, const Mat
   return c;
 }
 
-/// A matrix of weights acting on rows.
+/// A matrix of weights acts on tokens, which are rows: x W^T.
 Matrix<double> applied(const Matrix<double>& weights, const Matrix<double>& tokens) {
   return product(tokens, Transpose::no, weights, Transpose::yes);
 }
@@ -51,6 +51,7 @@ void normalise(const Matrix<double>& tokens, BlockTrace::Branch& branch) {
 void normalise_backward(const BlockTrace::Branch& branch, Matrix<double>& gradient) {
   const auto width = static_cast<double>(gradient.cols());
   for (Index i = 0; i < gradient.rows(); ++i) {
+    // Scaling to a fixed norm has no slope along the token.
     const double along = gradient.row(i).dot(branch.normalised.row(i)) / width;
     gradient.row(i) =
         std::sqrt(width) * branch.inverse_norms(i) * (gradient.row(i) - along * branch.normalised.row(i));
@@ -83,9 +84,11 @@ FiniteTransformer::FiniteTransformer(const Parameters& parameters, Index width, 
   const double output_gain = std::pow(parameters.sigma_out.value(parameters.sigma_w), 2);
   for (Index t = 0; t < depth; ++t) {
     BlockWeights block;
+    // Queries and keys with variances sigma_A give scores the deviation sigma_A.
     block.query = gaussian_matrix(stream, width, parameters.sigma_A);
     block.key = gaussian_matrix(stream, width, parameters.sigma_A);
     block.value = gaussian_matrix(stream, width, 1);
+    // The output matrix after mlp_depth hidden layers has a gain of its own.
     for (int layer = 0; layer <= parameters.mlp_depth; ++layer)
       block.mlp.push_back(gaussian_matrix(stream, width, layer < parameters.mlp_depth ? gain : output_gain));
     blocks_.push_back(std::move(block));
@@ -112,6 +115,7 @@ Matrix<double> FiniteTransformer::attention(const BlockWeights& block, const Mat
   multiply(1 / std::sqrt(static_cast<double>(width_)), trace.queries, Transpose::no, trace.keys,
            Transpose::yes, 0, trace.weights);
   softmax_rows(trace.weights, mask_);
+  // The value matrix acts after the average; the averages serve its gradient in the backward pass.
   trace.averages = product(trace.weights, Transpose::no, y, Transpose::no);
   Matrix<double> result = skip_of(parameters_.alpha_A, parameters_.skip_A) * tokens;
   multiply(parameters_.alpha_A, trace.averages, Transpose::no, block.value, Transpose::yes, 1, result);
@@ -162,6 +166,7 @@ ForwardTrace FiniteTransformer::traced_forward(const Matrix<double>& tokens) con
 Matrix<double> FiniteTransformer::mlp_backward(const BlockWeights& block, const BlockTrace& trace,
                                                const Matrix<double>& gradient, BlockWeights* sums) const {
   const numerics::Activation& phi = *parameters_.activation;
+  // Alpha scales the branch; the skip connection joins at the end.
   Matrix<double> flow = parameters_.alpha_M * gradient;
   for (std::size_t layer = block.mlp.size(); layer-- > 0;) {
     const Matrix<double>& input = layer == 0 ? trace.mlp.normalised : trace.activations[layer - 1];
@@ -181,12 +186,15 @@ Matrix<double> FiniteTransformer::attention_backward(const BlockWeights& block, 
   const Matrix<double>& y = trace.attention.normalised;
   const Matrix<double> branch = parameters_.alpha_A * gradient;
   const Matrix<double> averages = product(branch, Transpose::no, block.value, Transpose::no);
+  // These are gradients with respect to the attention weights, up to the softmax.
   Matrix<double> scores = product(averages, Transpose::no, y, Transpose::yes);
+  // Through the softmax: its Jacobian is diag(a) - a a^T, row by row.
   const Vector<double> means = trace.weights.cwiseProduct(scores).rowwise().sum();
   scores.colwise() -= means;
   scores.array() *= trace.weights.array() / std::sqrt(static_cast<double>(width_));
   const Matrix<double> queries = product(scores, Transpose::no, trace.keys, Transpose::no);
   const Matrix<double> keys = product(scores, Transpose::yes, trace.queries, Transpose::no);
+  // Tokens enter as values, as queries and as keys.
   Matrix<double> flow = product(trace.weights, Transpose::yes, averages, Transpose::no);
   multiply(1, queries, Transpose::no, block.query, Transpose::no, 1, flow);
   multiply(1, keys, Transpose::no, block.key, Transpose::no, 1, flow);
@@ -214,6 +222,7 @@ void require_trace(const char* where, const ForwardTrace& trace, const Matrix<do
 
 }  // namespace
 
+/// The gradient as a direction and the logarithm of its norm: over many blocks it leaves the range of double.
 InputGradient FiniteTransformer::input_gradient(const ForwardTrace& trace,
                                                 const Matrix<double>& output_gradient) const {
   require_trace("FiniteTransformer::input_gradient", trace, output_gradient, depth());

@@ -26,6 +26,7 @@ double largest_eigenvalue(const StateJacobian& jacobian) {
 
 FixedPoint collapsed_fixed_point(const BlockMap& map) {
   const CollapsedPoint point = collapsed_point(map.parameters());
+  // Norms and gaps of equal tokens do not mix to first order, so that the larger of both factors decides.
   const double eigenvalue = std::max(point.mu_delta, point.mu_q);
   return {{point.q_star, 0}, eigenvalue, stability_of(eigenvalue)};
 }
@@ -37,6 +38,7 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
         fmt::format("simplex_fixed_point: exists only where lambda_a > 0, but lambda_a = {}: all tokens "
                     "become equal; raise sigma_w = {} or lower alpha_A = {}",
                     lambda_a, map.parameters().sigma_w, map.parameters().alpha_A));
+  // Uncorrelated tokens lie on the other side of the open fixed point, from where the map settles to it.
   TokenState state{1, 1};
   for (Index t = 0; t < most_blocks; ++t) {
     const TokenState next = map.block(state);
@@ -68,12 +70,16 @@ double gradient_exponent_from(const BlockMap& map, const TokenState& start, Inde
   const double branch_M = parameters.alpha_M * parameters.alpha_M;
   const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const std::vector<TokenState> states = map.trajectory(start, depth - 1);
+  // The recursion runs back from the output, with the start g = 1, h = 0, and is scaled to g = 1 in every block.
   double same = 1, other = 0, log_scale = 0;  // token Gram matrix of the gradient: diagonal, off-diagonal
   for (auto state = states.rbegin(); state != states.rend(); ++state) {
+    // The MLP comes last in a block, and therefore first here.
     const TokenState middle = map.attention(*state);
     same *= rest_M + branch_M * map.mlp_map().statistics().f / middle.q;
     other *= rest_M + branch_M * map.mlp_map().slope(middle.cosine_gap()) / middle.q;
     const double e = state->cosine_gap(), c = 1 - e, share = branch_A / state->q;
+    // exp(-s e) and exp(-s c e) are epsilon_s and epsilon_d of docs/theory/signal-propagation.md, section 6, the sums
+    // are Z_s and Z_d, and `keys` is K.
     const double weight_same = std::exp(-s * e), weight_other = std::exp(-s * c * e);
     const double sum_same = n + n * (n - 1) * weight_same, sum_other = n + n * (n - 1) * weight_other;
     const double keys = s * e * (n * same / sum_same + n * (n - 1) * c * other / sum_other);

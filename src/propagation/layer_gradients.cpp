@@ -109,6 +109,7 @@ std::vector<LayerGradients> gradients_of(const UsedLayer& of, const Network& blo
 std::vector<LayerGradients> gradients_through(const Network& block, const std::vector<BlockLayer>& layers,
                                               const Matrix<double>& start, Index depth,
                                               const RunControl& run) {
+  // The layers of the block that runs stand in the same order as those of the block that is asked for (block_of_two()).
   RunControl silent = run;
   silent.progress = {};
   const std::vector<PropagatedTokens> tokens = propagate(block, start, depth, silent);

@@ -23,6 +23,7 @@ namespace {
 using Point = std::array<double, 3>;  // weight_a, weight_g, bias
 
 LossPredictor predictor_of(const Point& point, double ceiling) {
+  // The search may make weights negative; their sizes count.
   return {std::abs(point[0]), std::abs(point[1]), point[2], ceiling};
 }
 
@@ -42,13 +43,13 @@ double squared_error(const FitTask& task, const Point& point) {
   return sum;
 }
 
-/// As NLopt calls it; `task` is a FitTask.
+/// The objective in the form in which NLopt calls it; `task` is a FitTask.
 double objective(const std::vector<double>& at, std::vector<double>&, void* task) {
   return squared_error(*static_cast<const FitTask*>(task), {at[0], at[1], at[2]});
 }
 
-/// The point that a simplex search (Nelder and Mead) finds from `start`, with a restart that frees a simplex which
-/// collapsed onto a ridge; or `best`, if that is better.
+/// The point that a simplex search (Nelder and Mead) finds from `start`, or `best` if that is better. A second search
+/// starts where the first ended, with a new simplex, because one can collapse onto a ridge.
 Point better_point(FitTask task, const Point& best, const Point& start, const Point& spread) {
   constexpr int most_evaluations = 4000;
   constexpr double settled = 1e-15;
@@ -70,6 +71,7 @@ Point better_point(FitTask task, const Point& best, const Point& start, const Po
   return squared_error(task, end) < squared_error(task, best) ? end : best;
 }
 
+/// Ranks from 0; equal values share the mean of theirs.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -128,6 +130,7 @@ double rank_correlation(std::span<const double> first, std::span<const double> s
   const auto centred = [](const std::vector<double>& values) {
     const auto count = static_cast<Eigen::Index>(values.size());
     return Eigen::ArrayXd(Eigen::Map<const Eigen::ArrayXd>(values.data(), count) -
+                          // Ranks of n values have the mean (n - 1) / 2, ties or not.
                           static_cast<double>(count - 1) / 2);
   };
   const Eigen::ArrayXd a = centred(ranks(first)), b = centred(ranks(second));
@@ -150,6 +153,7 @@ PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes, doubl
   const double rise = highest - lowest;
   const Point spread{0.5 * rise / scale_a, 0.5 * rise / scale_g, 0.2 * rise};
   Point best{rise / scale_a, rise / scale_g, lowest};
+  // The error has several valleys: one for each choice of the exponent that decides at a point, and for the ceiling.
   for (const double a : {0.0, 0.3, 1.0, 3.0, 10.0})
     for (const double g : {0.0, 0.3, 1.0, 3.0, 10.0})
       for (const double bias : {lowest, mean})
@@ -178,7 +182,7 @@ LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes, const 
   require_at_least(where, "draws", draws, 2);
   const LossPredictor& found = fit.predictor;
   const Point start{found.weight_a, found.weight_g, found.bias};
-  // Away from 0, where a weight would be stuck with its sign.
+  // The simplex is kept wide enough for a weight of 0, which its absolute value would hold there.
   const Point spread{0.3 * found.weight_a + 0.1, 0.3 * found.weight_g + 0.1,
                      0.1 * std::abs(found.bias) + 0.1};
   numerics::RandomStream stream(seed);

@@ -44,6 +44,7 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
     norms.push_back(state.q);
     cosines.push_back(state.cosine());
     gaps.push_back(state.cosine_gap());
+    // The mean over sequences is summed here.
     layer.gram += x * x.transpose() / static_cast<double>(width * sequences);
   }
   layer.norm = over_sequences(norms);

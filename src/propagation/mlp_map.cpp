@@ -21,6 +21,7 @@ double squared_gain(const Parameters& parameters, int layer) {
 
 }  // namespace
 
+/// Variances from layer to layer and the slope at equal tokens (docs/theory/signal-propagation.md, section 3).
 MlpStatistics mlp_statistics(const Parameters& parameters) {
   require_ranges("mlp_statistics", parameters);
   MlpStatistics result;
@@ -51,6 +52,7 @@ MlpMap::~MlpMap() = default;
 MlpMap::MlpMap(MlpMap&&) noexcept = default;
 MlpMap& MlpMap::operator=(MlpMap&&) noexcept = default;
 
+// Each layer takes the gap of correlations and gives that of covariances.
 double MlpMap::output_gap(double gap) const {
   double result = first_variance_ * gap;
   for (const Layer& layer : layers_) {
@@ -60,6 +62,7 @@ double MlpMap::output_gap(double gap) const {
   return result;
 }
 
+/// The product of the layers' slopes at the correlations that the layers before leave: f_o of section 3.
 double MlpMap::slope(double gap) const {
   double result = first_variance_, covariance_gap = first_variance_ * gap;
   for (const Layer& layer : layers_) {
@@ -71,6 +74,7 @@ double MlpMap::slope(double gap) const {
   return result;
 }
 
+/// The second derivative of a composition, layer by layer: (h o g)'' = h' g'' + h'' g'^2.
 double MlpMap::curvature() const {
   double first = first_variance_, second = 0;
   for (const Layer& layer : layers_) {

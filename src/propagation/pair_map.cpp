@@ -48,6 +48,7 @@ GapTable::GapTable(const numerics::Activation& activation, double variance) {
     std::vector<double> refined(static_cast<std::size_t>(degree) + 1);
     for (std::size_t j = 0; j < refined.size(); ++j)
       refined[j] =
+          // Every other node of a doubled degree was there before.
           j % 2 == 0 && !slopes_.empty() ? slopes_[j / 2] : slope_at(unit_node(static_cast<int>(j), degree));
     slopes_ = std::move(refined);
     if (tail(slopes_) <= settled_slopes) break;
@@ -59,6 +60,7 @@ GapTable::GapTable(const numerics::Activation& activation, double variance) {
   }
   // The mean over [1 - gap, 1] is the mean over v in [0, 1] of slope(t v), weight 2 v.
   const int degree = static_cast<int>(slopes_.size()) - 1;
+  // Fifteen nodes integrate a polynomial of some 16 degrees to rounding.
   const int panels = 1 + degree / 16;
   for (int j = 0; j <= degree; ++j) {
     const double t = unit_node(j, degree);
@@ -75,6 +77,7 @@ double GapTable::interpolate(const std::vector<double>& values, double t) const 
   const int degree = static_cast<int>(values.size()) - 1;
   double sum = 0, norm = 0;
   for (std::size_t j = 0; j < values.size(); ++j) {
+    // The barycentric formula is 0 / 0 at a node, where the value itself is known.
     const double difference = t - unit_node(static_cast<int>(j), degree);
     if (difference == 0) return values[j];
     const double weight = barycentric_weight(static_cast<int>(j), degree) / difference;
@@ -104,6 +107,8 @@ const GapTable& PairMap::table() const {
 
 double PairMap::output_gap(double gap) const {
   if (gap <= 0 || variance_ == 0) return 0;
+  // Near correlation 1 the gap is an integral of slopes (Price's theorem), further away the difference
+  // itself keeps enough digits.
   if (gap <= GapTable::largest_gap) return variance_ * gap * table().mean_slope(gap);
   return second_moment_ - activation_->dual(variance_, variance_, variance_ * (1 - gap)).value;
 }
@@ -127,6 +132,7 @@ double PairMap::curvature() const {
                variance_)
         .value;
   };
+  // The difference is of eighth order: at this step its truncation and its rounding are both far below 1e-6.
   constexpr double step = 0.01;
   const double result = mean_square(step), coarse = mean_square(1.5 * step);
   // Over a kink the difference quotient grows as 1 / step.
@@ -138,6 +144,7 @@ double PairMap::curvature() const {
   return result;
 }
 
+/// By Price's theorem E[phi phi] rises by the integral of the derivative dual, unless phi jumps.
 void require_continuous(const char* where, const numerics::Activation& activation) {
   // Price's theorem between uncorrelated and correlated by 0.95, where no dual is hard.
   const double rise = activation.dual(1, 1, 0.95).value - activation.dual(1, 1, 0).value;

@@ -14,6 +14,7 @@ bool is_integer(Coordinate coordinate) {
          coordinate == Coordinate::mlp_depth;
 }
 
+/// Whether setting one of the coordinates sets the other one, too.
 bool overlap(Coordinate a, Coordinate b) {
   const auto holds = [](Coordinate whole, Coordinate part) {
     return whole == Coordinate::alpha && (part == Coordinate::alpha_A || part == Coordinate::alpha_M);
@@ -37,6 +38,7 @@ class MlpTable {
       : base_{base},
         x_{x},
         y_{y},
+        // An axis that leaves the MLP alone has one entry.
         columns_{changes_mlp(x.coordinate) ? x.values.size() : 1},
         rows_{changes_mlp(y.coordinate) ? y.values.size() : 1},
         entries_(columns_ * rows_) {}
@@ -74,6 +76,7 @@ Axis evenly_spaced(Coordinate coordinate, double from, double to, Index count) {
     const double value = from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1);
     axis.values.push_back(is_integer(coordinate) ? std::round(value) : value);
   }
+  // Rounding may have made neighbours equal.
   axis.values.erase(std::unique(axis.values.begin(), axis.values.end()), axis.values.end());
   return axis;
 }
@@ -86,6 +89,7 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
     throw ArgumentError(fmt::format("phase_diagram: the axes must set different parameters, got {} and {}",
                                     coordinate_name(x.coordinate), coordinate_name(y.coordinate)));
   require_at_least("phase_diagram", "threads", run.threads, 0);
+  // One point is checked in full; all others are checked for ranges when their exponents are computed.
   ParameterPoint point = parameter_point(base, options);
   set_coordinate(point, x.coordinate, x.values.back());
   set_coordinate(point, y.coordinate, y.values.back());

@@ -44,6 +44,7 @@ PropagatedTokens tokens_of(const Passed& passed) {
 Matrix<double> identity(Index n) { return Matrix<double>::Identity(n, n); }
 
 /// Takes the mean over tokens away: what is left are differences between tokens.
+// Traces with this start are sums over contrasts (docs/theory/signal-propagation.md, section 11).
 Matrix<double> contrasts(Index n) { return identity(n).array() - 1 / static_cast<double>(n); }
 
 std::vector<Layers> repeated(const Network& block, Index depth) {
@@ -98,6 +99,7 @@ RunControl without_progress(RunControl run) {
 
 /// collapsed_norm(), unchecked.
 std::optional<double> norm_that_stays(const Network& block, Index tokens, const RunControl& run) {
+  // Factors of `step` take the search out to norms far beyond those of any network.
   constexpr double rounding = 1e-13, step = 16, farthest = 1e30;
   const auto growth = [&](double logarithm) {
     return log_norm_growth(block, tokens, std::exp(logarithm), run);
@@ -129,12 +131,15 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
   const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
+  // There are two equally long runs, one for gradients and one for angles; `part` is the number of this one.
   const auto through = [&](const Matrix<double>& tangent, TokenRule rule, std::ptrdiff_t part) {
     return run_tokens({start, tangent_scale * tangent}, repeated(block, depth), part_of(run, part, 2), rule);
   };
   exponents.gradient =
       a_block(log_gradient(through(identity(tokens), TokenRule::equal_tokens, 0).back()), depth);
   const auto passed = through(contrasts(tokens), TokenRule::contrasts, 1);
+  // This is the logarithm of the contrast relative to the norm after so many blocks; it starts with that
+  // of P over the start's norm.
   const auto relative = [&](std::size_t blocks) {
     if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
     return difference(log_contrast(passed[blocks - 1]), log_of_mean(norms_of(passed[blocks - 1])));

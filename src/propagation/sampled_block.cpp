@@ -58,7 +58,7 @@ void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& sample
 
 /// Parameters of a block that are reported together: a layer's, or one of its matrices'.
 struct Portion {
-  LayerGradients of;  ///< Without numbers.
+  LayerGradients of;  ///< Names only, no numbers yet.
   Index offset, count;
 };
 
@@ -83,18 +83,21 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   const Index n = design.tokens, width = design.options.width;
   Matrix<double> start = root * numerics::normal_matrix(n, width, random);
   add_tokens(start, 0, samples);
+  // The tokens of one network are a batch of one sequence.
   const Inputs<double> inputs(start.data(), {1, n, width});
   const Finite whole = design.blocks(design.depth, seed);
   Finite block = design.blocks(1, seed);
   Matrix<double> tokens = start;
   for (Index l = 1; l <= design.depth; ++l) {
     design.stop.check();
+    // The network of one block takes the weights of block l from the whole network.
     block.set_parameters(whole.parameters().segment((l - 1) * portions.count, portions.count));
     tokens = block.forward(Inputs<double>(tokens.data(), {1, n, width})).reshaped<Eigen::RowMajor>(n, width);
     add_tokens(tokens, static_cast<std::size_t>(l), samples);
   }
   const Matrix<double> direction = numerics::normal_matrix(1, n * width, random);
   const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
+  // Squared gradients are divided by n and the width, as those of layer_gradients() are.
   add_gradients(gradient, portions, 1 / static_cast<double>(n * width), samples);
 }
 
@@ -110,6 +113,7 @@ void require_same_channels(const Design& design) {
 Portions portions_of(const Design& design) {
   Portions portions;
   for (const BlockLayer& layer : layers_of_block(design.block)) {
+    // A layer alone has as many parameters as in the block, in the block's order.
     const Index count = design.network({layer.layer, layers::flatten()}, 0).parameter_count();
     if (count == 0) continue;
     const LayerGradients whole{layer.path, layer.layer.kind(), {}};
@@ -167,7 +171,8 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   for (Index i = 0; i < options.networks; ++i) {
     stop.check();
     const auto network = static_cast<std::uint64_t>(i);
-    // Streams of tokens and directions beside the networks' own, which begin with their seeds.
+    // Tokens and directions take the last streams of the seed. Networks have seeds of their
+    // own, and begin with stream 0.
     sample_network(design, root, portions, numerics::RandomStream(options.seed, ~network),
                    options.seed + network, samples);
     if (run.progress) run.progress(i + 1, options.networks);

@@ -17,13 +17,15 @@ constexpr double largest_logit_std = 4;
 constexpr double largest_degree = 4000;
 /// -ln of what is left out.
 constexpr double digits = 37;
-constexpr double most_normals = 12.5;  ///< Of polynomials times the density, which falls as exp(-x^2 / 4).
+constexpr double most_normals = 12.5;  ///< Reach of polynomials times the density's root exp(-x^2 / 4).
 
 /// The trapezoidal rule over tau = ln t, with t^k exp(-t Z) dtau in the place of t^(k - 1) exp(-t Z) dt.
 struct LogTimes {
   LogTimes(double keys, double s) {
     // Left of 1 / Z integrands fall as t; right of it as the chance of a small Z does, and at least as exp(-t).
     const double from = -std::log(keys) - s * s / 2 - digits, to = 9 * s + 5;
+    // The trapezoidal rule converges geometrically for these integrands, so that a spacing of
+    // 1/4 gives about 12 digits.
     const auto count = static_cast<Index>(std::ceil((to - from) / step));
     values = Vector<double>::LinSpaced(count, from, from + step * static_cast<double>(count - 1));
   }
@@ -95,8 +97,10 @@ SoftmaxMoments softmax_moments(Index keys, double logit_std) {
   std::array<Eigen::ArrayXd, 5> phi;
   for (int k = 0; k < 5; ++k)
     phi[static_cast<std::size_t>(k)] = (powers(times, x, logit_std, k) * weights).array();
+  // One or two of the n keys are singled out in each sum; each of the others contributes a factor phi_0.
   const Eigen::ArrayXd others = phi[0].max(0).pow(n - 2), all = others * phi[0];
   const double h = LogTimes::step;
+  // The factors are n t^k / Gamma(k) for k = 2, 3 and 4 powers of 1 / Z.
   const double squares = n * h * (phi[2] * all).sum(), cubes = n / 2 * h * (phi[3] * all).sum();
   const double pairs = h / 6 * (n * phi[4] * all + n * (n - 1) * phi[2].square() * others).sum();
   return {squares, squares - 2 * cubes + pairs};
@@ -120,6 +124,7 @@ SoftmaxMoments softmax_moments(Index keys, double logit_std, double correlation)
   const auto phi = [&](std::size_t k, std::size_t l) -> Eigen::ArrayXXd {
     return (coefficients[k] * series.asDiagonal() * coefficients[l].transpose()).array();
   };
+  // Rounding can leave a mean of positive numbers slightly below 0, which has no real power.
   const Eigen::ArrayXXd none = phi(0, 0).max(0), one = phi(1, 1);
   const Eigen::ArrayXXd others = none.pow(n - 2), all = others * none;
   const double area = LogTimes::step * LogTimes::step;

@@ -32,6 +32,8 @@ void require_block(const Layers& block, Index tokens) {
   const Matrix<double> nothing;
   const Shape given{tokens};
   Shape behind = given;
+  // The repetition puts the block's layers a level deeper: at depth 0 of the trace stand the
+  // block and what is around it.
   const Network network({given_tokens({nothing, nothing}), layers::repeat(1, block)});
   for (const TraceLine& line : Lowering::trace(network, given))
     if (line.depth == 0) behind = line.shape;
@@ -82,17 +84,19 @@ std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
     layers.push_back(layers::repeat(1, part));
     layers.push_back(layers::pair_layer("token tap", taps.back()));
   }
+  // A pooled output is the least that gram() has to compute; what matters has passed by the taps.
   layers.push_back(layers::global_sum_pool());
   const Network network(std::move(layers));
   counter.emplace(network, tokens, parts.size(), run);
   GramOptions options;
   options.threads = run.threads;
   options.stop = run.stop;
+  // GivenTokens replaces whatever the inputs hold.
   const std::vector<double> unused(static_cast<std::size_t>(tokens), 1.0);
   try {
     static_cast<void>(gram(network, Inputs<double>(unused.data(), {1, tokens, 1}), options));
   } catch (const Cancelled&) {
-    // Its one pair is nobody's.
+    // gram() names its pair in the error, which means nothing to callers of this function.
     throw Cancelled("stopped on request");
   }
   std::vector<std::vector<TokenTap::Passed>> passed;
@@ -111,6 +115,7 @@ numerics::Estimate log_of_mean(const std::vector<double>& numbers) {
 }
 
 numerics::Estimate log_of_mean(const std::vector<ScaledNumber>& numbers) {
+  // Mantissas are brought to the largest exponent, so that their mean is a number of double.
   const int largest =
       std::max_element(numbers.begin(), numbers.end(), [](const auto& first, const auto& second) {
         return first.exponent < second.exponent;

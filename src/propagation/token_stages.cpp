@@ -20,6 +20,7 @@ void TokenTap::take_means_away(Matrix<double>& tangent) {
 int TokenTap::taken_out(const Matrix<double>& tangent) const {
   if (rule_ == TokenRule::as_they_are) return 0;
   const double largest = tangent.cwiseAbs().maxCoeff();
+  // The largest entry comes back to the scale of the start.
   return largest > 0 && std::isfinite(largest) ? std::ilogb(largest) - std::ilogb(tangent_scale) : 0;
 }
 

@@ -98,7 +98,7 @@ class NormIntoTangent final : public TangentStageOf<NormIntoTangent> {
 
 /// What a tap does to tokens on their way, beside keeping them.
 enum class TokenRule {
-  as_they_are,  ///< Nothing.
+  as_they_are,  ///< It changes nothing.
   scaled,       ///< A power of two is taken out of the tangent kernel, which brings it back to its scale.
   equal_tokens,  ///< The same, and equal tokens stay equal: a chaotic block would tear them apart by their rounding.
   contrasts  ///< The same, and the tangent kernel keeps differences between equal tokens only.

@@ -85,12 +85,15 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
   const Index heads = chi.rows(), tokens = chi.cols(), entries = heads * tokens;
   ActivationJacobians jacobians{Matrix<double>::Zero(entries, entries), Matrix<double>::Zero(entries, heads),
                                 Matrix<double>::Zero(entries, scale_count(activation, heads))};
+  // Entry h L + l of the flattened weights is that of head h and token l. The derivatives are those of
+  // docs/theory/head-specialization.md, section 1.
   const auto s = pass.s.reshaped<Eigen::RowMajor>();
   const bool joint = activation == HeadActivation::bayes;
   for (Index row = 0; row < entries; ++row) {
     const Index h = row / tokens;
     const double sigma = pass.factor(h, v) * s(row);
     for (Index column = 0; column < entries; ++column)
+      // Heads see each other in the joint softmax of `bayes` only.
       if (joint || column / tokens == h)
         jacobians.chi(row, column) = sigma * ((row == column ? 1 : 0) - s(column));
     if (activation == HeadActivation::softmax1) {
@@ -99,6 +102,7 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
     }
     if (activation == HeadActivation::softmaxv) jacobians.v(row, h) = s(row);
     if (!joint) continue;
+    // In the joint softmax a bias raises its head's weights and lowers all by the share that the head has.
     for (Index other = 0; other < heads; ++other) {
       double share = 0;
       for (Index l = 0; l < tokens; ++l) share += s(other * tokens + l);

@@ -13,6 +13,7 @@ namespace widelimit::specialization {
 
 namespace {
 
+// So many samples share two random streams, so that another number would change results.
 constexpr Index samples_a_block = 4096;
 
 template <typename Score>
@@ -28,6 +29,7 @@ Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, con
 numerics::MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block,
                                        Index size) {
   const Index features = prior.features();
+  // A whole block is drawn even if the samples end within it, so that a sample does not depend on their number.
   std::vector<float> normals(static_cast<std::size_t>(samples_a_block * tokens * features));
   numerics::fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
   numerics::RandomStream random(seed, 2 * static_cast<std::uint64_t>(block) + 1);
@@ -38,9 +40,11 @@ numerics::MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::ui
     prior.sample(random, theta);
     for (Index l = 0; l < tokens; ++l, next += features) {
       chi_star = Eigen::Map<const Vector<float>>(next, features).cast<double>();
+      // All tokens are alike, so that the relevant one may be token 0.
       if (l == 0) chi_star += theta;
       scores[l] = prior.token_score(chi_star);
     }
+    // The Bayes risk is E[1 - sum_l p_l^2] (docs/theory/head-specialization.md, section 7).
     const double risk = 1 - softmax_of(scores).squaredNorm();
     sums.add(risk);
   }
@@ -84,6 +88,7 @@ HeadParameters bayes_optimal_heads(const Prior& prior, Index heads) {
     if (!(probability > 0))
       throw ArgumentError(
           fmt::format("bayes_optimal_heads: point {} has probability 0; leave it out", point));
+    // Heads that share a point share its probability, and so its bias is lower by the logarithm of their number.
     const Index copies = heads / points + (point < heads % points ? 1 : 0);
     parameters.m.row(h) = prior.points().row(point);
     parameters.b[h] =

@@ -62,6 +62,7 @@ class Repetitions {
       for (const numerics::MonteCarloSums& sum : sums) {
         out.repetitions = sum.count();
         out.values[name].append(sum.mean());
+        // The variance of MonteCarloSums is that about their mean over n; n - 1 makes it the error of a mean of few.
         out.standard_errors[name].append(std::sqrt(sum.variance() / (sum.count() - 1)));
       }
     return out;

@@ -15,7 +15,7 @@ namespace {
 
 // A flow is looked at in pieces of this many steps, so that it can end once all times are known.
 constexpr Index steps_a_piece = 500;
-// Steps of SGD cost more.
+// Steps of SGD cost more, so that its pieces are shorter.
 constexpr Index sgd_steps_a_piece = 50;
 
 /// The start of a flow in place of SGD's in D dimensions.
@@ -49,7 +49,10 @@ FirstTimes first_times(const TimedFlows& flows, double eta, std::uint64_t seed, 
                            const auto points = gradient_flow(flows.activation, state, samples, options);
                            for (const FlowPoint& point : points)
                              found.see(static_cast<double>(piece.done) * flows.step + point.tau,
+                                       // The flow runs with orthonormal spikes; m_w p^(1/2) are the overlaps
+                                       // with the spikes themselves.
                                        quantities_of(point.parameters.m * matched.spike_root), flows.delta);
+                           // A flow at rest moves no further, so that later pieces are spared.
                            if (points.back().gradient < flows.stop_gradient) found.end = RunEnd::rest;
                            state = points.back().parameters;
                          });
@@ -74,6 +77,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                                       eta, seed + start_seed);
   SgdOptions options;
   options.tokens = flows.tokens;
+  // If no size is given, a batch has D sequences.
   options.batch = batch == 0 ? flows.dimension : batch;
   options.gamma = flows.step;
   return times_by_pieces({flows.steps, sgd_steps_a_piece, flows.run}, 1,
@@ -81,6 +85,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
                            options.steps = piece.steps;
                            options.record = piece.record;
                            options.run = piece.run;
+                           // Each piece continues the run with sequences that have not been seen.
                            options.seed = batch_seed(seed, piece);
                            const auto points = gram_sgd(flows.activation, flows.prior, state, options);
                            for (const SgdPoint& point : points)
@@ -104,6 +109,7 @@ FirstTimes class_split_times_of_sgd(HeadActivation activation, Index heads, cons
                            one.seed = batch_seed(options.seed, piece);
                            const auto points = image_sgd(activation, task, state, one);
                            for (const ImageSgdPoint& point : points)
+                             // The quantities are splits of the heads' overlaps with the class means.
                              found.see(static_cast<double>(piece.done) * one.gamma + point.tau,
                                        feature_splits(point.heads.k * task.class_means().transpose()), delta);
                            state = points.back().heads;

@@ -68,10 +68,12 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
     FlowPoint point = flow_point(static_cast<double>(step) * options.step, now, state);
     if (options.run.progress) options.run.progress(step, options.steps);
     const bool stop = at_rest(point, options) || step == options.steps;
+    // The last point is recorded in any case.
     if (step == *next || stop) points.push_back(std::move(point));
     if (stop) break;
     if (step == *next) ++next;
     add_scaled(state, -options.step, now.gradient);
+    // Batch noise adds (gamma D / N_b) C to S in a unit of tau (docs/theory/head-specialization.md, section 3).
     if (options.batch_noise > 0 && finite(state))
       state.r = numerics::symmetric_root(
           state.r * state.r.transpose() + options.step * options.batch_noise * now.noise, overlap_rounding);
@@ -95,6 +97,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
                                    const std::vector<Index>& record) {
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
   const auto loss_at = [&](const HeadParameters& parameters, double tau) {
+    // A step that is too long shows as an overflow inside the stepper.
     if (!finite(parameters)) report_divergence(step_at(tau), options.step);
     SampledLoss now =
         sampled_loss(activation, parameters, samples, LossDetail::gradients, {.stop = options.run.stop});
@@ -118,6 +121,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   if (options.stepper == FlowStepper::runge_kutta4)
     visit_times(odeint::runge_kutta4<State>(), derivative, packed(start), times, options.step, visit);
   else
+    // Dense output gives the states at recorded times without shortening adaptive steps.
     visit_times(
         odeint::make_dense_output(options.tolerance, options.tolerance, odeint::runge_kutta_dopri5<State>()),
         derivative, packed(start), times, options.step, visit);
@@ -141,6 +145,7 @@ std::vector<Index> record_growing(Index count, Index steps) {
   std::vector<Index> record = {0};
   for (Index i = 1; i <= count; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(count);
+    // Recorded steps grow by a constant factor; those that rounding makes equal are left out.
     const auto step = static_cast<Index>(std::pow(static_cast<double>(steps), part));
     if (step > record.back() && step < steps) record.push_back(step);
   }

@@ -22,6 +22,7 @@ Matrix<double> cholesky(const Matrix<double>& gram) {
   if (factor.info() != Eigen::Success)
     throw NumericalError(
         "gram_step: the Gram matrix of heads and spikes is not positive definite; take a smaller gamma");
+  // The state is C C^T, with C in the order of heads, then spikes.
   return factor.matrixL();
 }
 
@@ -39,14 +40,17 @@ GramSums sum_block(HeadActivation activation, const GramState& state, const Matr
     z = block.z.middleRows(mu * tokens, tokens);
     // C^-1 M = C^T: the signal in the coordinates of z.
     z.row(eps).noalias() += block.theta.row(mu) * C.bottomRows(features);
+    // A head is its row of C in the coordinates of z, so that its scores are products with z.
     chi.noalias() = C.topRows(heads).lazyProduct(z.transpose());
     const auto T = block.T.middleRows(mu * tokens, tokens);
+    // W has the products of the tokens' parts that are orthogonal to all heads and spikes.
     W.noalias() = T.lazyProduct(T.transpose());
     products.noalias() = z.lazyProduct(z.transpose());
     products += W;
     pass.forward(chi, state.b, state.v);
     miss = pass.a;
     miss[eps] -= 1;
+    // g_l = (2 / D) X_l . (y^ - y): products of tokens are z z^T within the span of heads and spikes, and W beside it.
     g.noalias() = products.lazyProduct(miss);
     sums.loss += g.dot(miss);
     g *= 2 / static_cast<double>(state.dimension);
@@ -74,11 +78,14 @@ double apply_step(GramState& state, const Matrix<double>& C, const std::vector<G
   }
   const double n = static_cast<double>(count);
   const Index heads = state.b.size(), size = C.rows();
+  // docs/theory/head-specialization.md, section 4: the change of the heads is -gamma c in the coordinates of z, and its
+  // part orthogonal to all heads and spikes enters q alone.
   const Matrix<double> c = total.projection / n;
   const Matrix<double> change = gamma * c * C.transpose();
   state.gram.topRows(heads) -= change;
   state.gram.leftCols(heads) -= change.transpose();
   state.gram.topLeftCorner(heads, heads) += gamma * gamma * (c * c.transpose() + total.orthogonal / (n * n));
+  // Both triangles are kept equal to the last bit.
   state.gram.bottomLeftCorner(size - heads, heads) =
       state.gram.topRightCorner(heads, size - heads).transpose();
   state.b -= gamma / n * total.b;
@@ -96,6 +103,7 @@ void check_state(const char* where, HeadActivation activation, const GramState& 
 }
 
 void check_dimension(const char* where, const GramState& state, Index tokens) {
+  // The orthogonal parts of L tokens need L dimensions beside heads and spikes.
   const Index least = state.gram.rows() + tokens;
   if (state.dimension < least)
     throw ArgumentError(
@@ -124,6 +132,7 @@ GramBatch drawn_block(const Prior& prior, const GramState& state, const SgdOptio
       for (Index i = 0; i < size; ++i) block.z(mu * tokens + l, i) = static_cast<double>(*next++);
     for (Index l = 0; l < tokens; ++l) {
       for (Index j = 0; j < l; ++j) block.T(mu * tokens + l, j) = static_cast<double>(*next++);
+      // This is Bartlett's decomposition of a Wishart matrix of D - H - F degrees of freedom.
       block.T(mu * tokens + l, l) = std::sqrt(numerics::chi_squared(state.dimension - size - l, random));
     }
     prior.sample(random, features);
@@ -139,6 +148,7 @@ GramState random_gram_start(HeadActivation activation, Index heads, Index featur
   const Index size = heads + features;
   check_start("random_gram_start", heads, features, dimension, size, eta);
   numerics::RandomStream random(seed);
+  // Rows of the root over sqrt(D) stand for heads, scaled by eta, and spikes.
   Matrix<double> factor(size, size);
   numerics::draw_wishart_root(dimension, random, factor);
   factor /= std::sqrt(static_cast<double>(dimension));
@@ -153,9 +163,11 @@ GramState plant(GramState start, const Matrix<double>& m) {
   const Matrix<double> old_m = start.gram.topRightCorner(heads, features);
   const Matrix<double> p = start.gram.bottomRightCorner(features, features);
   const Eigen::LLT<Eigen::MatrixXd> factor(p);
+  // m p^-1 m^T is the part of q that lies in the span of the spikes.
   const auto along_spikes = [&](const Matrix<double>& overlaps) {
     return Matrix<double>(overlaps * factor.solve(Eigen::MatrixXd(overlaps.transpose())));
   };
+  // What the heads have orthogonal to the spikes stays as it was drawn.
   start.gram.topLeftCorner(heads, heads) += along_spikes(m) - along_spikes(old_m);
   start.gram.topRightCorner(heads, features) = m;
   start.gram.bottomLeftCorner(features, heads) = m.transpose();
@@ -193,9 +205,11 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
   auto next = record.begin();
   numerics::on_threads(options.run.threads, [&] {
     for (Index step = 0; step <= options.steps; ++step) {
+      // Parameters are recorded as they are before the step, because the loss is theirs.
       const GramState before = state;
       const Matrix<double> C = cholesky(before.gram);
       const auto sums_of = [&](Index block, Index count) {
+        // Every block of every step has a stream of its own.
         const auto stream = static_cast<std::uint64_t>(step * blocks + block);
         return sum_block(activation, before, C, drawn_block(prior, before, options, stream, count));
       };

@@ -42,6 +42,7 @@ double HeadPass::factor(Index head, const Vector<double>& v) const {
 
 /// Scores to weights, for heads that share a normaliser.
 void HeadPass::normalise(Index first, Index last, const Vector<double>& b) {
+  // The weight of attending to nothing, e^b, takes part in the normaliser of softmax1.
   const bool may_rest = activation_ == HeadActivation::softmax1;
   const std::span<double> weights(&s(first, 0), static_cast<std::size_t>((last - first) * s.cols()));
   double top = *std::max_element(weights.begin(), weights.end());
@@ -70,9 +71,12 @@ void HeadPass::backward(const Vector<double>& g, const Vector<double>& v) {
   v_gradient.setZero();
   for (Index h = 0; h < s.rows(); ++h) {
     const double own = ordered_dot(g, s.row(h)), share = factor(h, v) / heads;
+    // For a normaliser of one head the mean is that of its own weights, for a joint one that of all.
     const double mean = joint ? joint_mean : own;
+    // This is the Jacobian of the softmax, applied to g, times the factor of s.
     chi_gradient.row(h) = (share * s.row(h).array()) * (g.transpose().array() - mean);
     if (joint) b_gradient[h] = std::accumulate(chi_gradient.row(h).begin(), chi_gradient.row(h).end(), 0.0);
+    // A larger b takes weight from all tokens in the same proportion.
     if (activation_ == HeadActivation::softmax1) b_gradient[h] = -share * rest[h] * own;
     if (has_scale(activation_)) v_gradient[activation_ == HeadActivation::softmaxv ? h : 0] += own / heads;
   }

@@ -11,10 +11,10 @@ class HeadPass {
  public:
   HeadPass(HeadActivation activation, Index heads, Index tokens);
 
-  /// From scores chi (H x L) to s and a.
+  /// Computes s and a from scores chi (H x L).
   void forward(const Matrix<double>& chi, const Vector<double>& b, const Vector<double>& v);
 
-  /// From g[l] = dLoss/da[l] to the gradients below; after forward with the same v.
+  /// Computes the gradients below from g[l] = dLoss/da[l]; forward() with the same v must come first.
   void backward(const Vector<double>& g, const Vector<double>& v);
 
   double factor(Index head, const Vector<double>& v) const;

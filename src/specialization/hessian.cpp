@@ -20,6 +20,8 @@ double squared(double x) { return x * x; }
 
 }  // namespace
 
+/// From b0, v0 at m = r = 0 the flow ends on the curve L v = L + e^b, along a conserved quantity
+/// (docs/theory/head-specialization.md, section 5).
 Softmax1Point softmax1_fixed_point(Index tokens, Index heads, double b0, double v0) {
   check_sizes("softmax1_fixed_point", tokens, heads);
   if (!std::isfinite(b0) || !std::isfinite(v0))
@@ -48,6 +50,7 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
   const double L = static_cast<double>(tokens), H = static_cast<double>(heads);
   const bool may_rest = activation == HeadActivation::softmax1;
   const double w = may_rest ? 1 / (L + std::exp(b)) : 1 / L;
+  // These are the constants of docs/theory/head-specialization.md, section 5; w is the weight of a token at rest.
   HessianConstants constants;
   constants.c1 = (squared(1 - w) + (L - 1) * w * w) / (H * H * L);
   constants.c2 = constants.c1 / L;
@@ -63,6 +66,7 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
     constants.b = b;
     constants.v = 1 + std::exp(b) / L;
   }
+  // The pull at the very start has b = 0 and v = 1 instead of the values at rest.
   const double w0 = may_rest ? 1 / (L + 1) : 1 / L;
   constants.initial_pull = 2 * w0 / H * (squared(1 - w0) + (L - 1) * w0 * w0);
   return constants;
@@ -85,6 +89,8 @@ EscapeRates escape_rates(const HessianConstants& constants, Index heads, double 
   require_at_least("escape_rates", "heads H", heads, 1);
   if (!(eigenvalue >= 0))
     throw ArgumentError(fmt::format("escape_rates: eigenvalue must be >= 0, got {}", eigenvalue));
+  // Both rates are those along an eigenvector of the covariance: of heads against each other,
+  // and of all heads together.
   const double split = 2 * (constants.c3 + constants.c4) * eigenvalue;
   const double pull = constants.c1 + (constants.c2 + constants.c4) * eigenvalue;
   return {split, split - 2 * static_cast<double>(heads) * pull};
@@ -93,6 +99,7 @@ EscapeRates escape_rates(const HessianConstants& constants, Index heads, double 
 FourthOrder fourth_order(Index tokens, Index heads, double variance_learned, double variance_new) {
   check_sizes("fourth_order", tokens, heads);
   const double L = static_cast<double>(tokens), H = static_cast<double>(heads);
+  // p is the weight w of a token in docs/theory/head-specialization.md, section 5, rest is 1 - w, skew is 1 - 2 w.
   const double p = 1 / L, rest = 1 - p, skew = 1 - 2 * p;
   const double product = variance_learned * variance_new, sum = variance_learned + variance_new;
   const double q2 = p * p * rest * skew * skew;

@@ -67,6 +67,7 @@ ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, doub
     throw ArgumentError(fmt::format("{}: pixels must lie in [0, 255], got values from {} to {}", where,
                                     pixels.minCoeff(), pixels.maxCoeff()));
   images_ = pixels / 255;
+  // Pixels are centred, so that the mean image carries no signal.
   images_.rowwise() -= Vector<double>(images_.colwise().mean().transpose()).transpose();
 
   const auto [least, greatest] = std::minmax_element(labels_.begin(), labels_.end());
@@ -99,10 +100,12 @@ Matrix<double> ImageTask::tokens(const Matrix<double>& noise, Index eps, Index i
 Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
   require_at_least("ImageTask::posterior", "tokens L", tokens.rows(), 1);
   require_shape("ImageTask::posterior", "tokens", tokens, tokens.rows(), dimension());
+  // |nu x|^2 / 2 of each image x.
   const Vector<double> half_norms = images_.rowwise().squaredNorm() * (amplitude_ * amplitude_ / 2);
   Vector<double> scores(tokens.rows());
   for (Index l = 0; l < tokens.rows(); ++l) {
     const Vector<double> overlaps = amplitude_ * (images_ * tokens.row(l).transpose()) - half_norms;
+    // The odds of token l are the sum over images of e^{nu x . X_l - |nu x|^2 / 2}.
     scores[l] = log_sum_exp(overlaps);
   }
   return softmax_of(scores);
@@ -116,6 +119,7 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
   return mean_loss(count, sequences_per_block, run, [&](Index block, std::span<double> losses) {
     Matrix<float> X(static_cast<Index>(losses.size()) * tokens, dimension());
     draw(static_cast<std::uint64_t>(block), X);
+    // [images, tokens]: one product of matrices for all sequences of a block.
     Eigen::MatrixXf scores = draw.signals() * X.transpose();
     scores.colwise() -= half_norms;
     Vector<double> odds(scores.cols());
@@ -155,6 +159,7 @@ BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const Hea
   require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
+  // Blocks of one sequence: the loss of a sequence does not depend on those before it.
   return mean_loss(count, 1, run, [&](Index mu, std::span<double> losses) {
     Matrix<float> X(tokens, task.dimension());
     draw(static_cast<std::uint64_t>(mu), X);

@@ -34,6 +34,7 @@ void check_parameters(HeadActivation activation, const HeadParameters& parameter
 template <typename Scalar>
 std::vector<double> sum_kernel_blocks(const KernelBlock<Scalar>& model, const SampleTiles<Scalar>& samples,
                                       std::size_t size, const RunControl& run) {
+  // The kernel reads tiles; blocks of them are the tasks, and the unit in which sums are taken in a fixed order.
   constexpr Index tiles_per_block =
       SampleTiles<Scalar>::samples_a_block / SampleTiles<Scalar>::samples_a_tile;
   const auto sums_of = [&](Index index, Index tiles) {
@@ -69,6 +70,7 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
   require_not_negative("noise_start", "eta", eta);
   numerics::RandomStream random(seed);
   Matrix<double> m = numerics::normal_matrix(heads, features, random, start_deviation);
+  // r = eta I and symmetric noise: heads that begin alike must differ by something to split.
   Matrix<double> r = eta * Matrix<double>::Identity(heads, heads);
   for (Index h = 0; h < heads; ++h)
     for (Index k = 0; k <= h; ++k) {
@@ -104,6 +106,7 @@ SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parame
 
   SampledLoss result;
   result.loss = sums[KernelLayout::loss];
+  // For weighted samples the square of the sum of weights over the sum of their squares counts the samples.
   const double effective_count = samples.weight_sum() * samples.weight_sum() / samples.squared_weight_sum();
   const double variance = std::max(sums[KernelLayout::squared_loss] - result.loss * result.loss, 0.0);
   result.standard_error = std::sqrt(variance / effective_count);

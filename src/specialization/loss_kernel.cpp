@@ -20,6 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t samples_a_tile = 64;
 
+// Vectors have at most 16 numbers, so that two of them always divide the 64 samples of a tile.
 template <typename T>
 using Tag = hn::CappedTag<T, 16>;
 
@@ -67,7 +68,7 @@ void score_heads(const Tile<T>& tile, std::size_t head) {
   }
 }
 
-/// Adds G (values)^T for heads_a_tile heads and rows_a_pass rows.
+/// Adds G (values)^T for heads_a_tile heads and rows_a_pass rows: numbers that are loaded serve several of both.
 template <std::size_t heads_a_tile, std::size_t rows_a_pass, typename T>
 void pull_back(const Tile<T>& tile, std::size_t head, std::size_t row) {
   const Tag<T> d;
@@ -93,7 +94,7 @@ void pull_back_rows(const Tile<T>& tile, std::size_t head) {
   for (; row < tile.block.rows; ++row) pull_back<heads_a_tile, 1>(tile, head, row);
 }
 
-/// dsigma / ds of a head with its own normaliser, over the number of heads.
+/// dsigma / ds of a head with its own normaliser, divided by the number of heads.
 template <typename T>
 T share_of(const KernelBlock<T>& block, std::size_t head) {
   const T factor = block.activation == HeadActivation::softmaxv   ? block.v[head]
@@ -109,6 +110,7 @@ void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   const std::size_t tokens = tile.block.tokens, lanes = hn::Lanes(d);
   T* score = tile.scores + head * tile.columns() + i;
   const bool may_rest = tile.block.activation == HeadActivation::softmax1;
+  // The largest score, of softmax1 also that of attending to nothing, is subtracted in the exponent.
   auto top = hn::Load(d, score);
   for (std::size_t l = 1; l < tokens; ++l) top = hn::Max(top, hn::Load(d, score + l * samples_a_tile));
   auto total = hn::Zero(d);
@@ -133,6 +135,7 @@ void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   }
 }
 
+/// bayes: one normaliser for all heads and tokens. sigma = H s, so that the mean over heads is the sum of s.
 template <typename T>
 void normalise_jointly(const Tile<T>& tile, std::size_t i) {
   const Tag<T> d;
@@ -172,6 +175,7 @@ void residuals(const Tile<T>& tile, std::size_t i) {
   auto loss = hn::Zero(d);
   for (std::size_t l = 0; l < tile.block.tokens; ++l) {
     auto residual = hn::Load(d, tile.aggregate + l * lanes);
+    // The relevant token comes first in a tile.
     if (l == 0) residual = hn::Sub(residual, hn::Set(d, T{1}));
     loss = hn::MulAdd(residual, residual, loss);
     hn::Store(hn::Mul(twice, residual), d, tile.aggregate + l * lanes);
@@ -198,11 +202,13 @@ void differentiate_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   T* const b = tile.offsets + head * lanes;
   T* const v =
       tile.offsets + (heads + (tile.block.activation == HeadActivation::softmax1 ? 0 : head)) * lanes;
+  // `rest` is 0 but for softmax1, so that only there b has a gradient.
   const auto rest = hn::Load(d, tile.per_head + head * lanes);
   hn::Store(hn::NegMulAdd(hn::Mul(share, rest), own, hn::Load(d, b)), d, b);
   hn::Store(hn::MulAdd(own, hn::Set(d, T{1} / static_cast<T>(heads)), hn::Load(d, v)), d, v);
 }
 
+/// bayes: G = s (g - <g, a>), and the gradient with respect to b is the sum of G over tokens.
 template <typename T>
 void differentiate_jointly(const Tile<T>& tile, const T* a, std::size_t i) {
   const Tag<T> d;
@@ -233,6 +239,7 @@ void attend(const Tile<T>& tile, T* a) {
     std::fill_n(tile.aggregate, entries, T{0});
     if (joint) normalise_jointly(tile, i);
     for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) normalise_head(tile, h, i);
+    // residuals() turns the aggregate into g, while the joint gradient still needs a.
     std::copy_n(tile.aggregate, entries, a);
     residuals(tile, i);
     if (tile.block.wanted == LossDetail::loss_only) continue;
@@ -251,6 +258,7 @@ void add_noise(const Tile<T>& tile, std::size_t offset) {
       auto sum = hn::Zero(d);
       for (std::size_t c = 0; c < columns; c += lanes) {
         const auto weight = hn::Load(d, tile.weights + c % samples_a_tile);
+        // Samples past the end of the set have the weight 0.
         const auto used = hn::Gt(weight, hn::Zero(d));
         const auto inverse = hn::IfThenElseZero(used, hn::Div(hn::Set(d, T{1}), weight));
         const auto left = hn::Load(d, tile.scores + h * columns + c);
@@ -282,6 +290,7 @@ void add_block_of(const KernelBlock<T>& block, double* sums) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d), heads = block.heads, columns = block.tokens * samples_a_tile;
   const auto scores = hwy::AllocateAligned<T>(heads * columns);
+  // Scratch memory: aggregate and a copy of it [tokens], rests [heads], offsets [2 heads], a vector of samples each.
   const auto small = hwy::AllocateAligned<T>((2 * block.tokens + 3 * heads) * lanes);
   T* const per_head = small.get() + 2 * block.tokens * lanes;
   T* const offsets = per_head + heads * lanes;
@@ -295,6 +304,7 @@ void add_block_of(const KernelBlock<T>& block, double* sums) {
                        per_head,
                        offsets,
                        sums};
+    // Offsets are summed within a tile in the precision of Scalar, across tiles in double.
     std::fill_n(offsets, 2 * heads * lanes, T{0});
     add_tile(tile, small.get() + block.tokens * lanes);
     for (std::size_t h = 0; h < heads; ++h)

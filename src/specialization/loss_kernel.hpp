@@ -22,7 +22,7 @@ struct KernelBlock {
   const Scalar* v = nullptr;
 };
 
-/// Where in the array of sums each quantity lies.
+/// The place of each quantity in the array of sums.
 struct KernelLayout {
   KernelLayout(HeadActivation activation, std::size_t heads, std::size_t rows)
       : b{head_rows + heads * rows},

@@ -26,7 +26,8 @@ VectorXd vector_of(const HeadParameters& parameters) {
   return Eigen::Map<const VectorXd>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
-/// Directions r A with antisymmetric A, along which S = r r^T does not change: orthonormal columns.
+/// Directions r A with antisymmetric A, along which S = r r^T does not change, as orthonormal columns in the
+/// coordinates of packed().
 MatrixXd rotations(const HeadParameters& parameters) {
   const Index heads = parameters.r.rows();
   std::vector<VectorXd> directions;
@@ -35,6 +36,7 @@ MatrixXd rotations(const HeadParameters& parameters) {
   for (Index i = 0; i < parameters.r.cols(); ++i)
     for (Index j = 0; j < i; ++j) {
       direction.r = Matrix<double>::Zero(heads, parameters.r.cols());
+      // r A for the A with A_ij = 1, A_ji = -1: column j takes that of i, column i minus that of j.
       direction.r.col(j) = parameters.r.col(i);
       direction.r.col(i) = -parameters.r.col(j);
       directions.push_back(vector_of(direction));
@@ -42,6 +44,7 @@ MatrixXd rotations(const HeadParameters& parameters) {
   MatrixXd all(vector_of(parameters).size(), static_cast<Index>(directions.size()));
   for (Index k = 0; k < all.cols(); ++k) all.col(k) = directions[static_cast<std::size_t>(k)];
   if (all.cols() == 0) return all;
+  // The directions are dependent if r is singular, so that only as many columns as the rank are kept.
   const Eigen::ColPivHouseholderQR<MatrixXd> factors(all);
   return factors.householderQ() * MatrixXd::Identity(all.rows(), factors.rank());
 }
@@ -63,6 +66,7 @@ class HessianProduct {
     HeadParameters parts = unpacked(numbers_of(direction), parameters_);
     keep_what_moves(activation_, variant_, parts);
     VectorXd result = vector_of(parts);
+    // Along a rotation the loss is constant; a gradient that is not 0 would give it a curvature that says nothing.
     if (left_out_.cols() > 0) result -= left_out_ * (left_out_.transpose() * result);
     return result;
   }
@@ -95,6 +99,7 @@ template <typename Operator>
 std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
   constexpr Index most_steps = 200;
   constexpr double relative_residual = 1e-3, least_residual = 1e-7;
+  // The start is random but always the same, so that results repeat.
   numerics::RandomStream stream(0);
   VectorXd next(apply.size());
   for (double& entry : next) entry = stream.normal();
@@ -108,6 +113,7 @@ std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
     next = apply(basis.col(step));
     const VectorXd parts = basis.transpose() * next;
     diagonal.push_back(parts(step));
+    // The second projection takes away what rounding has left of the first.
     next -= basis * parts;
     next -= basis * (basis.transpose() * next).eval();
     const double length = next.norm();
@@ -115,6 +121,7 @@ std::pair<double, VectorXd> lowest_eigenpair(const Operator& apply) {
     ritz.computeFromTridiagonal(Eigen::Map<const VectorXd>(diagonal.data(), step + 1),
                                 Eigen::Map<const VectorXd>(beside.data(), step));
     const double lowest = ritz.eigenvalues()(0);
+    // The residual of a Ritz pair is the last coefficient times the length of what is left.
     const double residual = std::abs(length * ritz.eigenvectors()(step, 0));
     if (residual <= std::max(relative_residual * std::abs(lowest), least_residual) ||
         step + 1 == std::min(apply.size(), most_steps))

@@ -29,6 +29,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
   const Index heads = m.rows(), features = m.cols();
   require_shape("order_parameters", "q", q, heads, heads);
   require_shape("order_parameters", "p", p, features, features);
+  // Rounding may have left p a little asymmetric.
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(Eigen::MatrixXd((p + p.transpose()) / 2));
   if (solver.info() != Eigen::Success)
     throw NumericalError("order parameters: the eigenvalue iteration did not converge");
@@ -39,6 +40,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
         "linearly independent",
         lambda[0], lambda[features - 1], features));
   OrderParameters result{m, q, p, {}, {}, m * solver.operatorInverseSqrt()};
+  // S = q - m p^-1 m^T, from whitened overlaps m p^(-1/2).
   result.S = q - result.m_whitened * result.m_whitened.transpose();
   result.r = overlap_root(result.S);
   return result;

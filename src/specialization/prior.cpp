@@ -75,6 +75,7 @@ bool Prior::symmetric_in(Index feature) const {
   if (kind_ == Kind::gaussian) return true;
   const auto mass = [&](const Vector<double>& at) {
     double sum = 0;
+    // Points may occur several times.
     for (Index k = 0; k < points_.rows(); ++k)
       if (points_.row(k).transpose() == at) sum += probabilities_[k];
     return sum;
@@ -95,6 +96,7 @@ void Prior::sample(numerics::RandomStream& random, Vector<double>& theta) const 
     return;
   }
   const double u = random.uniform();
+  // Rounding can leave the last cumulated probability below u, so that the last point takes what is left.
   const auto place = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u);
   theta = points_.row(place - cumulative_.begin()).transpose();
 }
@@ -113,6 +115,7 @@ double Prior::token_score(const Vector<double>& chi_star, const Matrix<double>& 
 double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spike_gram) const {
   if (kind_ == Kind::gaussian) {
     if (spike_gram == nullptr) {
+      // For orthonormal spikes this is log E exp(theta . chi - |theta|^2 / 2), feature by feature.
       double score = 0;
       for (Index f = 0; f < features(); ++f) {
         const double nu = variances_[f];
@@ -120,12 +123,16 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
       }
       return score;
     }
+    // The exact norm at finite D: log E exp(theta . chi - theta^T p theta / 2) for theta ~ N(0, diag(nu)) is chi^T (I +
+    // nu p)^-1 nu chi / 2 - log det(I + nu p) / 2.
     const Matrix<double> precision =
         Matrix<double>::Identity(features(), features()) + variances_.asDiagonal() * *spike_gram;
     const Eigen::PartialPivLU<Eigen::MatrixXd> factors(precision);
     const Vector<double> shrunk = factors.solve(variances_.cwiseProduct(chi_star));
     return chi_star.dot(shrunk) / 2 - std::log(factors.determinant()) / 2;
   }
+  // This is log sum_k P_k exp(theta_k . chi - |theta_k|^2 / 2), with the norm that the spikes' Gram
+  // matrix gives, if there is one.
   double top = -std::numeric_limits<double>::infinity();
   double sum = 0;
   for (Index k = 0; k < points_.rows(); ++k) {
@@ -134,6 +141,7 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
     const double half_norm =
         spike_gram == nullptr ? half_norms_[k] : point.dot(*spike_gram * point.transpose()) / 2;
     const double term = std::log(probabilities_[k]) - half_norm + point.dot(chi_star);
+    // The sum runs in units of the largest term so far.
     if (term > top) {
       sum = sum * std::exp(top - term) + 1;
       top = term;

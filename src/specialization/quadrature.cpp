@@ -26,6 +26,7 @@ struct Component {
 std::vector<Component> components(const Prior& prior) {
   const Index features = prior.features();
   if (prior.kind() == Prior::Kind::gaussian)
+    // Signal and noise of a feature are one normal variable of variance 1 + nu.
     return {{1, Vector<double>::Zero(features), (prior.variances().array() + 1).sqrt().matrix()}};
   std::vector<Component> result;
   for (Index k = 0; k < prior.points().rows(); ++k)
@@ -67,6 +68,7 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   require_at_least("loss_by_quadrature", "tokens L", tokens, 1);
   const Index heads = parameters.m.rows(), features = prior.features();
   require_shape("loss_by_quadrature", "m", parameters.m, heads, features);
+  // Without r scores have no noise, which leaves its dimensions out of the grid.
   const Index noises = parameters.r.isZero(0) ? 0 : parameters.r.cols();
   const numerics::NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
   const std::vector<Component> parts = components(prior);
@@ -91,6 +93,7 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
       add_scaled(total.gradient, chunk.weight, chunk.loss.gradient);
     }
   }
+  // The noise is independent of scores that do not read it, so that the gradient with respect to r is 0.
   if (noises == 0) total.gradient.r = Matrix<double>::Zero(heads, parameters.r.cols());
   return total;
 }
@@ -112,6 +115,7 @@ double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShap
         if (l == 0) token = component.shift + component.scale.cwiseProduct(token);
         odds[l] = prior.token_score(token);
       }
+      // The softmax and its squares without a copy of the normalised weights.
       odds = (odds.array() - odds.maxCoeff()).exp().matrix();
       return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
     };

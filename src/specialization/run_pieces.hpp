@@ -12,7 +12,7 @@
 
 namespace widelimit::specialization {
 
-/// Of a piece of a run that begins `done` steps in: progress is that of all steps.
+/// The run control of a piece that begins `done` steps in: progress is that of all steps.
 [[nodiscard]] inline RunControl piece_of(const RunControl& run, Index done, Index all) {
   RunControl piece = run;
   if (run.progress)
@@ -22,19 +22,19 @@ namespace widelimit::specialization {
   return piece;
 }
 
-/// What times are looked for in: a run of so many steps, in pieces of so many.
+/// The run in which times are looked for: its steps, and those of a piece.
 struct PiecedRun {
   Index steps;
   Index steps_a_piece;
   RunControl run;
 };
 
-/// One piece of it.
+/// One piece of a run.
 struct RunPiece {
   Index done;    ///< Steps before it.
   Index number;  ///< 0, 1, ...
   Index steps;
-  std::vector<Index> record;  ///< All of its steps.
+  std::vector<Index> record;  ///< All steps of the piece.
   RunControl run;
 };
 
@@ -43,6 +43,7 @@ struct RunPiece {
 template <typename Advance>
 FirstTimes times_by_pieces(const PiecedRun& pieced, std::size_t quantities, const Advance& advance) {
   FirstTimes found(quantities);
+  // The last piece can be shorter.
   for (Index done = 0, number = 0;; ++number) {
     const Index steps = std::min(pieced.steps_a_piece, pieced.steps - done);
     advance(RunPiece{done, number, steps, record_every(1, steps), piece_of(pieced.run, done, pieced.steps)},

@@ -61,6 +61,7 @@ TilesPointer<Scalar> tiles_from(const SampleValues& values) {
       tiles->weight(i) = static_cast<Scalar>(values.weights[static_cast<std::size_t>(i)]);
     for (Index l = 0; l < values.tokens; ++l) {
       const Index eps = values.eps[static_cast<std::size_t>(i)];
+      // The kernel expects the relevant token first, so it changes places with token 0.
       const Index token = l == eps ? 0 : l == 0 ? eps : l;
       const Index from = i * values.tokens + l;
       for (Index f = 0; f < values.features; ++f)
@@ -82,6 +83,7 @@ void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t se
   const Index first = block * block_size, last = std::min(first + block_size, tiles.shape().count);
   // A whole block is drawn even if the set ends within it, so that the first samples do not depend on n.
   std::vector<float> normals(static_cast<std::size_t>(block_size / tile * tiles.tile_size()));
+  // Even streams have the normal numbers of all tokens, odd ones the features theta of the relevant token.
   const auto stream = static_cast<std::uint64_t>(block);
   numerics::fill_normals(normals, seed, 2 * stream);
   std::copy_n(normals.begin(), (last - first + tile - 1) / tile * tiles.tile_size(),
@@ -90,6 +92,7 @@ void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t se
   Vector<double> theta;
   for (Index i = first; i < last; ++i) {
     prior.sample(random, theta);
+    // theta_w = p^(1/2) theta for spikes that are not orthonormal (matched_flow()).
     if (theta_map.size() > 0) theta = (theta_map * theta).eval();
     for (Index f = 0; f < tiles.features(); ++f) {
       Scalar& signal = tiles.value(i, 0, f);
@@ -98,7 +101,8 @@ void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t se
   }
 }
 
-/// Number of symmetries under which a set is to be closed.
+/// The number of symmetries under which a set is to be closed: cyclic shifts of the heads times changes of sign
+/// of each symmetric feature.
 Index group_size(const Prior& prior, Index heads, SampleSymmetry symmetry) {
   if (symmetry == SampleSymmetry::plain) return 1;
   constexpr Index largest_group = 1'000'000;
@@ -123,6 +127,7 @@ TilesPointer<Scalar> closed_under_symmetries(const SampleTiles<Scalar>& plain, c
   std::vector<Index> symmetric;
   for (Index f = 0; f < features; ++f)
     if (prior.symmetric_in(f)) symmetric.push_back(f);
+  // `element` is a pattern of signs times H plus a shift.
   const auto flips = [&symmetric, noises](Index element, Index f) {
     const auto place = std::find(symmetric.begin(), symmetric.end(), f);
     return place != symmetric.end() && (((element / noises) >> (place - symmetric.begin())) & 1);
@@ -173,6 +178,7 @@ SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape&
     require_shape("samples", "theta_map", options.theta_map, features, features);
   check_memory(shape, features, sizeof(Scalar));
   const Index group = group_size(prior, shape.heads, options.symmetry);
+  // The set is completed: it has at least as many samples as asked for, a multiple of the group's size.
   const Index drawn = (shape.count + group - 1) / group;
   return numerics::on_threads(options.run.threads, [&] {
     auto tiles =

@@ -60,6 +60,7 @@ SgdStart random_start(HeadActivation activation, Index heads, Index features, In
                       std::uint64_t seed) {
   check_start("random_start", heads, features, dimension, 1, eta);
   numerics::RandomStream random(seed);
+  // Entries with this deviation give every row a squared norm of about 1.
   const double deviation = 1 / std::sqrt(static_cast<double>(dimension));
   const Matrix<double> k_star = numerics::normal_matrix(features, dimension, random, deviation);
   const Matrix<double> k = numerics::normal_matrix(heads, dimension, random, eta * deviation);
@@ -70,6 +71,7 @@ SgdStart plant(SgdStart start, const Matrix<double>& m) {
   require_shape("plant", "m", m, start.heads.k.rows(), start.k_star.rows());
   const OrderParameters now = order_parameters(start.heads.k, start.k_star);
   const Eigen::LLT<Eigen::MatrixXd> factor(now.p);
+  // k moves within the span of the spikes: k + (m - m_now) p^-1 k_star has the overlaps m.
   start.heads.k += factor.solve(Eigen::MatrixXd((m - now.m).transpose())).transpose() * start.k_star;
   return start;
 }
@@ -89,6 +91,7 @@ std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const S
         draw_sequences(options.seed, stream, options.tokens, X,
                        [&](numerics::RandomStream& random, auto token) {
                          prior.sample(random, theta);
+                         // The relevant token carries the spikes with the weights theta, on top of its noise.
                          token += theta.cast<float>().transpose() * spikes;
                        });
       },

@@ -13,7 +13,7 @@ namespace widelimit::specialization {
 
 namespace {
 
-/// `start` with the overlaps that the setup plants.
+/// `start` with the overlaps that the setup plants. Without such overlaps the start stays random.
 template <typename Start>
 Start planted(Start start, const SgdSetup& setup) {
   return setup.planted_m.size() == 0 ? std::move(start) : plant(std::move(start), setup.planted_m);
@@ -22,6 +22,7 @@ Start planted(Start start, const SgdSetup& setup) {
 }  // namespace
 
 std::vector<SgdPoint> sgd_from_random_start(const SgdSetup& setup) {
+  // The start's seed is apart from that of the batches.
   const std::uint64_t seed = setup.options.seed + start_seed;
   const Index features = setup.prior.features();
   if (setup.form == SgdForm::vector)
@@ -58,6 +59,7 @@ std::vector<FlowPoint> flow_beside(const SgdSetup& setup, const std::vector<SgdP
   flow.step = options.step;
   flow.record = flow_steps_at(points, options.step);
   flow.steps = flow.record.back();
+  // This is the noise of SGD's batches, in the units of the flow (docs/theory/head-specialization.md, section 3).
   flow.batch_noise = sgd.gamma * static_cast<double>(setup.dimension) / static_cast<double>(sgd.batch);
   flow.run = sgd.run;
   const auto samples = SampleSet<float>::draw(setup.prior, {sgd.tokens, setup.heads, options.samples},

@@ -33,11 +33,13 @@ Saddle saddle(const char* where, HeadActivation activation, Index tokens, Index 
   return {activation, tokens, 2 / static_cast<double>(heads), nu1, nu2};
 }
 
-/// The integrand of the rate for scores chi*_0 with noise z; `s` is scratch of L entries.
+/// The integrand of the rate for scores chi*_0 with noise z (docs/theory/head-specialization.md, section 5, at the
+/// unspecialised saddle); `s` is scratch of L entries.
 double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
   const double amplitude = std::sqrt(at.nu1);
   double top = -1e300;
   for (std::size_t l = 0; l < s.size(); ++l) {
+    // Scores have the variance nu_1; that of the relevant token, token 0, has the mean nu_1.
     s[l] = amplitude * (z[l] + (l == 0 ? amplitude : 0));
     top = std::max(top, s[l]);
   }
@@ -83,6 +85,7 @@ SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index 
   require_at_least("split_rate", "count", count, 2);
   const numerics::MonteCarloSums sums =
       numerics::sum_blocks(count, split_block, run, [&](Index block, Index size) {
+        // A whole block is drawn in any case, so that a sample does not depend on their number.
         std::vector<float> normals(static_cast<std::size_t>(split_block * tokens));
         numerics::fill_normals(normals, seed, static_cast<std::uint64_t>(block));
         std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());

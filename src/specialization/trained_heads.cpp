@@ -18,6 +18,7 @@ constexpr Index trained_block = 1024;
 HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
                           const std::vector<Index>& kept) {
   HeadParameters part{all.m(kept, Eigen::all), all.r(kept, Eigen::all), all.b(kept), all.v};
+  // softmaxv has a scale for each head, the others one for all.
   if (activation == HeadActivation::softmaxv) part.v = all.v(kept);
   return part;
 }
@@ -29,6 +30,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
                                  const Function& f) {
   const Index heads = parameters.m.rows(), tokens = samples.tokens();
   const SampleTiles<Scalar>& tiles = tiles_of(samples);
+  // A row of m and r side by side acts on the rows chi* and xi of a sample.
   Matrix<double> rows(heads, samples.features() + samples.noises());
   rows << parameters.m, parameters.r;
   const auto sum_of = [&](Index block, Index count) -> Vector<double> {
@@ -36,6 +38,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
     Matrix<double> chi(heads, tokens), inputs(rows.cols(), tokens);
     Vector<double> out(width), sum = Vector<double>::Zero(width);
     for (Index i = block * trained_block; i < block * trained_block + count; ++i) {
+      // A tile has the samples last; the forward pass of one sample wants its tokens together.
       for (Index row = 0; row < inputs.rows(); ++row)
         for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(tiles.value(i, l, row));
       chi.noalias() = rows * inputs;
@@ -64,6 +67,7 @@ std::vector<double> full_model_losses(HeadActivation activation, const HeadParam
       for (Index l = 0; l < samples.tokens(); ++l) {
         double a = 0;
         for (const Index h : trials[trial]) a += pass.factor(h, parameters.v) * pass.s(h, l);
+        // The mean runs over the kept heads, with the weights that they have in the full model.
         const double residual = a / static_cast<double>(trials[trial].size()) - (l == 0 ? 1 : 0);
         loss += residual * residual;
       }
@@ -112,6 +116,7 @@ double max_split(const Matrix<double>& m) {
 }
 
 Vector<double> feature_splits(const Matrix<double>& m) {
+  // For each feature this is the norm over heads of their distances from the mean head.
   return (m.rowwise() - m.colwise().mean()).colwise().norm().transpose();
 }
 
@@ -170,6 +175,7 @@ PruneResult greedy_prune(HeadActivation activation, const HeadParameters& parame
       trials.back().erase(trials.back().begin() + static_cast<std::ptrdiff_t>(out));
     }
     const std::vector<double> losses = trial_losses(activation, parameters, samples, normaliser, trials, run);
+    // The head whose removal leaves the lowest loss goes.
     const auto best = std::min_element(losses.begin(), losses.end()) - losses.begin();
     result.losses.push_back(losses[static_cast<std::size_t>(best)]);
     result.removed.push_back(kept[static_cast<std::size_t>(best)]);

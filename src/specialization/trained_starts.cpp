@@ -28,6 +28,7 @@ std::optional<HeadParameters> moved_from_saddle(const TrainingSetup& setup, cons
                                                 const HeadParameters& direction,
                                                 const SampleSet<float>& samples) {
   constexpr double shortest = 0.05, longest = 2, enough_gradient = 3;
+  // Lengths double, because near a saddle the loss falls with the square of the distance.
   for (double length = shortest; length < longest; length *= 2)
     for (const double sign : {1.0, -1.0}) {
       HeadParameters moved = end.parameters;
@@ -49,7 +50,7 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
   options.record.clear();
   for (const Index step : setup.flow.record)
     if (step > steps) options.record.push_back(step - steps);
-  // Not step 0, whose time is that of the rest.
+  // Step 0 is not recorded, because its time is that of the last point there is.
   if (options.record.empty()) options.record.push_back(options.steps);
   options.run = piece_of(setup.flow.run, steps, setup.flow.steps);
   std::vector<FlowPoint> points = gradient_flow(setup.activation, moved, samples, options);
@@ -59,6 +60,7 @@ std::vector<FlowPoint> rest_of_flow(const TrainingSetup& setup, const HeadParame
 
 /// Looks at the end of a flow, and goes on from a saddle as long as time is left.
 void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, TrainedStart& result) {
+  // Under batch noise a small gradient is no rest.
   while (converged(setup, result) && setup.flow.batch_noise == 0) {
     const FlowPoint& end = result.end();
     const LowestCurvature lowest =
@@ -78,6 +80,7 @@ void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, T
 template <typename StartOf>
 std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start_of) {
   require_at_least("train_from_starts", "starts", setup.starts, 1);
+  // All starts are judged by one set of samples that none of them was trained on.
   const SampleSet<float> judge = fresh_samples(setup);
   std::vector<TrainedStart> results;
   for (Index k = 0; k < setup.starts; ++k) {
@@ -120,6 +123,7 @@ std::size_t median_start(const std::vector<TrainedStart>& starts) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return starts[a].loss < starts[b].loss; });
+  // Of an even number this is the lower one of the two in the middle.
   return order[(order.size() - 1) / 2];
 }
 

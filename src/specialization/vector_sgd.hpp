@@ -20,6 +20,7 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
   const Index heads = k.rows(), dimension = k.cols(), count = X.rows() / tokens;
   HeadPass pass(activation, heads, tokens);
   BatchLoss sums{0, {{}, Vector<double>::Zero(heads), Vector<double>::Zero(v.size())}};
+  // One product of matrices makes the scores of all sequences.
   const Matrix<Scalar> chi = k * X.transpose();
   Matrix<Scalar> gradients(heads, X.rows());
   Matrix<double> own(heads, tokens);
@@ -29,8 +30,10 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
     pass.forward(own, b, v);
     Vector<double> miss = pass.a;
     miss[eps[mu]] -= 1;
+    // y^ - y = sum_l (a_l - delta_l) X_l.
     const Vector<Scalar> residual = X.middleRows(first, tokens).transpose() * miss.template cast<Scalar>();
     sums.loss += static_cast<double>(residual.squaredNorm());
+    // g_l = (2 / D) X_l . (y^ - y) is the derivative of the loss with respect to a_l.
     const Vector<double> g = (X.middleRows(first, tokens) * residual).template cast<double>() *
                              (2 / static_cast<double>(dimension));
     pass.backward(g, v);
@@ -38,6 +41,7 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
     sums.gradient.b += pass.b_gradient;
     sums.gradient.v += pass.v_gradient;
   }
+  // This is the chain rule through chi = k X^T, for all sequences in one product.
   sums.gradient.k = (gradients * X).template cast<double>();
   return sums;
 }
@@ -93,6 +97,7 @@ void run_sgd(HeadActivation activation, const SgdOptions& options, const std::ve
     const BatchLoss now =
         mean_over_batch<float>(activation, heads, options.tokens, options.batch, options.run,
                                [&](Index block, Matrix<float>& X, std::vector<Index>&) {
+                                 // Every step and every block has a stream of its own, so that all sequences are fresh.
                                  draw(static_cast<std::uint64_t>(step * blocks + block), X);
                                });
     if (step == *next) {

@@ -91,8 +91,10 @@ std::uint32_t chunk_sum(std::span<const std::byte> numbers) { return crc32c(numb
 std::optional<fs::path> what_blocks(const fs::path& file) {
   std::error_code error;
   fs::path folder = file.parent_path();
+  // A chunk lies three folders deep: array, "c" and its row.
   for (int above = 0; above < 3; ++above, folder = folder.parent_path())
     if (fs::exists(folder, error) && !fs::is_directory(folder, error)) return folder;
+  // A link is followed, so that one that leads nowhere is an obstacle, and one to a file is not.
   if (fs::exists(fs::symlink_status(file, error)) && !fs::is_regular_file(file, error)) return file;
   return {};
 }
@@ -109,6 +111,7 @@ ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers, std::u
   ChunkSum sum{};
   std::array<std::byte, 1> beyond{};
   std::size_t found = 0;
+  // One byte more than there should be is asked for, so that a file that is too long is seen.
   for (const std::span<std::byte> part : {numbers, std::span<std::byte>(sum), std::span<std::byte>(beyond)}) {
     const ssize_t count = open_file.read(part);
     // A sector that the disk cannot read any more is as good as a wrong one.
@@ -132,6 +135,7 @@ void write_chunk(const fs::path& file, std::span<const std::byte> numbers) {
 }
 
 void remove_unfinished(const fs::path& file) {
+  // ReplacingFile writes to a temporary file beside the chunk: its name, more, and ".part".
   const std::string beginning = file.filename().string() + ".";
   std::error_code error;
   for (fs::directory_iterator entry(file.parent_path(), error); !error && entry != fs::directory_iterator();

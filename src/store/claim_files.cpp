@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 /// Every process touches it to learn what time the file system has.
 constexpr const char* clock_name = "clock";
 
+/// With no time given, utimensat() sets the clock of the file system, which may be that of another machine.
 void touch(const fs::path& file) { static_cast<void>(utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }
 
 std::string first_line(const fs::path& file) {
@@ -62,6 +63,7 @@ ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
     std::mutex idle;
     std::condition_variable_any wake;
     std::unique_lock lock(idle);
+    // The thread sleeps until the next touch or until it is to stop.
     while (!wake.wait_for(lock, stop, pulse_.interval, [&] { return stop.stop_requested(); })) touch_held();
   });
 }
@@ -69,6 +71,7 @@ ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
 ClaimFiles::~ClaimFiles() {
   toucher_.request_stop();
   toucher_.join();
+  // A copy is walked through, because release() takes names out of the list.
   for (const std::string& name : std::vector<std::string>(held_)) release(name);
 }
 
@@ -127,14 +130,16 @@ bool ClaimFiles::is_abandoned(const fs::path& file) const {
   return !error && now() - touched > pulse_.abandoned_after;
 }
 
-/// Out of the way first, then looked at: what another process has put there meanwhile goes back.
+/// Moves a claim out of the way and only then looks at it: what another process has put there meanwhile goes back.
 void ClaimFiles::remove_abandoned(const fs::path& file) const {
   static std::atomic<unsigned> counter{0};
   const std::string judged = first_line(file);
   const fs::path aside = folder_ / fmt::format("abandoned-{}-{}", files::this_process().text(), counter++);
   std::error_code error;
+  // Of several processes that find a claim abandoned only one succeeds in moving it.
   fs::rename(file, aside, error);
   if (error) return;
+  // A link does not replace a claim that yet another process has made meanwhile.
   if (first_line(aside) != judged) fs::create_hard_link(aside, file, error);
   fs::remove(aside, error);
 }
@@ -143,6 +148,7 @@ fs::file_time_type ClaimFiles::now() const {
   touch(folder_ / clock_name);
   std::error_code error;
   const auto time = fs::last_write_time(folder_ / clock_name, error);
+  // If the clock cannot be read, no claim counts as old, so that none is taken from a process that still works.
   return error ? fs::file_time_type::min() : time;
 }
 

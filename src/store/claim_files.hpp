@@ -13,7 +13,7 @@
 
 namespace widelimit::store {
 
-/// When a claim file is touched, and when it is nobody's any more.
+/// How often owners touch their claim files, and after which time without a touch a claim is free.
 struct ClaimPulse {
   std::chrono::milliseconds interval = std::chrono::seconds(10);
   std::chrono::milliseconds abandoned_after = std::chrono::minutes(2);
@@ -37,7 +37,7 @@ class ClaimFiles {
 
   /// Names that others have and that begin so.
   [[nodiscard]] std::vector<std::string> taken_by_others(const std::string& beginning) const;
-  /// Who has it, if somebody does.
+  /// The process that has the claim, if there is one.
   [[nodiscard]] std::optional<files::ProcessIdentity> holder(const std::string& name) const;
 
  private:

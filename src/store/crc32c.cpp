@@ -53,6 +53,7 @@ std::uint32_t crc32c_by_tables(const void* bytes, std::size_t count) {
   std::uint32_t sum = all_ones;
   for (; count >= 8; next += 8, count -= 8) {
     std::uint32_t mixed = 0;
+    // Slicing by 8: the first four bytes meet the sum so far, the others only their tables.
     for (std::size_t k = 0; k < 4; ++k) mixed ^= tables[7 - k][((sum >> (8 * k)) & 0xff) ^ next[k]];
     for (std::size_t k = 4; k < 8; ++k) mixed ^= tables[7 - k][next[k]];
     sum = mixed;

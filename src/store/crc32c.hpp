@@ -9,7 +9,7 @@ namespace widelimit::store {
 /// it has one, else eight bytes at a time by tables.
 [[nodiscard]] std::uint32_t crc32c(const void* bytes, std::size_t count);
 
-/// By tables, on every machine.
+/// The same sum by tables, on every machine.
 [[nodiscard]] std::uint32_t crc32c_by_tables(const void* bytes, std::size_t count);
 
 }  // namespace widelimit::store

@@ -17,6 +17,7 @@ void write_rows(const StoredGram& store, const std::string& array,
   write(header.data(), header.size());
   for (Index row = 0; row < grid.tile_rows(); ++row) {
     if (stop.stop_requested()) throw Cancelled("store: stopped on request, nothing is exported");
+    // One row of tiles is in memory at a time.
     const Matrix<Scalar> band = store.rows<Scalar>(array, grid.rows_of({row, 0}));
     write(band.data(), static_cast<std::size_t>(band.size()) * sizeof(Scalar));
   }

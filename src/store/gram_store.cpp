@@ -25,6 +25,7 @@ void require_part(const StorePart& part) {
 
 }  // namespace
 
+/// What a store that is open consists of: its folder, documents and claims, the inputs, and the tiles of this part.
 template <typename Scalar>
 struct GramStore<Scalar>::Open {
   StoreFolder folder;
@@ -38,6 +39,7 @@ struct GramStore<Scalar>::Open {
         inputs{std::move(store_inputs)},
         options{store_options},
         store{open_store(folder, inputs, options)} {
+    // Parts get about the same cost, not the same number of tiles.
     const TileCosts costs(inputs.network, inputs.x1, inputs.x2 ? &*inputs.x2 : nullptr, options.gram);
     const TileGrid grid = store.facts.grid();
     tiles = tiles_of_part(grid, options.part.number, options.part.parts,
@@ -49,7 +51,7 @@ struct GramStore<Scalar>::Open {
 
 namespace {
 
-/// Of a store that cannot be written to.
+/// The report of a run over a store that cannot be written to: all its tiles must be there.
 template <typename Open>
 StoreRunReport found_by(const Open& open, const std::function<Index()>& next) {
   TileRecords records(open.folder.records_folder(open.store.facts));
@@ -108,6 +110,7 @@ StoreRunReport GramStore<Scalar>::compute() {
 template <typename Scalar>
 StoreRunReport GramStore<Scalar>::compute(const std::function<Index()>& next) {
   Open& open = *open_;
+  // A store that cannot be written to has no claims.
   if (!open.store.claims) return found_by(open, next);
   return StoreRun<Scalar>(open.folder, open.store.facts, open.inputs, open.options, *open.store.claims,
                           open.tiles)

@@ -8,7 +8,7 @@
 namespace widelimit::store {
 namespace {
 
-/// Of what add(sum, i) adds for every input.
+/// The SHA-256 of what add(sum, i) adds for every input of a range.
 template <typename Add>
 std::string digest_of(InputRange range, const Add& add) {
   Sha256 sum;

@@ -26,7 +26,7 @@ template <typename Scalar>
   return any_bits(numbers.data(), numbers.size(), [](auto bits, auto infinity) { return bits == infinity; });
 }
 
-/// In the first rows and columns of a matrix.
+/// Whether a number in the first rows and columns of a matrix is NaN.
 template <typename Scalar>
 [[nodiscard]] bool has_nan(const Matrix<Scalar>& numbers, Index rows, Index columns) {
   for (Index i = 0; i < rows; ++i)

@@ -22,7 +22,7 @@ std::vector<StoreMismatch> PairRecomputation<Scalar>::run(PairSample& sample) {
     if (!stored.damaged.empty())
       throw DataError(
           fmt::format("{}: damaged: {}", stored.damaged.front().file, stored.damaged.front().what));
-    // Those of one product of vectors one after the other.
+    // Pairs that one product of vectors computes follow each other.
     source_.sort_by_block(pairs);
     for (const auto& [i, j] : pairs)
       compare(stored.kernels, i, j, i - grid.rows_of(tile).begin, j - grid.columns_of(tile).begin);
@@ -37,6 +37,7 @@ void PairRecomputation<Scalar>::compare(GramResult<Scalar>& stored, Index i, Ind
   const auto number = [&](const std::string& array) {
     return TileFiles<Scalar>::array_of(stored, array)(row, column);
   };
+  // A pair that has not been computed.
   if (std::isnan(number(arrays.front()))) return;
   ++compared_;
   const std::vector<Scalar> computed = source_.pair(i, j);

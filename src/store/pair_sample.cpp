@@ -54,7 +54,7 @@ std::vector<std::pair<Index, Index>> PairSample::of_next_tile() {
   const InputRange rows = grid_.rows_of(tile), columns = grid_.columns_of(tile);
   const bool is_triangle = grid_.is_symmetric() && tile.row == tile.column;
   std::vector<std::pair<Index, Index>> chosen;
-  Index row = rows.begin, before = 0;  // The row that is looked at, and the pairs of those above it.
+  Index row = rows.begin, before = 0;  // The current row, and the pairs of the rows above it.
   const auto in_row = [&] { return is_triangle ? columns.end - row : columns.size(); };
   for (const Index number : taken_of(pairs)) {
     while (number >= before + in_row()) before += in_row(), ++row;

@@ -19,16 +19,16 @@ class PairSample {
   [[nodiscard]] std::vector<std::pair<Index, Index>> of_next_tile();
 
  private:
-  /// Of the next `pairs` pairs, which are taken: numbers from 0 on.
+  /// Which of the next `pairs` pairs are taken: numbers from 0 on.
   [[nodiscard]] std::vector<Index> taken_of(Index pairs);
 
   TileGrid grid_;
   std::mt19937_64 random_;
   Index tile_ = 0;
-  Index passed_ = 0;            ///< Pairs of the tiles before.
-  Index wanted_;                ///< Of the rest.
-  bool is_sparse_;              ///< Few of many: then all are drawn at once.
-  std::vector<Index> numbers_;  ///< Of these, ascending, among all pairs; the next one is the last.
+  Index passed_ = 0;            ///< Pairs in the tiles before.
+  Index wanted_;                ///< Pairs to be taken from the rest.
+  bool is_sparse_;              ///< Few of many pairs are wanted and are drawn at once.
+  std::vector<Index> numbers_;  ///< Sparse samples: numbers among all pairs, the next one last.
 };
 
 }  // namespace widelimit::store

@@ -21,8 +21,8 @@ class SharedProgress {
  public:
   /// What this process does beside what it has written down.
   struct Own {
-    double pairs = 0;    ///< Computed so far, of the tile in work too.
-    double seconds = 0;  ///< That took.
+    double pairs = 0;    ///< Pairs computed so far, those of the tile in work included.
+    double seconds = 0;  ///< The time that these pairs took.
     Index in_work = 0;   ///< Pairs that are computed and not yet in the store.
   };
 
@@ -55,7 +55,7 @@ class SharedProgress {
     double rate = own.pairs > 0 && own.seconds > 0 ? own.pairs / own.seconds : 0;
     double in_work = static_cast<double>(own.in_work);
     for (const TileRecords::ProcessPace& other : working_) {
-      constexpr double most = 0.95;  // It would be there otherwise.
+      constexpr double most = 0.95;  // A tile in work is never whole.
       rate += other.pairs_per_second;
       in_work +=
           std::min(most * other.pairs_a_tile, other.pairs_per_second * (other.seconds_since + since_look));
@@ -83,7 +83,7 @@ class SharedProgress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Of a tile, what this process has to do with it.
+  /// What this process has to do with a tile.
   enum class Stage { others, in_work, written };
 
   /// A tile that counts.
@@ -92,7 +92,7 @@ class SharedProgress {
     Stage own = Stage::others;
     bool is_counted = false;
     bool is_there = false;   ///< Its files lie in the store.
-    Index times_before = 0;  ///< So often it had been computed when this process began.
+    Index times_before = 0;  ///< How often it had been computed before.
   };
 
   static double seconds_since(Clock::time_point begin) {
@@ -115,7 +115,7 @@ class SharedProgress {
     take(changed, stage == Stage::written);
   }
 
-  /// Counts a tile or not.
+  /// Counts a tile as whole, or no longer.
   void take(Tile& tile, bool is_whole) {
     if (tile.is_counted == is_whole) return;
     tile.is_counted = is_whole;
@@ -145,7 +145,8 @@ class SharedProgress {
     }
   }
 
-  /// Of a process of another machine it can only be seen that nothing came of it for long.
+  /// Whether a process still computes. Of one on another machine it can only be seen that it has
+  /// written nothing down for long.
   static bool is_working(const TileRecords::ProcessPace& pace) {
     constexpr double least = 60, tiles = 4;
     return pace.seconds_since < std::max(least, tiles * pace.seconds_a_tile) &&
@@ -157,13 +158,13 @@ class SharedProgress {
   TileGrid grid_;
   TileRecords& records_;
   std::vector<Tile> tiles_;
-  std::unordered_map<Index, std::size_t> places_;  ///< In tiles_, by the numbers of the tiles.
+  std::unordered_map<Index, std::size_t> places_;  ///< Places in tiles_ by the numbers of tiles.
   std::mutex mutex_;
   Index pairs_ = 0;
   Index there_ = 0;
   Index tiles_there_ = 0;
   double earlier_rate_ = 0;
-  std::vector<TileRecords::ProcessPace> working_;  ///< Others.
+  std::vector<TileRecords::ProcessPace> working_;  ///< Other processes.
   Clock::time_point looked_at_;
 };
 

@@ -59,6 +59,7 @@ class FileCheck {
                    is_complete(stored.kernels, rows.size(), columns.size());
       } catch (const DataError& error) {
         check_.unreadable.push_back(error.what());
+        // A file that cannot be read is neither missing nor whole.
         is_whole = false;
         is_damaged = true;
       }
@@ -91,6 +92,7 @@ class FileCheck {
 }  // namespace
 
 StoreCheck StoredGram::check(const std::function<void(Index, Index)>& progress, std::stop_token stop) const {
+  // Where the document gives another side than the files have, the files are checked with their own.
   const auto side = open_->folder.other_tile_side(open_->facts);
   const StoreFacts facts = side ? open_->facts.with_tile_side(*side) : open_->facts;
   StoreCheck check = is_float() ? FileCheck<float>(open_->folder, facts, open_->records).run(progress, stop)

@@ -13,10 +13,10 @@
 namespace widelimit::store {
 namespace {
 
-/// So that tiles can be counted.
+/// Bounds the inputs, so that numbers of tiles and pairs stay within an index.
 constexpr Index most_inputs = Index{1} << 31;
 
-/// Of samples in the layers of a network file, and in the branches of layers.
+/// Collects what the layers of a network file sample, those in branches too: path, samples and seed.
 void collect_sampled(const nlohmann::json& value, const std::string& path, nlohmann::json& found) {
   if (value.is_object() && value.contains("samples") && value.contains("seed"))
     found.push_back({{"path", path}, {"samples", value["samples"]}, {"seed", value["seed"]}});
@@ -42,6 +42,7 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
   const std::string precision = facts.at("precision");
   is_float_ = precision == "float";
   if (!is_float_ && precision != "double") facts.at("precision").fail("expected float or double");
+  // Steps are counts; the facts keep the totals after each of them.
   const auto total_after = [](const JsonValue& batch, std::vector<Index>& totals) {
     for (const JsonValue& step : batch.at("steps").list()) {
       const Index count = step.at("count");
@@ -102,6 +103,7 @@ nlohmann::json sampled_layer_facts(const nlohmann::json& network) {
 std::optional<std::string> difference_between(const nlohmann::json& there, const nlohmann::json& here,
                                               const std::vector<const char*>& facts) {
   for (const char* fact : facts) {
+    // Compared by themselves, facts have a difference whose path names the place within the fact.
     const nlohmann::json left{{fact, there.value(fact, nlohmann::json())}},
         right{{fact, here.value(fact, nlohmann::json())}};
     const nlohmann::json changes = nlohmann::json::diff(left, right);

@@ -39,9 +39,9 @@ class StoreFacts {
   /// How many rows there were after each step.
   [[nodiscard]] const std::vector<Index>& steps() const { return steps_; }
 
-  /// With more inputs among the rows.
+  /// The facts with more inputs among the rows.
   [[nodiscard]] StoreFacts with_step(const nlohmann::json& input_facts) const;
-  /// With other tiles.
+  /// The facts with tiles of another side.
   [[nodiscard]] StoreFacts with_tile_side(Index side) const;
 
  private:

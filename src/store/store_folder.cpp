@@ -30,6 +30,8 @@ nlohmann::json group_document(const StoreFacts& facts) {
 
 nlohmann::json array_document(const StoreFacts& facts) {
   const TileGrid grid = facts.grid();
+  // A missing chunk reads as NaN. The checksum is the last codec, so that it covers the bytes
+  // as they stand in the file.
   return {
       {"zarr_format", 3},
       {"node_type", "array"},
@@ -56,7 +58,7 @@ void make_folder(const fs::path& folder) {
   files::sync_folder(folder.parent_path());
 }
 
-/// Whether it is there and reads as wanted; one that a power failure or a disk spoilt does not.
+/// Whether a document is there and reads as wanted; one that a power failure or a disk has spoilt does not.
 bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
   if (!fs::is_regular_file(file)) return false;
   try {
@@ -66,7 +68,7 @@ bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
   }
 }
 
-/// What an attempt to make a store leaves, one that was interrupted or another process's that goes on.
+/// Whether a file comes from an attempt to make a store: one that was interrupted, or another process's that goes on.
 bool is_own(const std::string& name) {
   constexpr const char* arrays[] = {"nngp", "ntk", "nngp_error", "ntk_error"};
   return std::find(std::begin(arrays), std::end(arrays), name) != std::end(arrays) ||
@@ -77,6 +79,7 @@ bool is_own(const std::string& name) {
 
 StoreFolder::StoreFolder(fs::path folder) : folder_{std::move(folder)} {
   if (folder_.empty()) throw ArgumentError("a store takes a folder, got an empty path");
+  // After a slash at the end, the last component is empty.
   if (!folder_.has_filename()) folder_ = folder_.parent_path();
 }
 
@@ -146,6 +149,7 @@ fs::path StoreFolder::chunk(const std::string& array, TileIndex tile) const {
 }
 
 bool StoreFolder::is_writable(const StoreFacts& facts) const {
+  // What does not exist can be made.
   const auto may_write = [](const fs::path& path) {
     return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT;
   };
@@ -175,8 +179,9 @@ void StoreFolder::remove_leftovers(const StoreFacts& facts) const {
   }
 }
 
-/// Of some of the files that there are, what most say.
+/// The side that most of some of the files have, by their lengths.
 std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const {
+  // A large store has more files than the question is worth.
   constexpr int enough = 32;
   const std::size_t bytes = facts.is_float() ? sizeof(float) : sizeof(double);
   std::map<Index, int> votes;
@@ -189,12 +194,14 @@ std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const
       if (!entry->is_regular_file(unread) || files::target_of_writer(entry->path().filename().string()))
         continue;
       ++files;
+      // A file has side^2 numbers and their checksum.
       const std::uintmax_t length = entry->file_size(unread), sum = sizeof(std::uint32_t);
       if (unread || length <= sum || (length - sum) % bytes != 0) continue;
       const auto side = std::llround(std::sqrt(static_cast<double>((length - sum) / bytes)));
       if (static_cast<std::uintmax_t>(side * side) == (length - sum) / bytes) ++votes[side];
     }
   for (const auto& [side, count] : votes)
+    // More than half of the files must agree.
     if (2 * count > files && side != facts.grid().side()) return side;
   return {};
 }

@@ -31,12 +31,12 @@ class StoreFolder {
   /// Throws DataError if there is none, or another kind of Zarr group.
   [[nodiscard]] StoreFacts facts() const;
 
-  /// Makes the folders of a new store. Throws DataError if there are other files, naming one, or tiles of nobody knows
-  /// what, before it touches any.
+  /// Makes the folders of a new store. Throws DataError, before it touches any, if there are other files, naming one,
+  /// or tiles whose document is gone.
   void make_folders(const StoreFacts& facts) const;
-  /// Makes those of a store that somebody has removed.
+  /// Makes the folders of a store that are missing because somebody has removed them.
   void make_missing_folders(const StoreFacts& facts) const;
-  /// Writes what says what the store is, the group last.
+  /// Writes the documents of the arrays and of the group: the group's last in a new store, first in one that grows.
   void write_documents(const StoreFacts& facts) const;
   /// Removes temporary files that are nobody's, see files::remove_leftovers().
   void remove_leftovers(const StoreFacts& facts) const;
@@ -45,7 +45,7 @@ class StoreFolder {
   /// The arrays whose documents are missing or not as the facts want them.
   [[nodiscard]] std::vector<std::string> wrong_documents(const StoreFacts& facts) const;
 
-  /// Of an array.
+  /// The document of an array.
   [[nodiscard]] std::filesystem::path document(const std::string& array) const;
   [[nodiscard]] std::filesystem::path chunk(const std::string& array, TileIndex tile) const;
   [[nodiscard]] std::filesystem::path claims_file(const StoreFacts& facts) const;

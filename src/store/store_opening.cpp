@@ -73,10 +73,12 @@ class StoreOpening {
       const auto side = folder_.other_tile_side(facts);
       if (side) facts = with_side_of_files(facts, *side);
       require_same(facts);
+      // A store that is whole and cannot be written to is opened for reading.
       if (!side && !needs_change(facts) && !folder_.is_writable(facts)) return {std::move(facts), nullptr};
       folder_.make_missing_folders(facts);
       if ((side || needs_change(facts)) && !changed(facts)) continue;
       auto claims = std::make_unique<TileClaims>(folder_.claims_file(facts));
+      // Between the look and the claim another process may have changed the store.
       if (claims->use_shape() && folder_.facts().steps() == facts.steps() && !needs_change(facts))
         return {std::move(facts), std::move(claims)};
     }
@@ -130,7 +132,7 @@ class StoreOpening {
     return true;
   }
 
-  /// Somebody has edited the document. Who says what side the tiles have, and is right, has it put back.
+  /// Somebody has edited the document. The side that the files have is put back if the caller names it.
   [[nodiscard]] StoreFacts with_side_of_files(const StoreFacts& facts, Index side) const {
     if (options_.tile_side != side)
       throw DataError(fmt::format(
@@ -144,7 +146,7 @@ class StoreOpening {
     const nlohmann::json& there = facts.document();
     const Index rows = facts.steps().back(), given = inputs_.x1.size();
     if (given < rows) refuse(fmt::format("it has {} rows, {} inputs were given", rows, given));
-    // The same steps of the inputs that are given.
+    // The facts of the given inputs, cut into the store's own steps.
     nlohmann::json steps = nlohmann::json::array();
     for (std::size_t s = 0; s < facts.steps().size(); ++s) {
       const GrowthStep step = growth_step(facts.steps(), s);

@@ -13,7 +13,7 @@ namespace widelimit::store {
 /// A store that is open for computing.
 struct OpenedStore {
   StoreFacts facts;
-  /// Which hold the store's shape as it is; null where the store cannot be written to, and so is read only.
+  /// Claims that keep others from changing the store's shape; null if the store cannot be written to, and is only read.
   std::unique_ptr<TileClaims> claims;
 };
 

@@ -61,13 +61,16 @@ bool StoreRun<Scalar>::take(Index tile) {
   const TileIndex index = grid_.tile(tile);
   StoredTile<Scalar> stored = files_.read(index);
   note_damaged(stored);
-  // Standard errors may be NaN, so a file of them that is not there is seen by the kernels only.
+  // Standard errors may be NaN by right, so that a missing file of them could not be seen later: the
+  // whole tile is computed again.
   if (stored.is_missing || !stored.damaged.empty()) stored.kernels = files_.empty();
   work_.tile_began = seconds();
   if (source_.complete(index, stored.kernels)) {
     if (progress_) progress_->begin(tile);
     work_.computed += grid_.pairs(index);
     TileRecord record{index, grid_.pairs(index), 0, {}};
+    // Writing the tile before overlaps with computing this one and is waited for here, as only
+    // one is written at a time.
     wait_for_writing();
     record.seconds = seconds() - work_.tile_began;
     work_.seconds += record.seconds;
@@ -83,6 +86,7 @@ template <typename Scalar>
 void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels) {
   writing_ = std::async(std::launch::async, [this, claim = std::move(claim), record = std::move(record),
                                              kernels = std::move(kernels)]() mutable {
+    // The claim ends with this task, after the tile is written.
     const TileClaim held = std::move(claim);
     const TileIndex tile = record.tile;
     if (claims_.are_kept()) files_.remove_unfinished(tile);
@@ -99,7 +103,7 @@ void StoreRun<Scalar>::wait_for_writing() {
   writing_.get();
 }
 
-/// Until the tiles that other processes had are there, or can be had since those have ended.
+/// Waits until the tiles that other processes had are there, or can be claimed because those have ended.
 template <typename Scalar>
 void StoreRun<Scalar>::wait_for_others(std::vector<Index> waiting) {
   constexpr std::chrono::milliseconds first_interval{50}, last_interval{1000};

@@ -46,10 +46,10 @@ class StoreRun {
   /// What became of pairs, and what it took.
   struct Work {
     Index computed = 0;
-    std::atomic<Index> written = 0;  ///< So many of those computed.
+    std::atomic<Index> written = 0;  ///< Those of them that are in the store.
     double seconds = 0;
-    double tile_began = 0;  ///< The one in work.
-    bool waits = false;     ///< For tiles of others.
+    double tile_began = 0;  ///< When the tile in work began, in seconds().
+    bool waits = false;     ///< Whether it waits for tiles of others.
   };
 
   const StoreOptions& options_;
@@ -62,9 +62,9 @@ class StoreRun {
   TileSource<Scalar> source_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Work work_;
-  std::optional<SharedProgress> progress_;  ///< Where somebody wants to know.
+  std::optional<SharedProgress> progress_;  ///< There if somebody wants to know.
   StoreRunReport report_;
-  std::future<void> writing_;  ///< Of the tile before; ends before the rest.
+  std::future<void> writing_;  ///< Writes the tile before. Last, so that it ends before the other members go.
 };
 
 }  // namespace widelimit::store

@@ -42,7 +42,7 @@ GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts
   return cut<Scalar>(stored.kernels, rows, columns);
 }
 
-/// Into the whole matrix; of a symmetric one on both sides of the diagonal.
+/// Puts a tile into the whole matrix, and its mirror image where that is symmetric.
 template <typename Scalar>
 void place_tile(Matrix<Scalar>& whole, const Matrix<Scalar>& numbers, const TileGrid& tiles, TileIndex tile) {
   const InputRange rows = tiles.rows_of(tile), columns = tiles.columns_of(tile);
@@ -147,6 +147,7 @@ Matrix<Scalar> StoredGram::rows(const std::string& array, InputRange rows) const
   Matrix<Scalar> band(rows.size(), tiles.columns());
   for (Index row = rows.begin / tiles.side(); row * tiles.side() < rows.end; ++row)
     for (Index column = 0; column < tiles.tile_columns(); ++column) {
+      // Below the diagonal a tile is the mirror image of one above it, so that its columns are rows of the band.
       const bool mirrored = tiles.is_symmetric() && column < row;
       const auto numbers = tile<Scalar>(array, mirrored ? TileIndex{column, row} : TileIndex{row, column});
       const Index first = std::max(rows.begin, row * tiles.side());

@@ -10,7 +10,7 @@ namespace widelimit::store {
 struct StoredGram::Open {
   StoreFolder folder;
   StoreFacts facts;
-  /// Which numbers belong into which tile: read again where they are not those of one.
+  /// Which numbers belong into which tile; read again when a tile's numbers are those written down for another one.
   mutable TileRecords records;
 
   explicit Open(const std::filesystem::path& path)

@@ -15,10 +15,11 @@ namespace widelimit::store {
 namespace {
 
 constexpr Index shape_byte = 0, first_tile_byte = 1;
-/// Who has tile t stands in the file, at first_owner + t * owner_bytes.
+/// The owner of tile t is written into the file at first_owner + t * owner_bytes.
 constexpr Index first_owner = 4096, owner_bytes = 96;
 
-/// Of the shape, where there are no locks: one file of who changes it, one of each who uses it.
+/// Names of the claims on the shape where there are no locks: one file of the process that changes it,
+/// one of each that uses it.
 constexpr const char *change_name = "change", *use_name = "use-";
 
 std::string tile_name(Index tile) { return fmt::format("tile-{}", tile); }
@@ -60,7 +61,8 @@ std::optional<files::ProcessIdentity> TileClaims::holder(Index tile) const {
 
 bool TileClaims::use_shape() {
   if (const auto locked = lock(shape_byte, Kind::shared)) return *locked;
-  // Each says first what it is about, then looks what others are.
+  // Each process first says what it is about and then looks at what others say, so that of two at
+  // once at least one gives way.
   return files().take(use_name + files::this_process().text() + fmt::format("-{}", descriptor_)) &&
          files().taken_by_others(change_name).empty();
 }

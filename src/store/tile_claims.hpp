@@ -50,13 +50,13 @@ class TileClaims {
   int descriptor_;
   std::atomic<bool> are_kept_ = true;  ///< Tiles are claimed and released by several threads.
   std::once_flag files_are_made_;
-  std::unique_ptr<ClaimFiles> files_;  ///< Where there are no locks.
+  std::unique_ptr<ClaimFiles> files_;  ///< Takes the place of locks that the file system lacks.
 };
 
 /// A claim that is released in the end, however that comes.
 class TileClaim {
  public:
-  /// Of a tile that was claimed.
+  /// Takes over a tile that has been claimed.
   TileClaim(TileClaims& claims, Index tile) : claims_{&claims}, tile_{tile} {}
   TileClaim(TileClaim&& other) noexcept
       : claims_{std::exchange(other.claims_, nullptr)}, tile_{other.tile_} {}

@@ -21,7 +21,7 @@ namespace widelimit::store {
 /// A file that is not what was written.
 struct FileDamage {
   std::string file;
-  std::string what;  ///< "its checksum or length is wrong"
+  std::string what;  ///< Such as "its checksum or length is wrong".
 };
 
 /// A tile as its chunks hold it, [side, side] each; NaN where nothing is.
@@ -67,12 +67,12 @@ class TileFiles {
       write_chunk(folder_.chunk(*array, record.tile), bytes_of(array_of(kernels, *array)));
   }
 
-  /// Of a tile that this process has claimed.
+  /// Removes what killed processes have left of a tile that this process has claimed.
   void remove_unfinished(TileIndex tile) const {
     for (const std::string& array : facts_.arrays()) store::remove_unfinished(folder_.chunk(array, tile));
   }
 
-  /// Of nothing yet.
+  /// The kernels of a tile of which nothing has been computed: NaN.
   [[nodiscard]] GramResult<Scalar> empty() const {
     GramResult<Scalar> kernels;
     const Index side = facts_.grid().side();
@@ -110,7 +110,8 @@ class TileFiles {
       stored.damaged.push_back({file.string(), what});
   }
 
-  /// What a chunk whose checksum is right is not: finite, or of this tile.
+  /// What is wrong in a chunk whose checksum is right: an infinite number, or numbers of another
+  /// tile. Empty if nothing is.
   [[nodiscard]] std::string wrong_in(const std::string& array, TileIndex tile, const Matrix<Scalar>& numbers,
                                      std::uint32_t sum, StoredTile<Scalar>& stored) const {
     if (has_infinity(numbers)) return "a number in it is infinite";

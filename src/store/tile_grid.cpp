@@ -18,12 +18,14 @@ TileGrid::TileGrid(Index rows, Index columns, Index side, bool is_symmetric)
 }
 
 Index TileGrid::first_of_row(Index row) const {
+  // Row r of tiles of a symmetric matrix begins on the diagonal and has r tiles fewer than the first.
   return is_symmetric_ ? row * tile_columns() - row * (row - 1) / 2 : row * tile_columns();
 }
 
 Index TileGrid::count() const { return first_of_row(tile_rows()); }
 
 TileIndex TileGrid::tile(Index number) const {
+  // The last row of tiles that begins at or before the number.
   Index row = 0, end = tile_rows();
   while (end - row > 1) {
     const Index middle = row + (end - row) / 2;

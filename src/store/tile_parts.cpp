@@ -10,7 +10,7 @@ GrowthStep growth_step(const std::vector<Index>& steps, std::size_t number) {
 
 std::vector<TilePart> parts_of(const TileGrid& tiles, TileIndex tile, GrowthStep step, Index grid) {
   const InputRange rows = tiles.rows_of(tile), columns = tiles.columns_of(tile);
-  // Of the inputs of one side, those to be computed.
+  // The inputs of a side that are computed: from the last line of the grid before the step on.
   const auto of_step = [&](InputRange side) {
     return InputRange{std::max(side.begin, step.begin - step.begin % grid), std::min(side.end, step.end)};
   };
@@ -21,6 +21,7 @@ std::vector<TilePart> parts_of(const TileGrid& tiles, TileIndex tile, GrowthStep
   const InputRange joined = of_step(columns);
   if (tile.row != tile.column) return {{rows, joined}};
   std::vector<TilePart> parts{{joined, joined}};
+  // On the diagonal the joined inputs also meet those that the tile had before.
   if (joined.begin > rows.begin) parts.push_back({{rows.begin, joined.begin}, joined});
   return parts;
 }

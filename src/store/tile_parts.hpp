@@ -13,7 +13,7 @@ struct GrowthStep {
   Index end;
 };
 
-/// Of the steps with these totals, see StoreFacts::steps().
+/// The inputs of step `number`, from the totals after each step (StoreFacts::steps()).
 [[nodiscard]] GrowthStep growth_step(const std::vector<Index>& steps, std::size_t number);
 
 /// A rectangle of pairs that is computed at once.

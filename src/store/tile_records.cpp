@@ -64,6 +64,7 @@ void RecordWriter::add(const TileRecord& record) {
   const std::string line = line_of(record);
   const ssize_t written = write(descriptor_, line.data(), line.size());
   if (written < 0) fail(errno);
+  // A disk that is full cuts lines short.
   if (written != static_cast<ssize_t>(line.size())) fail(ENOSPC);
   if (fdatasync(descriptor_) != 0) fail(errno);
 }
@@ -93,6 +94,7 @@ void TileRecords::read(const fs::path& file, Journal& journal) {
 }
 
 void TileRecords::note(const TileRecord& record, Journal& journal) {
+  // The pace of a process is that of its last tiles.
   constexpr std::size_t looked_at = 16;
   if (journal.last.size() == looked_at) journal.last.erase(journal.last.begin());
   journal.last.push_back({record.tile, record.pairs, record.seconds, {}});
@@ -145,6 +147,7 @@ TileRecords::Place TileRecords::known_place(const std::string& array, TileIndex 
 }
 
 TileRecords::Place TileRecords::place_of(const std::string& array, TileIndex tile, std::uint32_t sum) {
+  // Another process may have written the tile again since the records were read.
   if (known_place(array, tile, sum) == Place::wrong) refresh();
   return known_place(array, tile, sum);
 }

@@ -20,8 +20,8 @@ namespace widelimit::store {
 /// What a process writes down of a tile just before it puts it in its place.
 struct TileRecord {
   TileIndex tile{};
-  Index pairs = 0;     ///< That were computed.
-  double seconds = 0;  ///< That they took, or what is between this tile and the one before.
+  Index pairs = 0;     ///< Pairs that were computed.
+  double seconds = 0;  ///< The time that they took, or the time from the tile before to this one.
   std::vector<std::pair<std::string, std::uint32_t>> sums;  ///< Array, CRC-32C of the numbers of its chunk.
 };
 
@@ -63,8 +63,8 @@ class TileRecords {
 
   /// What is written down of one tile.
   struct TileHistory {
-    Index times = 0;  ///< It was computed.
-    Index pairs = 0;  ///< At most at once: fewer than it has if rows have joined since.
+    Index times = 0;  ///< How often it was computed.
+    Index pairs = 0;  ///< Most pairs at once: fewer than it has if rows have joined since.
   };
   [[nodiscard]] TileHistory history_of(TileIndex tile) const;
 
@@ -74,7 +74,7 @@ class TileRecords {
     double pairs_per_second;
     double pairs_a_tile;
     double seconds_a_tile;
-    double seconds_since;  ///< Its last tile, as the file system's clock goes.
+    double seconds_since;  ///< Time since its last record.
   };
   [[nodiscard]] std::vector<ProcessPace> paces() const;
 
@@ -82,7 +82,7 @@ class TileRecords {
   struct Journal {
     std::uintmax_t bytes_read = 0;
     std::filesystem::file_time_type changed_at = {};
-    std::vector<TileRecord> last;  ///< Tiles, without their sums.
+    std::vector<TileRecord> last;  ///< The last records, without sums.
   };
   void read(const std::filesystem::path& file, Journal& journal);
   void note(const TileRecord& record, Journal& journal);

@@ -34,8 +34,9 @@ double growth_power(const Network& network, const Inputs<Scalar>& x, const GramO
   const auto [smallest, largest] = smallest_and_largest(x);
   const double ratio =
       static_cast<double>(position_count(largest)) / static_cast<double>(position_count(smallest));
-  // Graphs are no part of a shape, and their layers cannot be explained without them.
+  // Inputs of one size all cost the same.
   if (ratio == 1) return 0;
+  // Layers of graphs cannot be explained without a graph, which is no part of a shape; the square is a guess.
   if (!x.graphs().empty()) return 2;
   const double few = pair_operations(network, x, smallest, options),
                many = pair_operations(network, x, largest, options);
@@ -46,6 +47,7 @@ template <typename Scalar>
 std::vector<double> cost_sums(const Inputs<Scalar>& x, double power) {
   std::vector<double> sums{0};
   for (Index i = 0; i < x.size(); ++i)
+    // A pair costs the product of what its two inputs contribute, hence half of the power for each.
     sums.push_back(sums.back() + std::pow(static_cast<double>(position_count(x.shape(i))), power / 2));
   return sums;
 }
@@ -67,12 +69,15 @@ TileCosts::TileCosts(const Network& network, const Inputs<Scalar>& x1,
 double TileCosts::operator()(const TileGrid& grid, TileIndex tile) const {
   const double rows = cost_between(row_sums_, grid.rows_of(tile)),
                columns = cost_between(column_sums_, grid.columns_of(tile));
+  // On the diagonal half of the pairs are mirror images.
   return grid.is_symmetric() && tile.row == tile.column ? rows * columns / 2 : rows * columns;
 }
 
 std::vector<Index> tiles_of_part(const TileGrid& grid, Index number, Index parts,
                                  const std::function<double(TileIndex)>& cost) {
   std::vector<std::pair<double, Index>> by_cost;
+  // The most expensive tiles come first, each to the part that has the least so far. All
+  // processes find the same shares.
   for (Index t = 0; t < grid.count(); ++t) by_cost.emplace_back(-cost(grid.tile(t)), t);
   std::sort(by_cost.begin(), by_cost.end());
   using Load = std::pair<double, Index>;

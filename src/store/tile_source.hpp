@@ -69,6 +69,7 @@ class TileSource {
       return InputRange{begin, std::min(begin + grid, end)};
     };
     const InputRange rows = block(i, tiles_of(s).rows()), columns = block(j, tiles_of(s).columns());
+    // Pairs of one block follow each other (sort_by_block()), so that the last block is kept.
     if (last_part_ != std::tuple(s, rows.begin, columns.begin)) {
       last_numbers_ = tiles_of(s).compute(rows, columns);
       last_part_ = {s, rows.begin, columns.begin};
@@ -79,7 +80,7 @@ class TileSource {
     return numbers;
   }
 
-  /// So that pairs that pair() computes together follow each other.
+  /// Sorts pairs so that those that pair() computes together follow each other.
   void sort_by_block(std::vector<std::pair<Index, Index>>& pairs) {
     const Index grid = tiles_of(facts_.steps().size() - 1).grid();
     if (grid <= 1) return;
@@ -90,7 +91,7 @@ class TileSource {
   }
 
  private:
-  /// Those of the inputs up to a step, made when they are needed.
+  /// The tiles of the inputs that there were after a step, made when they are first needed.
   GramTiles<Scalar>& tiles_of(std::size_t step) {
     auto& tiles = tiles_of_step_[step];
     if (!tiles) {

@@ -20,21 +20,16 @@ class App;
 namespace widelimit::cli {
 
 struct InferenceArguments {
-  std::optional<double> regulariser;
-  std::optional<double> amplitude;
+  gp::InferenceOptions options;  ///< Kernels, threads and criterion are given apart.
   std::optional<gp::Criterion> criterion;
-  std::vector<double> candidates;  ///< Empty: the library's grid.
-  std::vector<double> times;
   bool flip = false;
-  bool targets_as_they_are = false;
   std::filesystem::path gram;
   std::optional<gp::Solver> solver;
-  double residual = gp::ConjugateGradientOptions{}.relative_residual;
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
     const bool factorizes = !solver || *solver == gp::Solver::cholesky;
-    return !regulariser && (criterion ? gp::needs_validation(*criterion) : !factorizes);
+    return !options.regulariser && (criterion ? gp::needs_validation(*criterion) : !factorizes);
   }
 };
 

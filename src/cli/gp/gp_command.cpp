@@ -21,9 +21,9 @@
 #include "cli/output/standard_output.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
-#include "cli/ranks/rank_solver.hpp"
 #include "cli/report/page.hpp"
 #include "cli/tasks/data_sources.hpp"
+#include "distributed/rank_solver.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -61,16 +61,16 @@ std::vector<std::string> places_of(const std::vector<Network>& networks) {
   return places;
 }
 
-std::string amplitude_text(const GpOptions& options) {
+std::string amplitude_text(const gp::InferenceOptions& options) {
   if (options.amplitude) return fmt::format("amplitude of the kernels: {}", *options.amplitude);
   return "amplitude of the kernels: fitted to the training targets (--amplitude 1: kernels as they are)";
 }
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.inference.amplitude)
-    gp::require_varying_targets(*task.train.targets, task.kind, arguments.inference.targets_as_they_are,
-                                "give --amplitude");
+  if (!arguments.inference.options.amplitude)
+    gp::require_varying_targets(*task.train.targets, task.kind,
+                                arguments.inference.options.targets_as_they_are, "give --amplitude");
 }
 
 std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
@@ -82,8 +82,9 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
 class GpOutput {
  public:
-  GpOutput(const OutputArguments& arguments, const std::vector<NamedFile>& read, const GpOptions& options,
-           const std::vector<Network>& networks, const RunContext& context, nlohmann::ordered_json shapes)
+  GpOutput(const OutputArguments& arguments, const std::vector<NamedFile>& read,
+           const gp::InferenceOptions& options, const std::vector<Network>& networks,
+           const RunContext& context, nlohmann::ordered_json shapes)
       : places_{places_of(networks)},
         folder_{arguments.folder, names(places_, options, arguments), arguments.other_files},
         record_{context.command_line, {}, std::move(shapes)},
@@ -118,7 +119,8 @@ class GpOutput {
  private:
   static constexpr const char* report_name = "report.html";
 
-  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options,
+  static std::vector<std::string> names(const std::vector<std::string>& places,
+                                        const gp::InferenceOptions& options,
                                         const OutputArguments& arguments) {
     std::vector<std::string> names;
     if (!arguments.no_report) names.emplace_back(report_name);
@@ -153,18 +155,20 @@ std::vector<Network> networks_for(const GpArguments& arguments, const Shape& sha
 }
 
 GpOptions options_of(const GpArguments& arguments) {
-  const InferenceArguments& inference = arguments.inference;
-  return {.kernels = arguments.kernel.kernels,
-          .regulariser = inference.regulariser,
-          .criterion = inference.criterion,
-          .candidates = inference.candidates.empty() ? gp::regulariser_grid() : inference.candidates,
-          .amplitude = inference.amplitude,
-          .times = inference.times,
-          .flip = inference.flip,
-          .gram_folder = inference.gram,
-          .threads = arguments.kernel.threads,
-          .targets_as_they_are = inference.targets_as_they_are,
-          .residual = inference.residual};
+  GpOptions options{.inference = arguments.inference.options,
+                    .flip = arguments.inference.flip,
+                    .gram_folder = arguments.inference.gram,
+                    .store = arguments.store};
+  options.inference.kernels = arguments.kernel.kernels;
+  options.inference.threads = arguments.kernel.threads;
+  return options;
+}
+
+/// What regularisers are chosen by: what the user says, or leave-one-out densities, which predicted best where it was
+/// measured (docs/inference.md); solvers that do not factorize have validation errors only.
+gp::Criterion criterion_of(const InferenceArguments& inference, gp::Solver solver) {
+  return inference.criterion.value_or(solver == gp::Solver::cholesky ? gp::Criterion::leave_one_out
+                                                                     : gp::Criterion::mean_squared_error);
 }
 
 /// A task, ready for kernels.
@@ -172,7 +176,7 @@ template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
   require_amplitude(task, arguments);
-  if (arguments.inference.criterion && !arguments.inference.regulariser)
+  if (arguments.inference.criterion && !arguments.inference.options.regulariser)
     gp::require_criterion(*arguments.inference.criterion, task.kind);
   if (arguments.inference.flip) require_images_for_flips(task);
   PreprocessingChoice choice = arguments.data.preprocessing;
@@ -197,11 +201,11 @@ class GpRun {
         places_{places_of(networks_)} {
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
-    output_.emplace(arguments.output, files_read_by(arguments), options_, networks_, context,
+    output_.emplace(arguments.output, files_read_by(arguments), options_.inference, networks_, context,
                     shapes_of(task_));
     if (arguments.output.no_report) return;
     ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
-                    amplitude_text(options_)};
+                    amplitude_text(options_.inference)};
     report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
   }
   GpRun(const GpRun&) = delete;
@@ -210,8 +214,9 @@ class GpRun {
   void run() {
     say("{}\n", task_.description);
     for (const std::string& note : task_.notes) say("{}\n", note);
-    say("{}\n", amplitude_text(options_));
-    if (!options_.regulariser) say("regularisers chosen by {}\n", criterion_title(criterion_of(options_)));
+    say("{}\n", amplitude_text(options_.inference));
+    if (!options_.inference.regulariser)
+      say("regularisers chosen by {}\n", criterion_title(options_.inference.criterion));
     say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
     if (prints_json()) print_result(results_);
@@ -224,14 +229,15 @@ class GpRun {
   std::string choose_gp_solver(const GpArguments& arguments) {
     const gp::SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
                                 .entry_bytes = sizeof(Scalar),
-                                .kernels = options_.kernels,
-                                .finite_times = !options_.times.empty(),
+                                .kernels = options_.inference.kernels,
+                                .finite_times = !options_.inference.times.empty(),
                                 .in_store = !arguments.store.folder.empty(),
                                 .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
                                 .against_distributed = against_distributed()};
-    const gp::SolverChoice choice =
-        gp::choose_solver(arguments.inference.solver, needs, numerics::room_for_matrices(options_.threads));
+    const gp::SolverChoice choice = gp::choose_solver(
+        arguments.inference.solver, needs, numerics::room_for_matrices(options_.inference.threads));
     options_.solver = choice.solver;
+    options_.inference.criterion = criterion_of(arguments.inference, choice.solver);
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
     require_validation(choice);
     if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
@@ -250,7 +256,8 @@ class GpRun {
   /// Where conjugate gradients solve for every training input.
   [[nodiscard]] std::string amplitude_cost(gp::Solver solver) const {
     constexpr std::size_t together = 256;
-    if (solver != gp::Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
+    if (solver != gp::Solver::conjugate_gradients || options_.inference.kernels == Kernels::nngp ||
+        options_.inference.amplitude)
       return "";
     const std::size_t all = task_.train.size(),
                       seen = gp::representative_inputs(static_cast<Index>(all)).size();
@@ -269,12 +276,12 @@ class GpRun {
       return "the ranks of widelimit-mpi factorize together: mpirun -n N widelimit-mpi gp ...";
     if (!has_rank_solver())
       return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
-    if (!options_.times.empty()) return "it knows networks after training only, no --time";
+    if (!options_.inference.times.empty()) return "it knows networks after training only, no --time";
     if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
     if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
         !reason.empty())
       return reason;
-    const auto by = options_.criterion;
+    const auto by = arguments_.inference.criterion;
     if (by && (*by == gp::Criterion::negative_log_predictive_density || *by == gp::Criterion::leave_one_out))
       return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",
                          criterion_title(*by));
@@ -283,22 +290,23 @@ class GpRun {
 
   /// Known only now that the solver is: without a factorization regularisers are chosen on validation data.
   void require_validation(const gp::SolverChoice& choice) const {
-    if (options_.regulariser || task_.validation || !gp::needs_validation(criterion_of(options_))) return;
+    const gp::InferenceOptions& inference = options_.inference;
+    if (inference.regulariser || task_.validation || !gp::needs_validation(inference.criterion)) return;
     throw ArgumentError(
         fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
                     "N or files of "
                     "them, --regulariser, or --solver cholesky",
-                    choice.text, criterion_title(criterion_of(options_))));
+                    choice.text, criterion_title(inference.criterion)));
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {
-    if (!options_.times.empty())
+    if (!options_.inference.times.empty())
       throw ArgumentError(fmt::format(
           "{}; cg knows networks after training only, no --time: leave it out, or give --solver cholesky "
           "all the same",
           choice.text));
-    const auto by = options_.criterion;
-    if (!options_.regulariser && by && *by != gp::Criterion::accuracy &&
+    const auto by = arguments_.inference.criterion;
+    if (!options_.inference.regulariser && by && *by != gp::Criterion::accuracy &&
         *by != gp::Criterion::mean_squared_error)
       throw ArgumentError(fmt::format(
           "{}; cg chooses regularisers by accuracy or mean squared error on validation data, not by {}: "
@@ -310,11 +318,8 @@ class GpRun {
     say("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
     GpOptions options = options_;
-    if (!arguments_.store.folder.empty()) options.store = arguments_.store.folder / places_[i];
-    options.tiles = arguments_.store;
-    options.command = command_of_all_parts(context_.command_line);
-    options.dealer = context_.dealer;
-    const GpResult result = run_gp(networks_[i], task_, options, context_.interrupt);
+    if (!options.store.folder.empty()) options.store.folder /= places_[i];
+    const GpResult result = run_gp(networks_[i], task_, options, context_);
     if (!is_first()) return;
     if (result.predictions.empty()) {
       say("part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "

@@ -117,7 +117,7 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   return json.dump(1) + "\n";
 }
 
-std::vector<std::string> gp_file_names(const GpOptions& options) {
+std::vector<std::string> gp_file_names(const gp::InferenceOptions& options) {
   std::vector<std::string> names{"predictions.csv", "results.json"};
   for (const std::string& prediction : prediction_names(options)) {
     names.push_back("mean_" + prediction + ".npy");

@@ -26,7 +26,7 @@ struct GpRunInfo {
 [[nodiscard]] std::string results_json(const GpRunInfo& info, const GpResult& result);
 
 /// All files that the functions below may write for one network.
-[[nodiscard]] std::vector<std::string> gp_file_names(const GpOptions& options);
+[[nodiscard]] std::vector<std::string> gp_file_names(const gp::InferenceOptions& options);
 
 /// Writes mean_NAME.npy [n_test, M] and variance_NAME.npy [n_test, M] of every prediction, predictions.csv and
 /// results.json. `place` stands before their names: a folder in the output folder, with "/", or nothing.

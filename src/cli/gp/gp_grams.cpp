@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "cli/gp/gp_kernel.hpp"
-#include "cli/grams/compute_store.hpp"
 #include "cli/grams/store_options.hpp"
 #include "cli/output/progress_bar.hpp"
-#include "cli/ranks/rank_gram.hpp"
+#include "distributed/rank_gram.hpp"
+#include "widelimit/store/stored_gram.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -20,18 +20,16 @@ struct GramJob {
   Index pairs;
 };
 
-/// Kept by the ranks that computed it.
-template <typename Scalar>
-std::unique_ptr<gp::GramSource> dealt_gram(const GramJob<Scalar>& job, const Network& network,
-                                           const GpTask<Scalar>& task, const GpOptions& options,
-                                           const GramOptions& gram_options) {
-  const Inputs<Scalar> train = task.train.inputs();
-  TileDealer& dealer = *options.dealer;
-  return std::make_unique<RankGram>(
-      *dealer.solver(),
-      job.others == nullptr
-          ? rank_tiles_in_memory<Scalar>(dealer, network, train, nullptr, gram_options)
-          : rank_tiles_in_memory<Scalar>(dealer, network, job.others->inputs(), &train, gram_options));
+/// Of a store that is there and has more kernels than are wanted, all of its own: they are computed together.
+Kernels kernels_for(const std::filesystem::path& folder, Kernels wanted) {
+  if (!std::filesystem::exists(folder / "zarr.json")) return wanted;
+  const Kernels stored = store::StoredGram(folder).kernels();
+  return stored == Kernels::both ? stored : wanted;
+}
+
+bool is_complete(const std::filesystem::path& folder) {
+  const store::StoreProgress progress = store::StoredGram(folder).progress();
+  return progress.tiles_done == progress.tiles;
 }
 
 /// Null where a store lacks parts that others compute.
@@ -39,40 +37,42 @@ template <typename Scalar>
 std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
                                              const Network& network, const GpTask<Scalar>& task,
                                              const GpOptions& options, const GramOptions& gram_options,
-                                             const std::function<void(const store::StoreProgress&)>& show) {
+                                             const RunContext& context, const ShowStore& show) {
+  const Inputs<Scalar> train = task.train.inputs(), x1 = job.others == nullptr ? train : job.others->inputs();
+  const Inputs<Scalar>* const x2 = job.others == nullptr ? nullptr : &train;
   const bool together = options.solver == gp::Solver::distributed;
-  if (options.store.empty() && together) return dealt_gram(job, network, task, options, gram_options);
-  if (options.store.empty())
-    return gp::gram_in_memory(job.others == nullptr ? kernel.gram(task.train, gram_options)
-                                                    : kernel.gram(*job.others, task.train, gram_options));
-  const Inputs<Scalar> train = task.train.inputs();
-  const auto folder = options.store / job.name;
-  const bool is_complete =
-      job.others == nullptr
-          ? compute_store<Scalar>(folder, network, train, nullptr, gram_options, options, show)
-          : compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options, show);
-  if (!is_complete) return nullptr;
-  if (!together) return gp::gram_in_store(folder, options.threads);
-  const RankSolver& ranks = *options.dealer->solver();
-  return std::make_unique<RankGram>(ranks, rank_tiles_in_store(ranks, folder));
+  if (options.store.folder.empty() && together)
+    return std::make_unique<distributed::RankGram>(
+        *context.dealer->solver(),
+        distributed::rank_tiles_in_memory<Scalar>(*context.dealer, network, x1, x2, gram_options));
+  if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram_options));
+  StoreArguments arguments = options.store;
+  arguments.folder /= job.name;
+  const StoreTask<Scalar> store_task{network, x1, x2, kernels_for(arguments.folder, gram_options.kernels),
+                                     gram_options.threads};
+  static_cast<void>(run_store(arguments, store_task, context, show));
+  if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;
+  if (!together) return gp::gram_in_store(arguments.folder, gram_options.threads);
+  const distributed::RankSolver& ranks = *context.dealer->solver();
+  return std::make_unique<distributed::RankGram>(ranks, rank_tiles_in_store(ranks, arguments.folder));
 }
 
 }  // namespace
 
 template <typename Scalar>
 std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const Interrupt& interrupt) {
-  const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options));
+                                             const GpOptions& options, const RunContext& context) {
+  const bool validate = !options.inference.regulariser && gp::needs_validation(options.inference.criterion);
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
-  ProgressBar bar(network.name(), Counted::pairs, options.threads);
+  ProgressBar bar(network.name(), Counted::pairs, options.inference.threads);
   Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
   GramOptions gram_options;
   // The covariance of gradient flow is made of both kernels.
-  gram_options.kernels = options.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  gram_options.threads = options.threads;
-  gram_options.stop = interrupt.token();
+  gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
+  gram_options.threads = options.inference.threads;
+  gram_options.stop = context.interrupt.token();
   gram_options.progress = [&](const GramProgress& progress) {
     const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
     bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
@@ -89,7 +89,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options, options.gram_folder);
   const auto compute = [&](const GramJob<Scalar>& job) {
     before += std::exchange(now, job.pairs);
-    return compute_gram(job, kernel, network, task, options, gram_options, show_store);
+    return compute_gram(job, kernel, network, task, options, gram_options, context, show_store);
   };
   gp::GramSources grams;
   grams.train = compute({nullptr, "train", n * (n + 1) / 2});
@@ -104,8 +104,8 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
 }
 
 template std::optional<gp::GramSources> compute_grams(const Network&, const GpTask<float>&, const GpOptions&,
-                                                      const Interrupt&);
+                                                      const RunContext&);
 template std::optional<gp::GramSources> compute_grams(const Network&, const GpTask<double>&, const GpOptions&,
-                                                      const Interrupt&);
+                                                      const RunContext&);
 
 }  // namespace widelimit::cli

@@ -13,6 +13,6 @@ namespace widelimit::cli {
 template <typename Scalar>
 [[nodiscard]] std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
                                                            const GpOptions& options,
-                                                           const Interrupt& interrupt);
+                                                           const RunContext& context);
 
 }  // namespace widelimit::cli

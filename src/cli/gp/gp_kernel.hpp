@@ -22,20 +22,14 @@ class GpKernel {
     if (!folder.empty()) cache_.emplace(folder, flip ? gp::mean_over_flips : "");
   }
 
-  GramResult<Scalar> gram(const GpSet<Scalar>& set, const GramOptions& options) {
-    const Inputs<Scalar> x = set.inputs();
+  /// Of x1 with x2, or with itself where x2 is null.
+  GramResult<Scalar> gram(const Inputs<Scalar>& x1, const Inputs<Scalar>* x2, const GramOptions& options) {
     const auto compute = [&] {
-      return average_ ? average_->gram(x, options) : widelimit::gram(network_, x, options);
+      if (x2 == nullptr)
+        return average_ ? average_->gram(x1, options) : widelimit::gram(network_, x1, options);
+      return average_ ? average_->gram(x1, *x2, options) : widelimit::gram(network_, x1, *x2, options);
     };
-    return cache_ ? cache_->get<Scalar>(network_, x, nullptr, options.kernels, compute) : compute();
-  }
-
-  GramResult<Scalar> gram(const GpSet<Scalar>& set, const GpSet<Scalar>& train, const GramOptions& options) {
-    const Inputs<Scalar> x1 = set.inputs(), x2 = train.inputs();
-    const auto compute = [&] {
-      return average_ ? average_->gram(x1, x2, options) : widelimit::gram(network_, x1, x2, options);
-    };
-    return cache_ ? cache_->get<Scalar>(network_, x1, &x2, options.kernels, compute) : compute();
+    return cache_ ? cache_->get<Scalar>(network_, x1, x2, options.kernels, compute) : compute();
   }
 
   /// The NNGP of every input with itself; `options` ask for that kernel.

@@ -17,19 +17,19 @@ namespace {
 void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   command
       .add_option(
-          "--regulariser", inference.regulariser,
+          "--regulariser", inference.options.regulariser,
           "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out")
       ->check(positive_number())
       ->type_name("R");
   add_criterion_option(command, inference.criterion, "loo; with --solver cg or distributed, mse");
   command
-      .add_option("--candidates", inference.candidates,
+      .add_option("--candidates", inference.options.candidates,
                   "Regularisers to choose from [19 from 1e-7 to 100, two a decade]")
       ->delimiter(',')
       ->check(positive_number())
       ->type_name("R1,R2,...");
   command
-      .add_option("--amplitude", inference.amplitude,
+      .add_option("--amplitude", inference.options.amplitude,
                   "Factor on the kernels of standardised targets, 1 for networks as they are; it scales "
                   "variances, not means "
                   "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
@@ -37,7 +37,7 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->type_name("A");
   command
       .add_option(
-          "--time", inference.times,
+          "--time", inference.options.times,
           "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
       ->delimiter(',')
       ->check(number_not_negative())
@@ -55,9 +55,9 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
                                                                     {"distributed", gp::Solver::distributed}})
               .description(""))
       ->type_name("cholesky|cg|distributed");
-  add_number(command, "--residual", inference.residual, "Relative residual at which conjugate gradients stop",
-             number_between_0_and_1(), "E");
-  add_targets_option(command, inference.targets_as_they_are);
+  add_number(command, "--residual", inference.options.residual,
+             "Relative residual at which conjugate gradients stop", number_between_0_and_1(), "E");
+  add_targets_option(command, inference.options.targets_as_they_are);
   add_flip_option(command, inference.flip);
   add_gram_option(command, inference.gram);
 }
@@ -74,12 +74,12 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command.add_flag("--no-report", output.no_report, "Write no report.html");
 }
 
-void check_criterion(const GpArguments& arguments) {
+void check_criterion(const CLI::App& command, const GpArguments& arguments) {
   const auto& criterion = arguments.inference.criterion;
-  if (arguments.inference.regulariser && !arguments.inference.candidates.empty())
+  if (arguments.inference.options.regulariser && command.count("--candidates") > 0)
     throw CLI::ValidationError("--candidates", "there is nothing to choose with --regulariser");
   if (!criterion) return;
-  if (arguments.inference.regulariser)
+  if (arguments.inference.options.regulariser)
     throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
   if (*criterion == gp::Criterion::evidence && arguments.kernel.kernels != Kernels::nngp)
     throw CLI::ValidationError("--criterion",
@@ -116,14 +116,15 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   if (is_drawn && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
-  check_criterion(arguments);
+  check_criterion(command, arguments);
   if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
     throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
   if (!arguments.store.folder.empty() && arguments.inference.flip)
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
-  if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
+  if (!arguments.inference.options.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-  if (arguments.inference.solver == gp::Solver::conjugate_gradients && !arguments.inference.times.empty())
+  if (arguments.inference.solver == gp::Solver::conjugate_gradients &&
+      !arguments.inference.options.times.empty())
     throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
 }
 

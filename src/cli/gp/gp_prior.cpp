@@ -85,10 +85,11 @@ GpPrior sample_prior(const Network& network, const GpTask<Scalar>& task, const G
   }
   GramOptions gram_options;
   gram_options.kernels = Kernels::nngp;
-  gram_options.threads = options.threads;
+  gram_options.threads = options.inference.threads;
   gram_options.stop = interrupt.token();
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
-  const Matrix<double> covariance = amplitude * kernel.gram(set, gram_options).nngp.template cast<double>();
+  const Matrix<double> covariance =
+      amplitude * kernel.gram(set.inputs(), nullptr, gram_options).nngp.template cast<double>();
   prior.functions = normal_samples(covariance);
   prior.deviation = covariance.diagonal().cwiseSqrt();
   return prior;

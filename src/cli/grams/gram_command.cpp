@@ -115,8 +115,11 @@ void write_gram(const GramRun<Scalar>& run) {
 template <typename Scalar>
 void compute_into_store(const GramArguments& arguments, const StoreTask<Scalar>& task,
                         const RunContext& context) {
-  const auto report =
-      naming_errors(arguments.network, [&] { return run_store(arguments.store, task, context); });
+  const auto report = naming_errors(arguments.network, [&] {
+    ProgressBar bar("store", Counted::pairs, threads_of(task.threads, context));
+    return run_store(arguments.store, task, context,
+                     [&bar](const store::StoreProgress& progress) { bar.show(state_of(progress)); });
+  });
   say("{}: {}\n", arguments.store.folder.string(), to_string(report));
   if (prints_json())
     print_result(
@@ -134,8 +137,10 @@ void run(const GramArguments& arguments, const RunContext& context) {
   if (context.dealer != nullptr && arguments.store.part.parts > 1)
     throw ArgumentError("--part is for processes that know nothing of each other; these deal out the tiles");
   if (!arguments.store.folder.empty())
-    return compute_into_store<Scalar>(
-        arguments, {network, x.inputs(), x2 ? &x2->inputs() : nullptr, arguments.kernel}, context);
+    return compute_into_store<Scalar>(arguments,
+                                      {network, x.inputs(), x2 ? &x2->inputs() : nullptr,
+                                       arguments.kernel.kernels, arguments.kernel.threads},
+                                      context);
   OutputFolder folder(
       arguments.out,
       {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy", "variances.npy", "variances2.npy"},

@@ -85,7 +85,7 @@ struct VerifyArguments {
   InputFiles rows;
   InputFiles columns;
   StoreArguments store;
-  KernelOptions kernel;
+  int threads = 0;
 };
 
 template <typename Scalar>
@@ -94,12 +94,9 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
   std::optional<FileInputs<Scalar>> x2;
   if (arguments.columns.given()) x2.emplace(arguments.columns);
   const Network network = parse_network(stored.facts().at("network").dump());
-  KernelOptions kernel = arguments.kernel;
-  kernel.kernels = stored.kernels();
-  const store::StoreOptions options = store_options_of(arguments.store, kernel, context);
-  auto gram_store =
-      x2 ? store::GramStore<Scalar>(arguments.folder, network, x.inputs(), x2->inputs(), options)
-         : store::GramStore<Scalar>(arguments.folder, network, x.inputs(), options);
+  const StoreTask<Scalar> task{network, x.inputs(), x2 ? &x2->inputs() : nullptr, stored.kernels(),
+                               arguments.threads};
+  auto gram_store = task.open(arguments.folder, store_options_of(arguments.store, task, context));
   Index compared = 0;
   const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed, &compared);
   if (!mismatches.empty()) {
@@ -234,7 +231,7 @@ void add_verify(CLI::App& command, const RunContext& context) {
           ->type_name("N");
   verify_command->add_option("--seed", arguments->seed, "Which pairs [0]")->type_name("N")->needs(again);
   add_gram_inputs(*verify_command, arguments->rows, arguments->columns);
-  add_number(*verify_command, "--threads", arguments->kernel.threads, "Worker threads; 0: one a core",
+  add_number(*verify_command, "--threads", arguments->threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");

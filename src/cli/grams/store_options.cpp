@@ -56,20 +56,13 @@ void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& ar
       ->needs(&folder);
 }
 
-store::StoreOptions store_options_of(const StoreArguments& arguments, const KernelOptions& kernel,
-                                     const RunContext& context) {
-  store::StoreOptions options;
-  options.gram.kernels = kernel.kernels;
-  options.gram.threads =
-      kernel.threads == 0 && context.dealer != nullptr ? context.dealer->threads() : kernel.threads;
-  options.gram.stop = context.interrupt.token();
-  options.tile_side = arguments.tile_side;
-  options.part = arguments.part;
-  options.grow = arguments.grow;
-  options.other_arithmetic = arguments.other_arithmetic;
-  return options;
+int threads_of(int asked, const RunContext& context) {
+  return asked == 0 && context.dealer != nullptr ? context.dealer->threads() : asked;
 }
 
+namespace {
+
+/// A command line without --part and --grow: what computes whatever a store lacks.
 std::string command_of_all_parts(const std::string& command_line) {
   std::string command = command_line;
   const auto remove = [&command](const std::string& option, bool has_value) {
@@ -85,21 +78,23 @@ std::string command_of_all_parts(const std::string& command_line) {
   return command;
 }
 
+}  // namespace
+
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
-                                const RunContext& context) {
-  store::StoreOptions options = store_options_of(arguments, task.kernel, context);
-  ProgressBar bar("store", Counted::pairs, options.gram.threads);
+                                const RunContext& context, const ShowStore& show) {
+  distributed::TileDealer* const dealer = context.dealer;
+  store::StoreOptions options = store_options_of(arguments, task, context);
   options.command = command_of_all_parts(context.command_line);
-  // Of the ranks of one run, one tells.
-  if (context.dealer == nullptr || context.dealer->is_first())
-    options.progress = [&bar](const store::StoreProgress& progress) { bar.show(state_of(progress)); };
   options.report = [](const std::string& message) { fmt::print(stderr, "widelimit: {}\n", message); };
-  auto gram_store =
-      task.x2 == nullptr
-          ? store::GramStore<Scalar>(arguments.folder, task.network, task.x1, options)
-          : store::GramStore<Scalar>(arguments.folder, task.network, task.x1, *task.x2, options);
-  return compute_dealt(gram_store, context.dealer);
+  if (dealer == nullptr || dealer->is_first()) options.progress = show;
+  auto gram_store = task.open(arguments.folder, options);
+  if (dealer == nullptr) return gram_store.compute();
+  store::StoreRunReport report = gram_store.compute(dealer->deal());
+  dealer->wait_for_all();
+  report.computed = dealer->sum(report.computed);
+  report.found = dealer->sum(report.found);
+  return report;
 }
 
 ProgressBar::State state_of(const store::StoreProgress& progress) {
@@ -110,16 +105,6 @@ ProgressBar::State state_of(const store::StoreProgress& progress) {
           .parts = fmt::format("{} of {} tiles", progress.tiles_done, progress.tiles)};
 }
 
-template <typename Scalar>
-store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDealer* dealer) {
-  if (dealer == nullptr) return gram_store.compute();
-  store::StoreRunReport report = gram_store.compute(dealer->deal());
-  dealer->wait_for_all();
-  report.computed = dealer->sum(report.computed);
-  report.found = dealer->sum(report.found);
-  return report;
-}
-
 std::string to_string(const store::StoreRunReport& report) {
   return fmt::format(
       "{} tiles: {} computed, {} found{}, {:.1f} s", report.computed + report.found, report.computed,
@@ -128,9 +113,9 @@ std::string to_string(const store::StoreRunReport& report) {
       report.seconds);
 }
 
-template store::StoreRunReport compute_dealt(store::GramStore<float>&, TileDealer*);
-template store::StoreRunReport compute_dealt(store::GramStore<double>&, TileDealer*);
-template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<float>&, const RunContext&);
-template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<double>&, const RunContext&);
+template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<float>&, const RunContext&,
+                                         const ShowStore&);
+template store::StoreRunReport run_store(const StoreArguments&, const StoreTask<double>&, const RunContext&,
+                                         const ShowStore&);
 
 }  // namespace widelimit::cli

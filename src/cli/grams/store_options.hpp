@@ -1,9 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
-#include "cli/options/kernel_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/program/run_context.hpp"
 #include "widelimit/kernel/inputs.hpp"
@@ -42,26 +42,41 @@ struct StoreTask {
   const Network& network;
   const Inputs<Scalar>& x1;
   const Inputs<Scalar>* x2;  ///< Null if the store is symmetric.
-  const KernelOptions& kernel;
+  Kernels kernels;
+  int threads;  ///< 0: see threads_of().
+
+  [[nodiscard]] store::GramStore<Scalar> open(const std::filesystem::path& folder,
+                                              const store::StoreOptions& options) const {
+    return x2 == nullptr ? store::GramStore<Scalar>(folder, network, x1, options)
+                         : store::GramStore<Scalar>(folder, network, x1, *x2, options);
+  }
 };
 
-/// Computes what is missing in a store, alone or with others (see RunContext), and shows how far it is. Damaged files
-/// are told on standard error.
+using ShowStore = std::function<void(const store::StoreProgress&)>;
+
+/// Computes what is missing in a store or its part, alone or with others (see RunContext), who are waited for; the
+/// report is that of all. The first of them shows how far it is. Damaged files are told on standard error.
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
-                                const RunContext& context);
+                                const RunContext& context, const ShowStore& show);
 
-/// Computes the store's tiles: those of its part, or what is dealt, together with others who are waited for. The report
-/// is that of all.
-template <typename Scalar>
-store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDealer* dealer);
+/// Threads where the user asked for so many: for 0 their share where several processes compute together.
+[[nodiscard]] int threads_of(int asked, const RunContext& context);
 
 /// Options for a store of a task.
+template <typename Scalar>
 [[nodiscard]] store::StoreOptions store_options_of(const StoreArguments& arguments,
-                                                   const KernelOptions& kernel, const RunContext& context);
-
-/// A command line without --part and --grow: what computes whatever a store lacks.
-[[nodiscard]] std::string command_of_all_parts(const std::string& command_line);
+                                                   const StoreTask<Scalar>& task, const RunContext& context) {
+  store::StoreOptions options;
+  options.gram.kernels = task.kernels;
+  options.gram.threads = threads_of(task.threads, context);
+  options.gram.stop = context.interrupt.token();
+  options.tile_side = arguments.tile_side;
+  options.part = arguments.part;
+  options.grow = arguments.grow;
+  options.other_arithmetic = arguments.other_arithmetic;
+  return options;
+}
 
 /// What is shown of it.
 [[nodiscard]] ProgressBar::State state_of(const store::StoreProgress& progress);

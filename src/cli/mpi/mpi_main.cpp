@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "cli/mpi/mpi_dealer.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/program_main.hpp"
+#include "distributed/mpi_dealer.hpp"
 
 namespace {
 
@@ -35,7 +35,7 @@ void wait_for_lower_ranks(int rank) {
 
 /// One rank's part of the program, from its arguments to its exit code.
 int run_rank(int argc, char** argv) {
-  MpiDealer dealer;
+  widelimit::distributed::MpiDealer dealer;
   // All ranks do the same; one tells of it.
   if (!dealer.is_first() && std::freopen("/dev/null", "w", stdout) == nullptr) return 1;
   const auto add_commands = [](CLI::App& program, const RunContext& context) {

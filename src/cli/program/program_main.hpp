@@ -18,7 +18,7 @@ struct ProgramDescription {
   std::string complains_as;  ///< What stands before its errors.
   std::string mpi;           ///< What it has of MPI.
   std::function<void(CLI::App& program, const RunContext& context)> add_commands;
-  TileDealer* dealer = nullptr;                 ///< Of a program of several processes.
+  distributed::TileDealer* dealer = nullptr;    ///< Of a program of several processes.
   std::function<void()> before_complaint = {};  ///< Called before an error is told.
 };
 

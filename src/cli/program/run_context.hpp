@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "cli/program/interrupt.hpp"
-#include "cli/ranks/tile_dealer.hpp"
+#include "distributed/tile_dealer.hpp"
 
 namespace widelimit::cli {
 
 /// What every command knows of the run it is part of.
 struct RunContext {
   const Interrupt& interrupt;
-  std::string command_line;      ///< As a shell reads it.
-  TileDealer* dealer = nullptr;  ///< Where several processes do one run; null for one that is alone.
-  std::string mpi;               ///< What the program has of MPI.
+  std::string command_line;  ///< As a shell reads it.
+  distributed::TileDealer* dealer =
+      nullptr;      ///< Where several processes do one run; null for one that is alone.
+  std::string mpi;  ///< What the program has of MPI.
 };
 
 /// A word as a shell reads it: quoted where need be.

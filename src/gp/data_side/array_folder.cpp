@@ -74,11 +74,12 @@ void check_place(const fs::path& folder, const FolderFormat& format) {
                                entry.path().filename().string(), format.name));
 }
 
-/// Without a "/" at its end, which would make its files siblings.
+/// The folder without a "/" at its end: appended to that, the names of beside() would lie in the folder itself.
 fs::path without_slash(const fs::path& folder) {
   return folder.has_filename() ? folder : folder.parent_path();
 }
 
+/// Names beside a folder lie on its file system, where a rename moves a whole folder at once.
 fs::path beside(const fs::path& folder, const char* ending) {
   static std::atomic<int> number = 0;
   fs::path path = folder;
@@ -93,7 +94,8 @@ void file_step(const fs::path& folder, const char* what, const Step& step) {
   if (error) fail(folder, fmt::format("{}: {}", what, error.message()));
 }
 
-/// Of all that a document says, whatever it looks like.
+/// The checksum of what a document says, whatever its layout: that of a compact dump with sorted keys,
+/// without the field of the sum.
 std::string document_sum(nlohmann::json document) {
   document.erase(document_sum_name);
   const std::string text = document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -136,6 +138,7 @@ ArrayFolderWriter::ArrayFolderWriter(fs::path folder, FolderFormat format)
   if (folder_.has_parent_path())
     file_step(folder_, "cannot make its parent folder",
               [&](auto& error) { fs::create_directories(folder_.parent_path(), error); });
+  // The folder is written beside its place, and commit() moves it there whole.
   temporary_.emplace_back(beside(folder_, "part"));
   file_step(folder_, "cannot be written",
             [&](auto& error) { fs::create_directory(temporary_.back().path(), error); });
@@ -152,6 +155,7 @@ void ArrayFolderWriter::write(const std::string& name, const Vector<double>& vec
 
 void ArrayFolderWriter::write_bytes(const std::string& name, std::string_view head, std::string_view body) {
   const fs::path path = temporary_.back().path() / name;
+  // Files precede their folder in the list, because it can only be removed when it is empty.
   temporary_.emplace_front(path);
   files::ReplacingFile file(path);
   file.write(head);
@@ -172,7 +176,8 @@ void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
   temporary_.emplace_front(made / format_.document);
   files::replace_file(made / format_.document, whole.dump(1) + "\n");
   const files::TemporaryPathLock together;
-  check_place(folder_, format_);  // again: the fitting took a while
+  check_place(folder_, format_);  // again, because fitting takes a while
+  // The earlier folder is only moved aside until the new one stands in its place.
   const fs::path earlier = beside(folder_, "old");
   const bool replaces = fs::exists(folder_);
   if (replaces)

@@ -51,7 +51,7 @@ class ArrayFolderWriter {
 
   std::filesystem::path folder_;
   FolderFormat format_;
-  std::list<files::TemporaryPath> temporary_;  ///< Files of the folder, then the folder: so they go.
+  std::list<files::TemporaryPath> temporary_;  ///< Files first, then their folder: removed in this order.
   nlohmann::ordered_json files_ = nlohmann::ordered_json::object();
 };
 
@@ -68,7 +68,7 @@ class ArrayFolderReader {
   [[nodiscard]] xt::xarray<T> array(const std::string& name) const {
     return data::read_npy<T>(checked(name));
   }
-  /// One with this number of dimensions.
+  /// An array with two dimensions, or with one; throws for any other number of them.
   [[nodiscard]] Matrix<double> matrix(const std::string& name) const;
   [[nodiscard]] Vector<double> vector(const std::string& name) const;
 

@@ -14,6 +14,7 @@
 namespace widelimit::gp {
 namespace {
 
+// More different labels are most likely numbers to be predicted.
 constexpr std::size_t most_classes = 10'000;
 
 std::vector<std::string> as_texts(std::span<const std::int64_t> labels) {
@@ -71,8 +72,10 @@ ClassLabels ClassLabels::of(std::span<const std::int64_t> labels, const char* wh
 }
 
 ClassLabels ClassLabels::of(std::span<const std::string> labels, const char* where) {
+  // The set sorts labels, so that classes do not depend on the order of the inputs.
   const std::set<std::string> different(labels.begin(), labels.end());
   std::vector<std::string> texts(different.begin(), different.end());
+  // Labels that are integers are in the order of their values, in which 10 comes after 9.
   if (are_integers(texts))
     std::ranges::stable_sort(texts, {}, [](const std::string& text) { return *integer_in(text); });
   return {std::move(texts), where};
@@ -83,6 +86,7 @@ ClassLabels ClassLabels::named(std::span<const std::int64_t> labels, const std::
   ClassLabels classes = of(labels, where);
   const auto count = static_cast<std::int64_t>(names.size());
   const auto [least, most] = std::ranges::minmax(labels);
+  // If all labels are numbers within the list, names belong to these numbers, whether or not all of them occur.
   const bool by_number = least >= 0 && most < count;
   if (!by_number && names.size() != classes.names_.size())
     throw ArgumentError(fmt::format(

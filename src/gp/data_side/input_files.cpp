@@ -26,6 +26,7 @@ template <typename Scalar>
 void write_numbers(ArrayFolderWriter& folder, const Inputs<Scalar>& x) {
   std::vector<Scalar> numbers;
   for (Index i = 0; i < x.size(); ++i) numbers.insert(numbers.end(), x[i].begin(), x[i].end());
+  // A ragged batch is a list of numbers with the shape of each input beside it.
   if (!x.is_ragged()) {
     Sizes sizes = sizes_of(x.size(), x.shape());
     sizes.push_back(static_cast<std::size_t>(x.channels()));
@@ -49,7 +50,7 @@ Inputs<Scalar> read_ragged_numbers(const ArrayFolderReader& folder, Index channe
     Sizes sizes;
     for (std::size_t k = 0; k < shapes.shape(1); ++k) sizes.push_back(static_cast<std::size_t>(shapes(i, k)));
     sizes.push_back(static_cast<std::size_t>(channels));
-    // Not their product, which may overflow.
+    // The product of the sizes may overflow, so the count is held against the numbers that are left at every step.
     std::size_t count = 1;
     for (const std::size_t size : sizes) {
       if (size == 0 || count > (numbers.size() - next) / size)
@@ -94,6 +95,7 @@ Inputs<Scalar> with_ragged_mask(const ArrayFolderReader& folder, const Inputs<Sc
 
 template <typename Scalar>
 Inputs<Scalar> with_mask(const ArrayFolderReader& folder, const Inputs<Scalar>& x) {
+  // Masks of ragged batches lie one after another, in the order and with the sizes of the inputs.
   if (x.is_ragged()) return with_ragged_mask(folder, x);
   return Inputs<Scalar>(x, xt::xarray<bool>(xt::cast<bool>(folder.array<std::uint8_t>("mask.npy"))));
 }
@@ -105,6 +107,7 @@ void write_input_graphs(ArrayFolderWriter& folder, const Inputs<Scalar>& x) {
   std::vector<std::int64_t> edges, sizes;
   std::vector<double> weights;
   for (const InputGraph& graph : x.graphs()) {
+    // Edges of all graphs lie one after another, in a batch with as many as `sizes` says for each graph.
     sizes.push_back(graph.edges());
     for (Index target = 0; target < graph.nodes(); ++target)
       for (const auto& [source, weight] : graph.incoming(target)) {
@@ -164,6 +167,7 @@ Inputs<Scalar> read_inputs(const ArrayFolderReader& folder) {
   if (x.size() != described.at("count").get<Index>() || x.channels() != channels)
     described.fail(fmt::format("expected {} inputs of {} channels, x.npy holds {} of {}",
                                described.at("count").get<Index>(), channels, x.size(), x.channels()));
+  // A batch has a mask or graphs, never both (Inputs).
   if (described.at("masked").get<bool>()) return with_mask(folder, x);
   if (described.at("graphs").get<bool>()) return with_graphs(folder, x);
   return x;

@@ -28,13 +28,15 @@ NumberRange number_range(const Inputs<Scalar>& x) {
   return range;
 }
 
+/// Whether numbers reach ten times as far from the middle of the training inputs' range as that range itself does.
 bool is_far_outside(const NumberRange& x, const NumberRange& train) {
   constexpr double factor = 10;
   const double middle = (train.low + train.high) / 2, half = (train.high - train.low) / 2;
   return half > 0 && std::max(x.high - middle, middle - x.low) > factor * half;
 }
 
-/// Of numbers that are all 0, black images, nothing can be said.
+/// Whether all numbers are fifty times smaller than those of the training. Nothing can be said of numbers that are all
+/// 0, such as those of black images.
 bool is_far_smaller(const NumberRange& x, const NumberRange& train) {
   constexpr double factor = 50;
   return x.largest() > 0 && x.largest() * factor < train.largest();

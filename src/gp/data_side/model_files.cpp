@@ -14,6 +14,7 @@
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::gp {
+/// A folder of a model: model.json with the network, the options and all small numbers, and an array for every matrix.
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -93,12 +94,14 @@ Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& descr
                                    .weights = folder.matrix(file_of("weights", number)),
                                    .lambda = lambda,
                                    .quadratic_form = described.at("quadratic_form"),
+                                   // Amplitudes belong to the outputs of a part, so that its posterior is
+                                   // kept with the amplitude 1.
                                    .amplitude = 1},
                                   threads);
   if (kind != "trained")
     described.at("kind").fail(fmt::format("expected \"bayesian\" or \"trained\", got \"{}\"", kind));
   const JsonValue time = described.at("time");
-  // Made again from the parts; a damaged file is an error all the same.
+  // The weights are computed again from the parts. Their file is read only so that damage to it is an error.
   static_cast<void>(folder.matrix(file_of("weights", number)));
   return TrainedNetworks(
       GradientFlow::from_parts({.nngp = folder.matrix(file_of("nngp", number)),
@@ -178,10 +181,12 @@ bool outputs_fit(const ModelState& state, Index inputs) {
   return std::ranges::all_of(found, [](bool each) { return each; });
 }
 
+/// Checksums prove that files are those that were written; this proves that they belong to each other.
 void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   const Index inputs = std::visit([](const auto& kernel) { return kernel.train().size(); }, state.kernel);
   const Index outputs = state.targets.cols();
   const auto names = static_cast<Index>(state.class_names.size());
+  // Two classes share one output.
   const bool names_fit = names == 0 || names == std::max<Index>(2, outputs);
   if (state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
       outputs_fit(state, inputs))

@@ -99,9 +99,11 @@ void for_each_block(std::size_t inputs, const Body& body) {
 /// (C + eps mean(C_ii) I)^{-1/2}.
 Matrix<double> whitening(Matrix<double> covariance, double regulariser) {
   const double added = regulariser * covariance.diagonal().mean();
+  // Identical inputs have no directions to whiten.
   if (!(added > 0)) throw ArgumentError("preprocessing: zca needs training inputs that differ");
   SymmetricEigen eigen = symmetric_eigen(std::move(covariance), "preprocessing: zca");
-  // Of eigenvalues that are 0, rounding leaves some slightly negative.
+  // Rounding leaves some of the eigenvalues that are 0 slightly negative. Row k of eigen.vectors is eigenvector k: with
+  // its power -1/4 on each side the product below has the power -1/2.
   const Vector<double> roots = (eigen.values.array().max(0) + added).pow(-0.25);
   eigen.vectors = roots.asDiagonal() * eigen.vectors;
   Matrix<double> result = Matrix<double>::Zero(roots.size(), roots.size());
@@ -133,12 +135,15 @@ std::pair<Vector<double>, Matrix<double>> fit_zca(const xt::xarray<Scalar>& trai
                                                   const std::vector<Eigen::Index>& mirrored) {
   const auto n = static_cast<double>(train.shape(0));
   Vector<double> means = rows_of_inputs(train, 0, train.shape(0)).colwise().sum().transpose() / n;
+  // eval() makes a copy first, because the right-hand side reads the means in another order.
   if (!mirrored.empty()) means = ((means + means(mirrored)) / 2).eval();
   Matrix<double> covariance = Matrix<double>::Zero(means.size(), means.size());
   for_each_block(train.shape(0), [&](std::size_t first, std::size_t count) {
     const Matrix<double> rows = rows_of_inputs(train, first, count).rowwise() - means.transpose();
     add_scaled_gram(covariance, 1 / n, rows.transpose());
   });
+  // Exactly, the whitening of a mirror-symmetric covariance is symmetric too; the second mean
+  // removes what rounding leaves.
   if (mirrored.empty()) return {std::move(means), whitening(std::move(covariance), regulariser)};
   Matrix<double> factors = whitening(mirror_mean(covariance, mirrored), regulariser);
   return {std::move(means), mirror_mean(factors, mirrored)};
@@ -163,6 +168,7 @@ std::pair<Vector<double>, Matrix<double>> fit_channels(const xt::xarray<Scalar>&
   const std::size_t channels = train.shape().back();
   const auto count = static_cast<double>(train.size() / channels);
   const auto columns = static_cast<Eigen::Index>(channels);
+  // The means come first, because a difference of sums of squares would cancel.
   Vector<double> means = Vector<double>::Zero(columns), squares = Vector<double>::Zero(columns);
   const auto channel = [&](std::size_t i) { return static_cast<Eigen::Index>(i % channels); };
   for (std::size_t i = 0; i < train.size(); ++i) means(channel(i)) += train.data()[i];
@@ -170,7 +176,8 @@ std::pair<Vector<double>, Matrix<double>> fit_channels(const xt::xarray<Scalar>&
   for (std::size_t i = 0; i < train.size(); ++i)
     squares(channel(i)) += std::pow(train.data()[i] - means(channel(i)), 2);
   const Vector<double> deviations = (squares / count).cwiseSqrt();
-  // What does not vary has no scale of its own: another value in a new input would become a hundred thousand.
+  // A channel that does not vary has no scale of its own and keeps the factor 1: divided by its rounding, another value
+  // in a new input would become huge.
   const auto rounding = (count * std::numeric_limits<double>::epsilon()) * means.array().abs();
   Matrix<double> factors(1, columns);
   factors.row(0) = (deviations.array() > rounding).select(deviations.array().inverse(), 1.0);
@@ -215,6 +222,7 @@ void check_arrays(const ArraySizes& sizes, const Vector<double>& offsets, const 
 
 Extents read_input_shape(const JsonValue& value, bool fitted) {
   Extents shape;
+  // What is left of the bound is divided by each size, because their product may overflow.
   std::size_t left = std::size_t{1} << 31;
   for (const Index extent : value.get<std::vector<Index>>()) {
     if (extent < 1 || static_cast<std::size_t>(extent) > left)
@@ -268,6 +276,7 @@ Preprocessing Preprocessing::fit(PreprocessingKind kind, const xt::xarray<Scalar
   if (is_fitted(kind)) result.input_shape_ = shape;
   if (kind == PreprocessingKind::channel) std::tie(result.offsets_, result.factors_) = fit_channels(train);
   if (kind == PreprocessingKind::zca) {
+    // Only zca keeps its regulariser: files with one for another kind are damaged (from_json).
     require_regulariser(zca_regulariser);
     result.zca_regulariser_ = zca_regulariser;
     std::tie(result.offsets_, result.factors_) =
@@ -278,6 +287,7 @@ Preprocessing Preprocessing::fit(PreprocessingKind kind, const xt::xarray<Scalar
 
 bool Preprocessing::keeps_mirror_images() const {
   if (kind_ != PreprocessingKind::zca) return true;
+  // Without a spatial axis there are no mirror images.
   if (input_shape_.size() < 2) return false;
   constexpr double tolerance = 1e-9;
   const auto places = mirrored_places(input_shape_);

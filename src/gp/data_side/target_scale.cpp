@@ -23,8 +23,10 @@ double mean_of(const Matrix<double>& targets, Index column) {
 
 double deviation_of(const Matrix<double>& targets, Index column, double mean) {
   const auto values = targets.col(column).array();
+  // Equal targets have no scale of their own.
   if (values.minCoeff() == values.maxCoeff()) return 1;
   const Vector<double> residuals = (values - mean).matrix();
+  // The stable norm neither overflows nor underflows where squares would.
   return residuals.stableNorm() / std::sqrt(static_cast<double>(targets.rows()));
 }
 

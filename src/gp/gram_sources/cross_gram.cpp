@@ -18,6 +18,7 @@ Matrix<double> CrossGram::block(Index first, Index count) const {
   return rows;
 }
 
+// Rows come in blocks, so that the whole cross Gram matrix never has to be in memory.
 Matrix<double> CrossGram::multiply(const Matrix<double>& x) const {
   Matrix<double> product(rows_, x.cols());
   for_each_row_block(rows_, [&](Index first, Index count) {

@@ -29,7 +29,8 @@ constexpr const char* place_start = "gram-";
 /// The field of a document with what its matrix is of.
 constexpr const char* facts_name = "of";
 
-/// Earlier folders told inputs apart by 32 bits, which others may share.
+/// Throws DataError for a matrix of another format version: the formats before 3 told inputs apart by 32
+/// bits, which others may share.
 void require_no_earlier_format(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -48,8 +49,8 @@ void require_no_earlier_format(const std::filesystem::path& folder) {
   }
 }
 
-/// Inputs are told apart by SHA-256. What computed a matrix belongs to it as what it is of does: the numbers of another
-/// version may be others.
+/// Throws DataError unless the document is about this matrix. Inputs are told apart by SHA-256. The version of the
+/// library counts as well, because another one may compute other numbers.
 void require_same(const std::filesystem::path& place, const nlohmann::json& there,
                   const nlohmann::json& here) {
   if (there == here) return;
@@ -83,7 +84,7 @@ Matrix<Scalar> read_matrix(const ArrayFolderReader& folder, const char* name, In
   return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, columns);
 }
 
-/// What is there, if that is all that is wanted.
+/// The stored kernels, if all that are wanted are there; otherwise nothing.
 template <typename Scalar>
 std::optional<GramResult<Scalar>> stored(const std::filesystem::path& place, const nlohmann::json& of,
                                          Kernels kernels, Index rows, Index columns) {
@@ -118,7 +119,10 @@ GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>&
   const std::string key = of.dump();
   constexpr std::size_t digits = 16;
   const auto place = folder_ / (place_start + store::sha256_of(key.data(), key.size()).substr(0, digits));
+  // The version is no part of the key: the matrix of another version is found here, and refused, instead of staying
+  // beside this one unseen.
   of["library_version"] = version;
+  // The folder is searched once, before its first matrix.
   if (read_ + computed_ == 0) require_no_earlier_format(folder_);
   const Index columns = pairs == Pairs::diagonal ? 1 : x2 != nullptr ? x2->size() : x1.size();
   if (auto found = stored<Scalar>(place, of, kernels, x1.size(), columns)) {

@@ -8,12 +8,14 @@
 namespace widelimit::gp {
 namespace {
 
+/// Kernels that are in memory, in the precision in which they were computed.
 template <typename Scalar>
 class MemoryGram final : public GramSource {
  public:
   explicit MemoryGram(GramResult<Scalar> kernels) : kernels_{std::move(kernels)} {}
 
   [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override { return of(kernel); }
+  // The caller gets the memory itself; the kernel cannot be asked for again.
   [[nodiscard]] DoubleMatrix take(const std::string& kernel) override {
     Matrix<Scalar>& held = kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
     DoubleMatrix taken(std::move(held));
@@ -33,12 +35,14 @@ class MemoryGram final : public GramSource {
   GramResult<Scalar> kernels_;
 };
 
+/// Kernels in a store on the disk, of which operators read one tile after the other.
 class StoreGram final : public GramSource {
  public:
   StoreGram(const std::filesystem::path& folder, int threads)
       : stored_{std::make_shared<const store::StoredGram>(folder)}, threads_{threads} {}
 
   [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override {
+    // Numbers are widened to double but keep the rounding errors of the type in which they were stored.
     const double epsilon = stored_->is_float() ? static_cast<double>(std::numeric_limits<float>::epsilon())
                                                : std::numeric_limits<double>::epsilon();
     return {stored_->matrix<double>(kernel), epsilon};

@@ -10,6 +10,7 @@
 
 namespace widelimit::gp {
 
+/// Serves operators that know nothing but products: a column is the product with a unit vector.
 Matrix<double> KernelOperator::columns(std::span<const Index> indices) const {
   Matrix<double> chosen = Matrix<double>::Zero(size(), static_cast<Index>(indices.size()));
   for (std::size_t j = 0; j < indices.size(); ++j) chosen(indices[j], static_cast<Index>(j)) = 1;
@@ -18,7 +19,7 @@ Matrix<double> KernelOperator::columns(std::span<const Index> indices) const {
 
 template <typename Scalar>
 MatrixOperator<Scalar>::MatrixOperator(const Matrix<Scalar>& gram) : gram_{gram} {
-  constexpr double tolerance = 1e-6;  // As of require_gram(), which takes a matrix of double.
+  constexpr double tolerance = 1e-6;  // That of require_gram(), which takes doubles only.
   if (gram.rows() != gram.cols() || gram.rows() == 0)
     throw ArgumentError(
         fmt::format("MatrixOperator: the Gram matrix must be square with at least one row, got [{}, {}]",
@@ -36,6 +37,7 @@ MatrixOperator<Scalar>::MatrixOperator(const Matrix<Scalar>& gram) : gram_{gram}
     }
 }
 
+/// A matrix of floats is widened block by block, so that it never is in memory as doubles.
 template <typename Scalar>
 Matrix<double> MatrixOperator<Scalar>::multiply(const Matrix<double>& x) const {
   if constexpr (std::is_same_v<Scalar, double>) {
@@ -78,6 +80,7 @@ Matrix<double> TileOperator::tile(Index row, Index column) const {
   return tile;
 }
 
+/// Tiles on and above the diagonal are asked for once each; off it they also serve as their mirror images.
 Matrix<double> TileOperator::multiply(const Matrix<double>& x) const {
   Matrix<double> product = Matrix<double>::Zero(n_, x.cols());
   for (Index row = 0; row < n_; row += side_)

@@ -24,20 +24,20 @@ class ModelKernel {
   [[nodiscard]] const Inputs<Scalar>& train() const { return train_.inputs.inputs(); }
   [[nodiscard]] bool flips() const { return average_.has_value(); }
 
-  /// Of the training inputs.
+  /// The Gram matrix of the training inputs.
   [[nodiscard]] GramResult<Scalar> gram(const GramOptions& options) const {
     return average_ ? average_->gram(train(), options) : train_.inputs.gram(options);
   }
-  /// Of others with themselves.
+  /// The Gram matrix of other inputs with themselves.
   [[nodiscard]] GramResult<Scalar> gram(const Inputs<Scalar>& x, const GramOptions& options) const {
     return average_ ? average_->gram(x, options) : widelimit::gram(network(), x, options);
   }
-  /// Of others with the training inputs.
+  /// The Gram matrix of other inputs (rows) with the training inputs (columns).
   [[nodiscard]] GramResult<Scalar> gram_with_train(const Inputs<Scalar>& x,
                                                    const GramOptions& options) const {
     return average_ ? average_->gram_with(x, train_, options) : train_.inputs.gram_with(x, options);
   }
-  /// The NNGP of others, each with itself.
+  /// The NNGP of other inputs, each with itself: [n].
   [[nodiscard]] Vector<double> variances(const Inputs<Scalar>& x, GramOptions options) const {
     options.kernels = Kernels::nngp;
     const auto result = average_ ? average_->diagonal(x, options) : gram_diagonal(network(), x, options);

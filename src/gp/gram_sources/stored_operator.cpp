@@ -31,6 +31,7 @@ StoredOperator::StoredOperator(std::shared_ptr<const StoredGram> gram, std::stri
 
 Index StoredOperator::size() const { return gram_->grid().rows(); }
 
+/// The rounding of the numbers in the store, whatever the kernels were computed in.
 double StoredOperator::epsilon() const {
   return gram_->is_float() ? static_cast<double>(std::numeric_limits<float>::epsilon())
                            : std::numeric_limits<double>::epsilon();
@@ -38,6 +39,7 @@ double StoredOperator::epsilon() const {
 
 Matrix<double> StoredOperator::tile(Index number) const {
   const TileIndex tile = gram_->grid().tile(number);
+  // A tile that is not in the store is an error of tile() itself.
   Matrix<double> numbers = gram_->tile<double>(array_, tile);
   if (!numerics::linear_rows<double>().all_finite(numbers.data(), static_cast<std::size_t>(numbers.size())))
     throw NumericalError(
@@ -47,6 +49,7 @@ Matrix<double> StoredOperator::tile(Index number) const {
 
 template <typename Body>
 void StoredOperator::for_each_tile(Index first, Index last, const Body& body) const {
+  // The tasks are on all threads already, so BLAS runs on one in each of them.
   const numerics::BlasThreads guard(1, threads_);
   numerics::on_threads(threads_, [&] {
     numerics::for_each_task(last - first, RunControl{}, [&](std::ptrdiff_t i) { body(first + i); });
@@ -59,7 +62,8 @@ Matrix<double> StoredOperator::multiply(const Matrix<double>& x) const {
     Matrix<double> rows, columns;
   };
   const TileGrid grid = gram_->grid();
-  // Threads wait for each other after so many tiles each, whose products are held.
+  // After this many tiles each, all threads wait, and the products held until then are added in the order of the tiles:
+  // the sum does not depend on the number of threads.
   constexpr Index tiles_a_thread = 4;
   std::vector<Products> products(static_cast<std::size_t>(tiles_a_thread * threads_));
   Matrix<double> sum = Matrix<double>::Zero(size(), x.cols());
@@ -104,6 +108,7 @@ Matrix<double> StoredOperator::columns(std::span<const Index> indices) const {
   for_each_tile(0, grid.count(), [&](Index number) {
     const Matrix<double> k = tile(number);
     const InputRange rows = grid.rows_of(grid.tile(number)), columns = grid.columns_of(grid.tile(number));
+    // Each wanted column crosses a tile in one of its columns or, as the mirror image, in one of its rows.
     for (std::size_t j = 0; j < indices.size(); ++j) {
       auto column = chosen.col(static_cast<Index>(j));
       if (lies_in(indices[j], columns))
@@ -118,6 +123,7 @@ Matrix<double> StoredOperator::columns(std::span<const Index> indices) const {
 CrossGram stored_cross_gram(std::shared_ptr<const StoredGram> gram, std::string array) {
   gram->require_array(array);
   const TileGrid grid = gram->grid();
+  // Rows are read from the store when they are asked for, so that the whole cross matrix is never in memory.
   return {grid.rows(), grid.columns(),
           [gram = std::move(gram), array = std::move(array)](Index first, Index count) {
             return gram->rows<double>(array, {first, first + count});

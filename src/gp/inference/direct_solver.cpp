@@ -13,6 +13,7 @@ namespace {
 
 Vector<double> constant(Index outputs, double value) { return Vector<double>::Constant(outputs, value); }
 
+/// The posterior under the NNGP, in units in which the amplitude is 1 unless a function takes amplitudes.
 class RegressionPosterior final : public UnitPosterior {
  public:
   RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams,
@@ -38,6 +39,7 @@ class RegressionPosterior final : public UnitPosterior {
   }
   [[nodiscard]] std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const override {
+    // Outputs of one amplitude share a likelihood.
     if ((amplitudes.array() == amplitudes(0)).all())
       return fitted_.with_amplitude(amplitudes(0)).log_marginal_likelihood();
     double sum = 0;
@@ -50,9 +52,10 @@ class RegressionPosterior final : public UnitPosterior {
   Regression fitted_;
   Matrix<double> targets_;
   const GramSources& grams_;
-  std::optional<LeaveOneOut> others_;  ///< Where the choice of the regulariser knows them.
+  std::optional<LeaveOneOut> others_;  ///< There if the choice of the regulariser has found them.
 };
 
+/// Networks trained for infinite time: the converged flow, which needs no eigenvectors.
 class ConvergedPosterior final : public UnitPosterior {
  public:
   ConvergedPosterior(ConvergedFlow flow, const GramSources& grams, std::optional<LeaveOneOut> others)
@@ -83,6 +86,7 @@ class ConvergedPosterior final : public UnitPosterior {
   mutable std::optional<LeaveOneOut> others_;
 };
 
+/// Networks trained for a finite or infinite time, from the eigenvectors of the NTK.
 class FlowPosterior final : public UnitPosterior {
  public:
   FlowPosterior(GradientFlow flow, Index inputs, Index outputs, double time, const GramSources& grams)
@@ -97,6 +101,7 @@ class FlowPosterior final : public UnitPosterior {
   }
   [[nodiscard]] double lambda() const override { return flow_.regulariser_variance(); }
   [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
+    // The amplitude is that of converged networks (docs/theory/inference.md, section 3).
     constexpr const char* place = "GradientFlow::leave_one_out";
     if (!apart) return constant(outputs_, others().most_likely_scale(place));
     return others().most_likely_scales(place);
@@ -130,8 +135,9 @@ class DirectSolver : public KernelSolver {
     return gram_accuracy(*grams_.train->as_operator(kernel));
   }
 
-  /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and,
-  /// of the NTK, would be those of another model: they are computed where the choice is by them.
+  /// Selections of the regulariser for a Regression with one of the kernels. Densities of validation inputs cost
+  /// nearly as much as all the rest and, with the NTK, would be those of another model: they are computed only
+  /// where the choice is by them.
   [[nodiscard]] std::vector<Selection> select_regression(const char* kernel) const {
     const Criterion by = options_.criterion;
     std::optional<ValidationKernel> seen;
@@ -147,15 +153,17 @@ class DirectSolver : public KernelSolver {
                                options_.candidates, options_.threads)};
   }
 
-  /// Remembers it.
+  /// Keeps the selections for others_of(), which uses their leave-one-out residuals again.
   [[nodiscard]] const std::vector<Selection>& selected(std::vector<Selection> selections) {
     return selections_ = std::move(selections);
   }
 
-  /// What was found of some outputs, which share a regulariser, when it was chosen for them; nothing if it was not.
+  /// The leave-one-out residuals of outputs that share a regulariser, if its choice has
+  /// computed them; otherwise nothing.
   [[nodiscard]] std::optional<LeaveOneOut> others_of(const std::vector<Index>& outputs) const {
     if (selections_.empty() || selections_.front().others.residuals.size() == 0) return {};
     if (selections_.size() == 1) return selections_.front().others;
+    // Outputs of one regulariser have the same variances, so only their residuals are joined, column by column.
     LeaveOneOut others = selections_[static_cast<std::size_t>(outputs.front())].others;
     others.residuals.conservativeResize(Eigen::NoChange, static_cast<Index>(outputs.size()));
     for (std::size_t k = 1; k < outputs.size(); ++k)
@@ -183,6 +191,7 @@ class DirectRegression final : public DirectSolver {
   [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                 double regulariser, bool last) override {
     Matrix<double> targets = targets_.train_of(outputs);
+    // The last fit takes the matrix instead of a copy, unless inference with the NTK needs the NNGP afterwards.
     DoubleMatrix gram = last && !kernels_follow_ ? grams_.train->take("nngp") : grams_.train->matrix("nngp");
     auto regression =
         Regression::fit(std::move(gram), targets, RelativeRegulariser(regulariser), options_.threads);
@@ -200,7 +209,8 @@ class DirectFlow final : public DirectSolver {
  public:
   using DirectSolver::DirectSolver;
 
-  /// Of converged networks, whose means are those of a Regression with the NTK and whose densities are not.
+  /// Means of converged networks are those of a Regression with the NTK, so that criteria of means are judged by one.
+  /// Their densities and leave-one-out variances are not, which is why the selections of a Regression are not kept.
   [[nodiscard]] std::vector<Selection> select() override {
     const Criterion by = options_.criterion;
     if (by == Criterion::accuracy || by == Criterion::mean_squared_error) return select_regression("ntk");
@@ -227,7 +237,8 @@ class DirectFlow final : public DirectSolver {
     const RelativeRegulariser noise(regulariser);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
     if (options_.times.size() == 1) {
-      // The inverse costs two factorizations; columns of it cost six for n of them.
+      // The inverse costs as much as two factorizations, its n columns one by one as much as six: up to a third of the
+      // columns are cheaper singly.
       std::optional<LeaveOneOut> others = others_of(outputs);
       const bool few = 3 * static_cast<Index>(representative_inputs(targets.rows()).size()) < targets.rows();
       const auto holds = options_.needs_amplitudes && !others && !few ? ConvergedFlow::Holds::inverse
@@ -237,6 +248,7 @@ class DirectFlow final : public DirectSolver {
           std::move(others)));
       return posteriors;
     }
+    // The NNGP is fetched only when the NTK has been decomposed, so that both are not in memory from the start.
     const auto flow = GradientFlow::fit_late([&] { return matrix("nngp"); }, matrix("ntk"), targets, noise, 1,
                                              options_.threads);
     for (const double time : options_.times)

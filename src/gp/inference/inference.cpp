@@ -28,7 +28,8 @@ void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled("the inference was stopped");
 }
 
-/// Predictions with the kernels of one network.
+/// Predictions with the kernels of one network: choice of the regulariser, fits, amplitudes, and predictions at each
+/// time. infer() makes one and runs it.
 class Inference {
  public:
   Inference(const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
@@ -60,6 +61,7 @@ class Inference {
     const auto solver = make_solver_(kernel, grams_, standardised_, solver_options_, kernels_follow);
     std::vector<Selection> selections;
     if (!options_.regulariser) selections = solver->select();
+    // A choice has computed the accuracy of the matrix on its way.
     const GramAccuracy gram = selections.empty() ? solver->accuracy() : selections.front().gram;
     check_stop(solver_options_.stop);
     const auto groups = output_groups(selections, options_.regulariser.value_or(0), scale_.outputs());
@@ -69,6 +71,7 @@ class Inference {
       check_stop(solver_options_.stop);
     }
     std::vector<Vector<double>> amplitudes;
+    // Amplitudes and probability scales are those of the first time, which is infinite, for all times.
     for (std::size_t g = 0; g < groups.size(); ++g)
       amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
     double probability_scale = 1;
@@ -82,20 +85,23 @@ class Inference {
       if (t == 0) {
         prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
         prediction.noise_floor = gram.noise_floor();
+        // The smallest regulariser has the largest condition number.
         prediction.condition_number = gram.condition_number(prediction.regulariser.minCoeff());
       }
       finish(prediction, watch);
+      // The first prediction's time includes that of the fits, a later one has only its own.
       watch = Stopwatch();
     }
   }
 
   [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const OutputGroup& group) const {
     if (options_.amplitude)
+      // Outputs of numbers have an amplitude each, classes have one.
       return Vector<double>::Constant(static_cast<Index>(group.outputs.size()), *options_.amplitude);
     return posterior.amplitudes(standardised_.apart);
   }
 
-  /// For classes; that of networks after training is taken for all times.
+  /// The scale for classes, 1 for numbers; that at infinite time is taken for all times.
   [[nodiscard]] double scale_of_probabilities(const UnitPosterior& posterior,
                                               const Vector<double>& amplitudes) const {
     if (targets_.kind == TargetKind::numbers || options_.amplitude) return 1;
@@ -129,6 +135,7 @@ class Inference {
       prediction.mean.col(output) = mean.col(column);
       prediction.variance.col(output) = (amplitude * (factor * factor)) * variance;
     }
+    // Outputs are independent, so that the evidence of all is the sum of the groups' ones.
     if (const auto evidence = posterior.log_marginal_likelihood(amplitudes))
       prediction.log_marginal_likelihood = prediction.log_marginal_likelihood.value_or(0) + *evidence;
     prediction.iterations = posterior.solution();
@@ -136,12 +143,15 @@ class Inference {
 
   void finish(KernelPrediction& prediction, const Stopwatch& watch) {
     prediction.mean = scale_.restored(prediction.mean);
+    // Densities of the targets in their own units: standardising divided each of the n targets
+    // of an output by its factor.
     if (prediction.log_marginal_likelihood && !scale_.is_identity())
       *prediction.log_marginal_likelihood -=
           static_cast<double>(targets_.train.rows()) * scale_.factors().array().log().sum();
     const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
     if (targets_.kind == TargetKind::classes)
       prediction.probabilities = class_probabilities(
+          // Probabilities depend on scores over deviations, so a scale on the scores is its inverse on the deviations.
           prediction.mean, observed.col(0) / (prediction.probability_scale * prediction.probability_scale));
     if (targets_.test)
       prediction.scores =
@@ -207,6 +217,7 @@ std::vector<KernelPrediction> infer(
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
 
 double fitted_probability_scale(const LeaveOneOut& others, double amplitude, const Matrix<double>& targets) {
+  // Leave-one-out means are the targets minus the residuals.
   const Matrix<double> seen = targets(representative_inputs(targets.rows()), Eigen::all);
   return probability_scale(seen - others.residuals, amplitude * others.variances, classes_of(seen));
 }

@@ -8,6 +8,8 @@
 namespace widelimit::gp {
 namespace {
 
+/// A solution by conjugate gradients. Every prediction costs products with the training kernel,
+/// and no matrix is factored.
 class IterativePosterior final : public UnitPosterior {
  public:
   /// `fitted` with the amplitude 1.
@@ -28,6 +30,8 @@ class IterativePosterior final : public UnitPosterior {
   [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
     const Matrix<double>& weights = fitted_.weights();
     if (kernel_ == "nngp") {
+      // With the weights (K + lambda I)^(-1) y at hand the amplitude of
+      // docs/theory/inference.md, section 2, is a product.
       const auto products = targets_.cwiseProduct(weights);
       if (apart) return products.colwise().sum().transpose() / static_cast<double>(targets_.rows());
       return Vector<double>::Constant(weights.cols(), products.sum() / static_cast<double>(targets_.size()));
@@ -50,6 +54,7 @@ class IterativePosterior final : public UnitPosterior {
   const GramSources& grams_;
 };
 
+/// Fits by conjugate gradients, for kernels in memory or on the disk.
 class IterativeSolver final : public KernelSolver {
  public:
   IterativeSolver(std::string kernel, GramSources& grams, const SolverTargets& targets,
@@ -75,7 +80,7 @@ class IterativeSolver final : public KernelSolver {
     return gram_accuracy(*grams_.train->as_operator(kernel_));
   }
 
-  /// Where select() was called, its solutions.
+  /// Takes the solutions that select() has found, or solves if it was not called.
   [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
                                                                 double regulariser, bool last) override {
     static_cast<void>(last);
@@ -85,6 +90,7 @@ class IterativeSolver final : public KernelSolver {
       fitted.push_back(IterativeRegression::fit(grams_.train->as_operator(kernel_), targets,
                                                 RelativeRegulariser(regulariser), solver_options()));
     else if (!targets_.apart)
+      // Each output of its own regulariser was solved alone; outputs of one group are joined into one posterior.
       fitted.push_back(chosen_.front().regression);
     else
       for (const Index output : outputs)

@@ -17,6 +17,7 @@ std::vector<Index> all_inputs(Index n) {
   return inputs;
 }
 
+/// At most a thousand inputs, evenly spread over the n: enough for a scale that is fitted to their residuals.
 std::vector<Index> representative_inputs(Index n) {
   constexpr Index most = 1000;
   if (n <= most) return all_inputs(n);
@@ -26,7 +27,7 @@ std::vector<Index> representative_inputs(Index n) {
 }
 
 double LeaveOneOut::negative_log_predictive_density() const {
-  // Of residuals as the means of targets that are 0.
+  // The residuals stand for the means of targets that are 0, because only differences count.
   return gp::negative_log_predictive_density(residuals, variances, 0,
                                              Matrix<double>::Zero(residuals.rows(), residuals.cols()));
 }
@@ -36,6 +37,7 @@ double LeaveOneOut::mean_squared_error() const {
 }
 
 double LeaveOneOut::most_likely_scale(const char* where) const {
+  // a = mean r^2 / v (docs/theory/inference.md, section 3).
   const double sum = (residuals.rowwise().squaredNorm().array() / variances.array()).sum();
   if (!std::isfinite(sum))
     throw NumericalError(fmt::format(

@@ -146,7 +146,7 @@ double unit_noise(const OutputPosterior& part) {
   return std::get<TrainedNetworks>(part.posterior).flow.regulariser_variance();
 }
 
-/// Under an amplitude of 0 nothing has a density: the error of Regression.
+/// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
 void require_amplitudes(const ModelState& state, const char* where) {
   for (const OutputPosterior& part : state.posteriors)
     for (const double amplitude : part.amplitudes) require_fitted_amplitude(amplitude, where);
@@ -160,6 +160,7 @@ void require_count(Index count, const char* where) {
 
 /// Standard normal numbers of sample k.
 Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Index k) {
+  // Each sample has a stream of its own, so that more samples begin with the same ones.
   numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
   Matrix<double> normals(rows, columns);
   for (Index i = 0; i < rows; ++i)
@@ -171,7 +172,7 @@ Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Inde
 Matrix<double> root_of(Matrix<double> covariance, double largest_prior_variance, const char* where) {
   const numerics::BlasThreads guard(numerics::resolve_threads(0, where));
   const SymmetricEigen eigen = symmetric_eigen(std::move(covariance), where);
-  constexpr double largest_rounding = 1e-3;  // as for variances
+  constexpr double largest_rounding = 1e-3;  // the tolerance that variances have
   if (eigen.values(0) < -largest_rounding * largest_prior_variance)
     throw NumericalError(fmt::format(
         "{}: the covariance has the eigenvalue {:.6g}, with prior variances of up to {:.6g}; fit in "
@@ -198,6 +199,7 @@ std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::
 
 template <typename Scalar>
 Matrix<double> Model::mean(const Inputs<Scalar>& x, const GramOptions& run) const {
+  // Means of trained networks take the NTK only; their variances take both kernels.
   const Kernels kernels = is_trained(*state_) ? Kernels::ntk : Kernels::nngp;
   return mean_of(*state_, cross_kernels(*state_, x, kernels, run));
 }
@@ -216,6 +218,7 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
       prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
   }
   if (!state_->class_names.empty())
+    // Classes share one variance. A scale on the scores is its inverse on their deviations.
     prediction.class_probabilities =
         gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
                                                      (probability_scale() * probability_scale()));
@@ -228,6 +231,7 @@ JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOption
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Matrix<double> prior = prior_gram(*state_, x, run);
   JointPrediction prediction{mean_of(*state_, cross), {}};
+  // Classes share one covariance; outputs of numbers have one each.
   const bool is_shared = !state_->class_names.empty();
   prediction.covariances.resize(is_shared ? 1 : static_cast<std::size_t>(outputs()));
   for (const OutputPosterior& part : state_->posteriors) {
@@ -248,6 +252,8 @@ Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>
   Matrix<double> sample(normals.rows(), normals.cols());
   for (std::size_t p = 0; p < roots.size(); ++p) {
     const OutputPosterior& part = state.posteriors[p];
+    // An output reads its own column of the normals, whatever part it is in: samples do not depend
+    // on how outputs are grouped.
     const Matrix<double> correlated = multiply(roots[p], Transpose::no, normals, Transpose::no);
     for (std::size_t k = 0; k < part.outputs.size(); ++k)
       sample.col(part.outputs[k]) =
@@ -289,6 +295,7 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
   constexpr const char* where = "Model::prior_samples";
   require_count(count, where);
   const Matrix<double> covariance = prior_gram(*state_, x, run);
+  // All parts have the prior of the network in common; their amplitudes come in with spread().
   const std::vector<Matrix<double>> roots(state_->posteriors.size(),
                                           root_of(covariance, covariance.diagonal().maxCoeff(), where));
   return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
@@ -336,6 +343,7 @@ double Model::log_marginal_likelihood() const {
   const Matrix<double> standardised = state_->scale.standardised(state_->targets);
   for (const OutputPosterior& part : state_->posteriors) {
     const auto& regression = std::get<Regression>(part.posterior);
+    // Outputs with one amplitude are evaluated together, as they share the factorization and its determinant.
     if ((part.amplitudes.array() == part.amplitudes(0)).all()) {
       sum += regression.with_amplitude(part.amplitudes(0)).log_marginal_likelihood();
       continue;
@@ -346,6 +354,7 @@ double Model::log_marginal_likelihood() const {
     for (Index c = 0; c < targets.cols(); ++c)
       sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
   }
+  // Densities of the targets in their own units: standardising divided each target by its output's factor.
   return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
 }
 
@@ -354,6 +363,7 @@ Model Model::with_amplitude(double amplitude) const {
   ModelState state = *state_;
   for (OutputPosterior& part : state.posteriors) {
     part.amplitudes.setConstant(amplitude);
+    // The fitted scale of probabilities belongs to the amplitude that is replaced.
     part.probability_scale = 1;
   }
   return Model(std::make_shared<const ModelState>(std::move(state)));

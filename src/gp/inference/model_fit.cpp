@@ -66,7 +66,7 @@ GramOptions with_kernels(GramOptions options, Kernels kernels) {
   return options;
 }
 
-/// From inputs and options to a posterior, step by step.
+/// Takes inputs and options to posteriors, step by step. Model::fit() makes one and runs it.
 template <typename Scalar>
 class ModelFit {
  public:
@@ -95,6 +95,7 @@ class ModelFit {
     if (!options_.noise) selections = select();
     if (options_.refit) join();
     TargetScale scale = scale_of(targets_);
+    // With refit the regulariser is chosen with validation data held back, and the model is fitted to all data.
     std::vector<OutputPosterior> posteriors = fitted_posteriors(selections, scale);
     return {std::move(kernel_),   std::move(posteriors),  std::move(targets_),  std::move(scale),
             options_.class_names, options_.preprocessing, options_.preparation, std::move(selections)};
@@ -121,6 +122,7 @@ class ModelFit {
 
   [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
     if (is_classes() || options_.targets_as_they_are) return TargetScale::identity(targets.cols());
+    // A noise in units of the targets leaves their scale as it is.
     return in_units_of_targets() ? TargetScale::centre(targets) : TargetScale::fit(targets);
   }
 
@@ -135,7 +137,7 @@ class ModelFit {
   [[nodiscard]] std::vector<Selection> select_bayesian(const Matrix<double>& targets,
                                                        const Matrix<double>& held) const {
     std::optional<ValidationKernel> seen;
-    // Densities cost nearly as much as all the rest.
+    // Densities cost nearly as much as all the rest, so they are computed only where the choice is by them.
     const bool densities = options_.criterion == Criterion::negative_log_predictive_density;
     if (validation_ != nullptr)
       seen.emplace(ValidationKernel{cross_.nngp, densities ? validation_variances_ : Vector<double>(), held});
@@ -158,7 +160,8 @@ class ModelFit {
                                     options_.grid, options_.gram.threads)};
   }
 
-  /// Takes the validation data to the training data.
+  /// Adds the validation data to the training data. The kernel between both is at hand; only that of the validation
+  /// data with themselves is new.
   void join() {
     const GramResult<Scalar> own =
         stored(validation_->x, nullptr, [this] { return kernel_.gram(validation_->x, kernels_); });
@@ -184,10 +187,11 @@ class ModelFit {
     return posteriors;
   }
 
-  /// Of some outputs. `last`: the Gram matrices are not wanted again.
+  /// The posterior of some outputs. `last`: no other posterior takes the Gram matrices after this one.
   [[nodiscard]] OutputPosterior posterior(const std::vector<Index>& outputs, const Matrix<double>& targets,
                                           const Noise& noise, bool last) {
     const int threads = options_.gram.threads;
+    // The last posterior takes the memory of the Gram matrices.
     const auto matrix = [last](Matrix<Scalar>& held) {
       return last ? DoubleMatrix(std::move(held)) : DoubleMatrix(held);
     };
@@ -200,12 +204,14 @@ class ModelFit {
           for (Index c = 0; c < found.size(); ++c) found(c) = regression.output(c, targets).amplitude();
         return found;
       });
+      // The posterior is kept with the amplitude 1; those of the outputs stand beside it.
       return with_probability_scale(
           {outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
           [&] { return regression.with_amplitude(1).leave_one_out(representatives); });
     }
     GradientFlow flow = GradientFlow::fit(matrix(gram_.nngp), matrix(gram_.ntk), targets, noise, 1, threads);
     Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) -> Vector<double> {
+      // Trained networks have no evidence, so that the leave-one-out predictions must be most likely.
       const LeaveOneOut others = flow.leave_one_out(representatives);
       if (each) return others.most_likely_scales(fit_place);
       return Vector<double>::Constant(targets.cols(), others.most_likely_scale(fit_place));
@@ -214,7 +220,8 @@ class ModelFit {
                                   targets, [&] { return flow.leave_one_out(representatives); });
   }
 
-  /// For classes with a fitted amplitude; that of networks after training is taken for all times.
+  /// Fits the scale of probabilities, for classes with a fitted amplitude. That of converged
+  /// networks is taken for all times.
   template <typename Others>
   [[nodiscard]] OutputPosterior with_probability_scale(OutputPosterior part, const Matrix<double>& targets,
                                                        const Others& others) const {

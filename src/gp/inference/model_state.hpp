@@ -13,7 +13,7 @@
 
 namespace widelimit::gp {
 
-/// Networks trained for a time, and what their mean is made of.
+/// Networks trained for a time, and the weights that their mean is made of.
 struct TrainedNetworks {
   GradientFlow flow;
   double time;
@@ -35,17 +35,17 @@ using Posterior = std::variant<Regression, TrainedNetworks>;
 struct OutputPosterior {
   std::vector<Index> outputs;
   Posterior posterior;
-  Vector<double> amplitudes;     ///< Of each of these outputs.
-  double probability_scale = 1;  ///< On scores of classes, see gp::probability_scale().
+  Vector<double> amplitudes;     ///< One for each of these outputs.
+  double probability_scale = 1;  ///< Multiplies scores of classes, see gp::probability_scale().
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 
-/// All that a model is.
+/// All that a model is. It never changes, so that copies of a model share it.
 struct ModelState {
   AnyModelKernel kernel;
   std::vector<OutputPosterior> posteriors;
-  Matrix<double> targets;  ///< [n, outputs], as they came.
+  Matrix<double> targets;  ///< [n, outputs], in their own units.
   TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;

@@ -23,6 +23,8 @@ std::vector<OutputGroup> output_groups(const std::vector<Selection>& selections,
   return groups;
 }
 
+/// Selections are made with standardised targets: squares get the factor's square, and the logarithm of each density
+/// loses that of the factor.
 std::vector<Selection> in_units_of(const TargetScale& scale, std::vector<Selection> selections, Index n) {
   if (scale.is_identity()) return selections;
   for (std::size_t c = 0; c < selections.size(); ++c) {

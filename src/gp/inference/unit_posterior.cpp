@@ -7,6 +7,7 @@
 
 namespace widelimit::gp {
 
+/// log p(y) of docs/theory/inference.md, section 1, under the prior N(0, amplitude (K + lambda I)).
 double log_evidence(double quadratic_form, double log_determinant, Index n, Index outputs, double amplitude) {
   const auto count = static_cast<double>(n);
   return -0.5 * (quadratic_form / amplitude +

@@ -33,8 +33,9 @@ constexpr Trapezium exact_rule{1.0 / 16, 9.5};
 // For a search: 1e-8 of the probabilities of 100 outputs, Phi(-7) = 1e-12, in an eighth of the nodes.
 constexpr Trapezium search_rule{3.0 / 8, 7};
 
-// P(c) = int phi(u - s_c) prod_{k != c} Phi(u - s_k) du with s = mean / standard deviation. Around the
-// largest s only: below, its Phi makes the product vanish; above, the density of every class has.
+// P(c) = int phi(u - s_c) prod_{k != c} Phi(u - s_k) du with s = mean / standard deviation. Only nodes
+// around the largest s matter: below them its Phi makes the products vanish, above them the densities of
+// all classes have vanished.
 Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trapezium& rule) {
   const Index classes = scores.size();
   const double largest = scores.maxCoeff();
@@ -43,6 +44,8 @@ Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trape
   for (int node = 0; node <= nodes; ++node) {
     const double u = largest - rule.reach + rule.spacing * node;
     double product = rule.spacing;
+    // The product over all classes but k is that of the classes before k times that of the classes after it: dividing
+    // the whole product by Phi(u - s_k) would fail where that is 0.
     for (Index k = 0; k < classes; ++k) {
       below(k) = normal_distribution(u - scores(k));
       product_before(k) = product;
@@ -57,6 +60,7 @@ Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trape
   return sums / sums.sum();  // Rounding would leave some above 1.
 }
 
+/// Without variance the largest output wins; equal ones share the probability.
 Vector<double> certain_probabilities(const Vector<double>& mean) {
   const Vector<double> winners = (mean.array() == mean.maxCoeff()).cast<double>();
   return winners / winners.sum();
@@ -125,7 +129,8 @@ Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<doub
 
 namespace {
 
-/// Mean of -sum_c w_c log p_c with weights 1 - 1 / (n + 2) of the label and equal ones of the others.
+/// Mean of -sum_c w_c log p_c with weights 1 - 1 / (n + 2) of the label (Laplace's rule of succession) and equal ones
+/// of the others. With a weight of 1, classes that are told apart without an error would drive the scale to infinity.
 double smoothed_loss(const Matrix<double>& probabilities, const std::vector<int>& labels) {
   constexpr double least = 1e-300;
   const double others = 1.0 / (static_cast<double>(labels.size()) + 2);
@@ -150,6 +155,7 @@ double probability_scale(const Matrix<double>& mean, const Vector<double>& varia
                     where, mean.rows(), labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i)
     require_label(labels[i], static_cast<Index>(i), std::max<Index>(2, mean.cols()), where);
+  // Certain predictions do not change with a scale.
   if (!(variances.array() > 0).all()) return 1;
   const std::vector<Index> rows = representative_inputs(mean.rows());
   const Matrix<double> some_means = mean(rows, Eigen::all);
@@ -192,6 +198,8 @@ Calibration calibration(const Matrix<double>& probabilities, std::span<const int
   }
   for (CalibrationBin& bin : result.bins) {
     if (bin.count == 0) continue;
+    // These are still sums: the difference of means, weighted with the bin's share of all inputs
+    // ((3) of Guo et al. 2017).
     result.expected_error +=
         std::abs(bin.accuracy - bin.mean_confidence) / static_cast<double>(labels.size());
     bin.mean_confidence /= static_cast<double>(bin.count);

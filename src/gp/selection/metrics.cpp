@@ -41,6 +41,7 @@ std::vector<int> classes_of(const Matrix<double>& outputs) {
   std::vector<int> classes(static_cast<std::size_t>(outputs.rows()));
   for (Index i = 0; i < outputs.rows(); ++i) {
     Index largest = 0;
+    // One output stands for two classes, told apart by its sign.
     if (outputs.cols() == 1)
       largest = outputs(i, 0) > 0 ? 1 : 0;
     else
@@ -76,6 +77,7 @@ double negative_log_predictive_density(const Matrix<double>& mean, const Vector<
     throw ArgumentError(
         fmt::format("{}: the noise variance must be finite and not negative, got {}", where, noise_variance));
   const auto outputs = static_cast<double>(mean.cols());
+  // Outputs of an input share its variance: the density is that of a Gaussian in all of them.
   double sum = 0;
   for (Index i = 0; i < mean.rows(); ++i) {
     const double variance = latent_variances(i) + noise_variance;
@@ -96,7 +98,8 @@ double negative_log_predictive_density(const Matrix<double>& mean, const Matrix<
   require_pair(mean, targets, where);
   require_shape(variances, mean.rows(), mean.cols(), where, "the variances (as the means)");
   require_finite(variances, where, "the variances");
-  // Classes share variances: the bits of one computation for all outputs.
+  // Outputs that share variances, as those of classes do, take the code that one vector of variances
+  // takes, with the same bits.
   if (variances == variances.col(0).replicate(1, variances.cols()))
     return negative_log_predictive_density(mean, variances.col(0), 0, targets);
   if (!(variances.array() > 0).all())

@@ -20,11 +20,12 @@ void require_symmetric(const Matrix<double>& derivative, const char* where) {
         where, gap, largest));
 }
 
-/// Of leave-one-out's density by K + lambda I, whose inverse is P: residuals are w_i / P_ii, variances a / P_ii, so
-/// that the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the inputs.
+/// Derivatives of the leave-one-out density with respect to K + lambda I, whose inverse is P: residuals are w_i / P_ii
+/// and variances a / P_ii, so that the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the
+/// inputs.
 struct DensityDerivatives {
   Matrix<double> by_weights;  ///< [n, outputs]
-  Vector<double> by_inverse;  ///< By the diagonal of P.
+  Vector<double> by_inverse;  ///< In the diagonal of P.
   double by_amplitude;
 
   DensityDerivatives(const Vector<double>& inverse, const Matrix<double>& weights, double amplitude) {
@@ -50,17 +51,19 @@ Regression::ScoreCotangents Regression::score_cotangents() const {
   const Matrix<double> inverse = Cholesky(*cholesky_).take_inverse(where);
   const DensityDerivatives density(inverse.diagonal(), weights_, amplitude_);
   ScoreCotangents cotangents;
-  // With y^T P y the misfit, at whose most likely amplitude the evidence does not change with that.
+  // d log p / dK = (w w^T / a - outputs P) / 2, summed over outputs. At the most likely amplitude the evidence does not
+  // change with it, so that there is no term of the amplitude.
   Matrix<double>& of_evidence = cotangents.log_marginal_likelihood = -0.5 * outputs * inverse;
   add_scaled_gram(of_evidence, 0.5 / amplitude_, weights_);
-  // dP = -P dK P and dw = -P dK w, symmetric parts.
+  // dP = -P dK P and dw = -P dK w lead from derivatives in P and w to those in K, whose symmetric part counts.
   Matrix<double>& of_density = cotangents.leave_one_out_density =
       multiply(inverse, Transpose::no, density.by_inverse.asDiagonal() * inverse, Transpose::no);
   const Matrix<double> moved = multiply(inverse, Transpose::no, density.by_weights, Transpose::no);
   const Matrix<double> of_weights = multiply(moved, Transpose::no, weights_, Transpose::yes);
   of_density = -of_density - 0.5 * (of_weights + of_weights.transpose());
-  // The amplitude that fit() chose is the misfit over all targets.
+  // The amplitude that fit() chose is y^T w / (n outputs), with the derivative -w w^T / (n outputs).
   if (amplitude_follows_) add_scaled_gram(of_density, -density.by_amplitude / (n * outputs), weights_);
+  // With lambda = regulariser tr(K) / n every entry of the diagonal of K moves all of the diagonal of K + lambda I.
   if (const auto* relative = std::get_if<RelativeRegulariser>(&*noise_))
     for (Matrix<double>* cotangent : {&of_evidence, &of_density})
       cotangent->diagonal().array() += relative->value() / n * cotangent->trace();

@@ -13,6 +13,7 @@ std::vector<double> score_gradient(const Network& network, const Inputs<Scalar>&
   if (criterion != Criterion::evidence && criterion != Criterion::leave_one_out)
     throw ArgumentError("score_gradient: only evidence and leave_one_out have derivatives here");
   KernelCotangents<Scalar> cotangents;
+  // Kernels and factor are freed before the backward pass takes its memory.
   {
     GramResult<Scalar> kernels =
         gram(network, x, {.kernels = Kernels::nngp, .threads = run.threads, .stop = run.stop});

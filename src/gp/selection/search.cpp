@@ -39,7 +39,7 @@ double value_at(const SearchParameter& parameter, double place) {
     case SearchScale::linear:
       return lower + place * (upper - lower);
     case SearchScale::logarithmic:
-      // Not the root of a quotient, which may overflow.
+      // The exponential of a mean of logarithms: a quotient of the bounds could overflow.
       return std::clamp(std::exp((1 - place) * std::log(lower) + place * std::log(upper)), lower, upper);
     case SearchScale::integer:
       return std::min(lower + std::floor(place * (upper - lower + 1)), upper);
@@ -109,10 +109,11 @@ class TrialLog {
     double score = 0;
   };
 
-  /// `slopes`: where derivatives by the place are written, if there are any to be.
+  /// `slopes`: takes the derivatives with respect to the place; empty if none are wanted.
   double objective(const std::vector<double>& place, std::vector<double>& slopes) {
     std::vector<double> values;
     for (std::size_t i = 0; i < place.size(); ++i) values.push_back(value_at(parameters_[i], place[i]));
+    // Choices that were tried before cost nothing and are always answered; a further one ends the optimiser.
     const auto tried = tried_.find(values);
     if (tried == tried_.end() && static_cast<int>(trials_.size()) >= most_) {
       optimiser_->force_stop();
@@ -157,6 +158,7 @@ class TrialLog {
   double noted(const std::vector<double>& values, double score) {
     tried_[values] = {score, {}};
     trials_.push_back({values, score});
+    // Optimisers take no NaN, so a choice without a score gets a number that is worse than all scores.
     if (std::isfinite(score)) worst_ = std::max(worst_, 2 * std::abs(score) + 1);
     return score;
   }
@@ -168,7 +170,7 @@ class TrialLog {
   std::map<std::vector<double>, Known> tried_;
   std::vector<Trial> trials_;
   Best best_;
-  double worst_ = 1e6;  ///< For choices without a score.
+  double worst_ = 1e6;  ///< The score of choices that have none.
   int most_ = 0;
   nlopt::opt* optimiser_ = nullptr;
   std::exception_ptr error_;
@@ -186,6 +188,8 @@ std::vector<Trial> search(const std::vector<SearchParameter>& parameters,
     throw ArgumentError(fmt::format("search: expected at least one trial, got {}", options.trials));
   TrialLog log(parameters, score, options);
   const std::vector<double> middle(parameters.size(), 0.5);
+  // Three fifths of the trials cover the whole box by DIRECT-L. The others refine its best place: by L-BFGS with
+  // derivatives, and by Subplex without them, or where L-BFGS could not go on.
   const int over_the_box = (3 * options.trials + 4) / 5;
   log.run(nlopt::GN_DIRECT_L, over_the_box, middle, 0.25);
   const auto best = [&] { return log.best_place().empty() ? middle : log.best_place(); };

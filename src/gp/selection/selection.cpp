@@ -37,9 +37,11 @@ bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, 
   const auto is_sound = [](const RegulariserScore& score) {
     return score.above_noise && score.unsolved.empty();
   };
+  // A value that lies in the noise or could not be solved with is worse than any other.
   if (!is_sound(candidate) || !is_sound(best)) return is_sound(candidate) && !is_sound(best);
   switch (criterion) {
     case Criterion::accuracy:
+      // Equal accuracies are told apart by the squared error below.
       if (candidate.accuracy != best.accuracy) return candidate.accuracy > best.accuracy;
       break;
     case Criterion::mean_squared_error:
@@ -119,7 +121,7 @@ void require_density_for(Criterion criterion, const Matrix<double>& targets) {
 /// The values of a grid, and those that lift K + lambda I above the noise.
 struct CheckedGrid {
   std::vector<RegulariserScore> scores;  ///< Not scored yet; one a value.
-  std::vector<double> lambdas;           ///< Of the values above the noise.
+  std::vector<double> lambdas;           ///< Those of the values above the noise.
   GramAccuracy gram;
 };
 
@@ -145,10 +147,12 @@ CheckedGrid checked_grid(const GramAccuracy& gram, const std::vector<double>& gr
                             gram.smallest_eigenvalue, enough);
 }
 
-/// The best value, by the scores of those above the noise. `others`: of these, where they are known.
+/// Chooses among the values above the noise, whose scores are `found`, in their order. `others` holds their
+/// leave-one-out predictions, where these are known.
 Selection selection_by(const CheckedGrid& checked, const std::vector<RegulariserScore>& found,
                        Criterion criterion, std::vector<LeaveOneOut> others = {}) {
   std::vector<RegulariserScore> scores = checked.scores;
+  // `found` has no entries for values below the noise.
   auto next = found.begin();
   for (RegulariserScore& score : scores) {
     if (!score.above_noise) continue;
@@ -160,6 +164,7 @@ Selection selection_by(const CheckedGrid& checked, const std::vector<Regulariser
   const RegulariserScore& best = best_of(scores, criterion);
   if (!best.unsolved.empty()) throw_none_solved(best, checked.gram);
   LeaveOneOut of_best;
+  // `others` has no entries for values in the noise either, so that the place of the best is counted without them.
   if (!others.empty())
     of_best = std::move(others[static_cast<std::size_t>(
         std::count_if(scores.begin(), scores.begin() + (&best - scores.data()),
@@ -168,7 +173,7 @@ Selection selection_by(const CheckedGrid& checked, const std::vector<Regulariser
           checked.gram, std::move(of_best)};
 }
 
-/// From one reduction to a band: scores(form, lambdas).
+/// Reduces the matrix to a band once; scores_of(form, lambdas) then scores all candidates by it.
 template <typename Scores>
 std::vector<Selection> select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
                                       const Scores& scores_of) {
@@ -201,6 +206,7 @@ std::vector<double> regulariser_grid(double smallest, double largest, int count)
   std::vector<double> grid(static_cast<std::size_t>(count));
   const double step = std::log10(largest / smallest) / (count - 1);
   for (int i = 0; i < count; ++i) grid[static_cast<std::size_t>(i)] = smallest * std::pow(10.0, step * i);
+  // Rounding would leave the last value beside `largest`.
   grid.back() = largest;
   return grid;
 }
@@ -296,6 +302,7 @@ std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const
   const numerics::BlasThreads guard(useful_threads(n, threads));
   const bool densities =
       criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
+  // Without densities the NNGP is not needed, and its memory is freed.
   if (!densities) k = Matrix<double>();
   return select_by_band(std::move(ntk), grid, criterion,
                         [&](BandForm form, const std::vector<double>& lambdas) {
@@ -389,6 +396,7 @@ std::vector<IterativeSelection> IterativeRegression::select_all(
   std::vector<double> solved;
   const auto selections = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
     solved = lambdas;
+    // A candidate that cannot be solved for must not end the search.
     ConjugateGradientOptions lenient = options;
     lenient.leave_out_unsolved = true;
     path = solve_shifted(k, *base.preconditioner_, targets, lambdas, lenient);
@@ -407,6 +415,7 @@ std::vector<IterativeSelection> IterativeRegression::select_all(
   });
   std::vector<IterativeSelection> results;
   for (std::size_t c = 0; c < selections.size(); ++c) {
+    // checked_grid() made lambda of the same numbers, so that it is found with equal bits.
     const double best = gp::noise_variance(selections[c].best, k.diagonal().mean());
     IterativeRegression regression = base;
     regression.take_weights(

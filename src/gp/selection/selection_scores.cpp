@@ -13,6 +13,7 @@ namespace {
 
 using Eigen::Index;
 
+/// The evidence at the most likely amplitude a, at which y^T (K + lambda I)^-1 y / a is n outputs.
 double evidence(double amplitude, double log_determinant, Index n, Index outputs) {
   const auto count = static_cast<double>(n);
   return -0.5 * static_cast<double>(outputs) *
@@ -24,7 +25,7 @@ auto columns_of_path(const Matrix<double>& side_by_side, Index outputs, std::siz
   return side_by_side.middleCols(static_cast<Index>(i) * outputs, outputs);
 }
 
-/// (B + lambda I)^-1 x.
+/// (B + lambda I)^-1 x, from both triangular halves.
 Matrix<double> solved(const BandCholesky& factor, Matrix<double> x) {
   factor.whiten(x);
   factor.unwhiten(x);
@@ -46,7 +47,7 @@ std::vector<Columns> columns_by(OutputChoice choice, Index outputs) {
   return all;
 }
 
-/// A candidate that stands above what is known of the errors of K, and not above all of them.
+/// Why a candidate is left out that lies above the known errors of K and still has no factorization.
 constexpr const char* not_definite = "K + lambda I is not positive definite in double precision";
 
 /// Weights (K + lambda I)^-1 y of some outputs for all regularisers, and the scores of their means and densities.
@@ -75,7 +76,7 @@ class Path {
     }
   }
 
-  /// Of validation targets, from variances of the amplitude 1.
+  /// Adds the density of the validation targets, from variances of the amplitude 1.
   void add_density(std::size_t i, double amplitude, const Vector<double>& variances, double lambda) {
     scores_[i].negative_log_predictive_density = negative_log_predictive_density(
         mean(i), amplitude * variances, amplitude * lambda, validation_targets_);
@@ -83,10 +84,11 @@ class Path {
 
   [[nodiscard]] Matrix<double> mean(std::size_t i) const { return columns_of_path(means_, outputs_, i); }
   [[nodiscard]] Matrix<double> weights(std::size_t i) const { return columns_of_path(weights_, outputs_, i); }
-  /// Of Regression: y^T (K + lambda I)^-1 y / n.
+  /// The amplitude of a Regression: y^T (K + lambda I)^-1 y / (n outputs).
   [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
   [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
-  /// What its targets are predicted to be from all others, with the amplitude 1.
+  /// Takes the leave-one-out predictions of candidate number i, with the amplitude 1, and their
+  /// density under `amplitude`.
   void take_others(std::size_t i, LeaveOneOut others, double amplitude) {
     scores_[i].leave_one_out =
         LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
@@ -130,6 +132,7 @@ Paths paths_of(const BandForm& form, const std::vector<double>& lambdas, const M
       for (Path& path : paths.of_columns) path.leave_out(i);
       continue;
     }
+    // The squares of the whitened targets give the amplitudes halfway to the weights.
     Matrix<double> x = projected;
     factor->whiten(x);
     for (std::size_t c = 0; c < all_columns.size(); ++c) paths.of_columns[c].take(i, all_columns[c].of(x));
@@ -137,6 +140,7 @@ Paths paths_of(const BandForm& form, const std::vector<double>& lambdas, const M
     solutions.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()) = x;
   }
   const Matrix<double> weights = form.from_band(std::move(solutions));
+  // Weights stand side by side by candidate, those of all outputs together; each path gathers its own columns.
   for (std::size_t c = 0; c < all_columns.size(); ++c) {
     Matrix<double> own(targets.rows(), all_columns[c].count * static_cast<Index>(lambdas.size()));
     for (std::size_t i = 0; i < lambdas.size(); ++i)
@@ -154,7 +158,8 @@ OutputScores scores_in(Paths paths) {
   return scores;
 }
 
-/// Columns of Q^T, after which only the band is left of the form.
+/// Columns of Q^T for some inputs. If all are wanted, Q^T is made in the memory of the form, of
+/// which only the band is left.
 Matrix<double> basis_columns(BandForm& form, const std::vector<Index>& inputs) {
   if (static_cast<Index>(inputs.size()) == form.size()) return form.take_basis();
   return form.to_band(unit_columns(form.size(), inputs));
@@ -217,6 +222,7 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
     if (!paths.solved[i]) continue;
     Vector<double> others, seen;
     if (leave_one_out || cross.size() > 0) {
+      // The factor is computed again instead of being kept for every candidate, since a band is cheap to factor.
       const BandCholesky factor = BandCholesky::of(form, lambdas[i]).value();
       if (leave_one_out) others = inverse_diagonal(factor, basis).cwiseInverse();
       if (cross.size() > 0) {
@@ -227,7 +233,7 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
     }
     for (Path& path : paths.of_columns) {
       const double amplitude = path.amplitude(i);
-      if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
+      if (amplitude == 0) continue;  // Targets that are all 0 have no finite density.
       path.score(i).log_marginal_likelihood = evidence(amplitude, paths.log_determinants[i], n, outputs);
       if (leave_one_out)
         path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude);
@@ -243,6 +249,7 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
   Paths paths = paths_of(ntk, lambdas, targets, validation ? &validation->ntk_cross : nullptr,
                          validation ? &validation->targets : nullptr, choice);
   if (nngp.size() == 0) return scores_in(std::move(paths));
+  // Q^T K Q: each call multiplies with Q^T from the left, the second one the transpose.
   nngp = ntk.to_band(std::move(nngp));
   nngp.transposeInPlace();
   nngp = ntk.to_band(std::move(nngp));
@@ -259,6 +266,8 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
     const FlowOthers others = flow_others(factor, lambdas[i], basis, nngp);
     Vector<double> seen;
     if (validation) {
+      // docs/theory/inference.md, section 3, at infinite time: with b = (T + lambda I)^-1 T_*^T the variance is K_** +
+      // b^T K b - 2 b^T K_*^T, all in the basis of the band.
       const Matrix<double> response = solved(factor, ntk_cross);
       seen = (validation->variances + quadratic_forms(nngp, response) -
               2 * response.cwiseProduct(nngp_cross).colwise().sum().transpose())

@@ -9,13 +9,14 @@
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/matrix.hpp"
 
-/// How regularisers do, from one reduction to a band for all. One for which K +
-/// lambda I is not positive definite is RegulariserScore::unsolved.
+/// Scores of regularisers, from one reduction to a band for all of them. One for which K + lambda I is not positive
+/// definite is RegulariserScore::unsolved.
 namespace widelimit::gp {
 
+/// Validation data for regression_scores(): the kernel with the training inputs, [validation, n], and targets.
 struct ValidationPart {
   Matrix<double> cross;
-  Vector<double> variances;  ///< Empty: not known.
+  Vector<double> variances;  ///< Empty if not known.
   Matrix<double> targets;
 
   ValidationPart(Matrix<double> k, Vector<double> prior, Matrix<double> y)
@@ -25,14 +26,14 @@ struct ValidationPart {
 /// Whether all outputs share a regulariser and an amplitude, or each has its own.
 enum class OutputChoice { together, apart };
 
-/// Of `lambdas`, in their order: of all outputs together, or of each on its own.
+/// Scores for each of `lambdas`, in their order: one list for all outputs together, or a list for each output.
 struct OutputScores {
   std::vector<std::vector<RegulariserScore>> scores;
-  /// Of representative_inputs(), with the amplitude 1; empty where it is not asked for.
+  /// Predictions of representative_inputs() from all others, with the amplitude 1; empty where they were not asked for.
   std::vector<std::vector<LeaveOneOut>> others;
 };
 
-/// Those of Regression. The Gram matrix is used up.
+/// Scores of Regression. The Gram matrix is used up.
 [[nodiscard]] OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
                                              const std::vector<double>& lambdas,
                                              const std::optional<ValidationPart>& validation,
@@ -51,7 +52,7 @@ struct FlowValidationPart {
         targets{std::move(y)} {}
 };
 
-/// Those of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up;
+/// Scores of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up;
 /// the NNGP is empty where no densities are wanted.
 [[nodiscard]] OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
                                        const std::vector<double>& lambdas,

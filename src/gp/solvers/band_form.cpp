@@ -15,8 +15,8 @@ blasint band_int(Index n) { return static_cast<blasint>(n); }
 /// Uninitialised: it is written before it is read.
 Matrix<double> columns_of(Index rows, Index columns) { return Matrix<double>(columns, rows); }
 
-/// The reflectors of a panel [rows, count] as a matrix of their own, with their unit diagonal: LAPACK leaves R there.
-/// Column-major, as all that LAPACK sees.
+/// The reflectors of a panel [rows, count] as a matrix of their own, with their unit diagonal, where LAPACK leaves R.
+/// The result is column-major, like everything that LAPACK sees.
 Matrix<double> explicit_reflectors(const double* panel, Index stride, Index rows, Index count) {
   Matrix<double> v = columns_of(rows, count);
   for (Index j = 0; j < count; ++j) {
@@ -54,6 +54,7 @@ void BandForm::reduce_panel(Index first, Index width) {
   LAPACKE_dgeqrt_work(LAPACK_COL_MAJOR, m, band_int(width), c, panel, stride, t.data(), c, w.data());
   Matrix<double>& r = below_.emplace_back(Matrix<double>::Zero(count, width));
   for (Index i = 0; i < count; ++i)
+    // Only the upper triangle is R; below it stand the reflectors.
     for (Index j = i; j < width; ++j) r(i, j) = panel[j * n + i];
   const Matrix<double> v = explicit_reflectors(panel, n, rows, count);
   cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, m, c, 1, rest, stride, v.data(), m, 0, w.data(), m);
@@ -91,6 +92,8 @@ Matrix<double> BandForm::from_band(Matrix<double> x) const {
 Matrix<double> BandForm::multiply_band(const Matrix<double>& x) const {
   Matrix<double> product(x.rows(), x.cols());
   for (std::size_t k = 0; k < diagonal_.size(); ++k) {
+    // B is block tridiagonal: block row k reads blocks k - 1, k and k + 1, and the blocks above
+    // the diagonal are transposes.
     const Index first = static_cast<Index>(k) * bandwidth_, width = diagonal_[k].rows();
     auto rows = product.middleRows(first, width);
     rows.noalias() = diagonal_[k] * x.middleRows(first, width);
@@ -123,6 +126,8 @@ Matrix<double> BandForm::take_basis() {
 
 std::optional<BandCholesky> BandCholesky::of(const BandForm& form, double lambda) {
   BandCholesky result;
+  // L_kk L_kk^T = B_kk + lambda I - L_{k,k-1} L_{k,k-1}^T, then L_{k+1,k} = B_{k+1,k} L_kk^-T. What LAPACK calls upper
+  // in column-major order is the lower triangle of these row-major blocks.
   for (std::size_t k = 0; k < form.diagonal_.size(); ++k) {
     Matrix<double>& l = result.diagonal_.emplace_back(form.diagonal_[k]);
     const blasint width = band_int(l.rows());
@@ -145,6 +150,7 @@ std::optional<BandCholesky> BandCholesky::of(const BandForm& form, double lambda
 void BandCholesky::whiten(Matrix<double>& x) const {
   const blasint columns = band_int(x.cols());
   double* rows = x.data();
+  // Forward substitution, block row by block row: what is solved is taken from the next row at once.
   for (std::size_t k = 0; k < diagonal_.size(); ++k) {
     const blasint width = band_int(diagonal_[k].rows());
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, columns, 1,
@@ -160,6 +166,7 @@ void BandCholesky::whiten(Matrix<double>& x) const {
 void BandCholesky::unwhiten(Matrix<double>& x) const {
   const blasint columns = band_int(x.cols());
   double* rows = x.data() + x.size();
+  // This is backward substitution with the transposed blocks, from the last row up.
   for (std::size_t k = diagonal_.size(); k-- > 0;) {
     const double* const next = rows;
     rows -= diagonal_[k].rows() * x.cols();

@@ -68,6 +68,7 @@ class BandCholesky {
   [[nodiscard]] double log_determinant() const;
 
  private:
+  // Blocks k, k and k + 1, k of L, whose factor is L L^T = B + lambda I.
   std::vector<Matrix<double>> diagonal_;  ///< Lower triangular.
   std::vector<Matrix<double>> below_;
 };

@@ -11,7 +11,7 @@
 namespace widelimit::gp {
 namespace {
 
-/// Q R with orthonormal columns of Q [rows, columns], rows >= columns, whatever the rank. R is made of it.
+/// Q of block = Q R [rows, columns], rows >= columns, with orthonormal columns whatever the rank; R is written to `r`.
 Matrix<double> orthonormal(Matrix<double> block, Matrix<double>& r) {
   const auto rows = static_cast<lapack_int>(block.rows()), columns = static_cast<lapack_int>(block.cols());
   Matrix<double> transposed = block.transpose();  // Column-major, for LAPACK.
@@ -27,6 +27,8 @@ Matrix<double> orthonormal(Matrix<double> block, Matrix<double>& r) {
 
 }  // namespace
 
+/// Block conjugate gradients that orthonormalise the residual block in every step (BCGrQ; Dubrulle, ETNA 12, 2001):
+/// they do not break down where the residuals of several columns become dependent.
 BlockConjugateGradients::BlockConjugateGradients(const LowRankKernel& kernel, double lambda,
                                                  const Matrix<double>& b)
     : preconditioner_{kernel, lambda},
@@ -39,14 +41,17 @@ BlockConjugateGradients::BlockConjugateGradients(const LowRankKernel& kernel, do
 bool BlockConjugateGradients::advance(const Matrix<double>& product) {
   const Matrix<double> image = preconditioner_.apply(product + lambda_ * preconditioned_search_);
   Matrix<double> curvature = multiply(search_, Transpose::yes, image, Transpose::no);
+  // Rounding leaves the curvature a little asymmetric.
   curvature = 0.5 * (curvature + curvature.transpose()).eval();
   const Eigen::LLT<Matrix<double>> factor(curvature);
   if (factor.info() != Eigen::Success) return false;
+  // With the residual Q R and the search directions P, the solution moves by P (P^T A P)^-1 R.
   const Matrix<double> step = factor.solve(Matrix<double>::Identity(curvature.rows(), curvature.cols()));
   solution_ += multiply(search_, Transpose::no, step * residual_factor_, Transpose::no);
   Matrix<double> change;
   residual_basis_ =
       orthonormal(residual_basis_ - multiply(image, Transpose::no, step, Transpose::no), change);
+  // The residual is Q' change R, and the new directions are Q' + P change^T.
   residual_factor_ = (change * residual_factor_).eval();
   search_ = residual_basis_ + multiply(search_, Transpose::no, change, Transpose::yes);
   preconditioned_search_ = preconditioner_.apply(search_);

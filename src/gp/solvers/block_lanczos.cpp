@@ -35,6 +35,7 @@ class BlockLanczos {
   void advance(const Multiply& multiply) {
     const Matrix<double> newest = basis_.middleRows(done_, filled_ - done_).transpose();
     Matrix<double> next = multiply(newest).transpose();
+    // These are the entries of K in the basis that concern the newest vectors; symmetry gives their mirror images.
     const Matrix<double> parts = gp::multiply(basis_.topRows(filled_), Transpose::no, next, Transpose::yes);
     image_.block(0, done_, filled_, parts.cols()) = parts;
     image_.block(done_, 0, parts.cols(), filled_) = parts.transpose();
@@ -45,7 +46,7 @@ class BlockLanczos {
   [[nodiscard]] bool is_full() const { return done_ == basis_.rows(); }
   [[nodiscard]] bool is_exact() const { return done_ == basis_.cols(); }
 
-  /// Of K in the basis, ascending; rows of `vectors`.
+  /// Ritz values, ascending, and Ritz vectors as rows of coefficients in the basis.
   [[nodiscard]] SymmetricEigen ritz() const {
     // So small a problem is thousands of calls in which threads would wait for each other.
     const numerics::BlasThreads guard(1);
@@ -76,10 +77,11 @@ class BlockLanczos {
   Matrix<double> append(Matrix<double> rows) {
     const Index count = rows.rows(), n = rows.cols();
     Matrix<double> coefficients = Matrix<double>::Identity(count, count);
-    // Directions that rounding makes of nothing are projected again until nothing of the basis is in them.
+    // Directions that consist of nothing but rounding are projected again, until nothing of the basis is left in them.
     constexpr int repeats = 3;
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const auto known = basis_.topRows(filled_);
+      // Projecting twice makes vectors orthogonal to rounding, once does not.
       for (int twice = 0; twice < 2 && filled_ > 0; ++twice)
         rows -= gp::multiply(gp::multiply(rows, Transpose::no, known, Transpose::yes), Transpose::no, known,
                              Transpose::no);
@@ -103,7 +105,7 @@ class BlockLanczos {
   }
 
   Index block_;
-  Matrix<double> basis_;  ///< Rows.
+  Matrix<double> basis_;  ///< Its vectors are rows.
   Matrix<double> image_;
   Matrix<double> rest_;  ///< What K times the newest vectors has beside the basis, in further ones.
   Index filled_ = 0;
@@ -115,6 +117,8 @@ double frobenius_norm_of(const BlockLanczos& krylov, const SymmetricEigen& ritz,
                          const Matrix<double>& probes) {
   if (krylov.is_exact()) return ritz.values.norm();
   constexpr double settled = 1e-3;
+  // Squares of eigenvalues are counted exactly for the Ritz vectors that have settled; what these leave is estimated
+  // from the probes (Hutchinson).
   Index first = ritz.values.size();
   while (first > 0 && krylov.residual(ritz, first - 1) <= settled * ritz.values(first - 1)) --first;
   return std::sqrt(ritz.values.tail(ritz.values.size() - first).squaredNorm() +
@@ -128,6 +132,7 @@ double Spectrum::smallest_known() const {
 }
 
 Matrix<double> spectrum_probes(Index n) {
+  // The seed is fixed, so that a matrix always has the same spectrum.
   numerics::RandomStream stream(0);
   Matrix<double> signs(n, std::min(n, lanczos_block));
   for (Index i = 0; i < signs.rows(); ++i)
@@ -147,6 +152,7 @@ Spectrum spectrum_of(const Matrix<double>& probes,
     const SymmetricEigen ritz = krylov.ritz();
     const double smallest = ritz.values(0), largest = ritz.values(ritz.values.size() - 1);
     const double error = krylov.residual(ritz, 0);
+    // An error below the rounding of K cannot be improved on.
     const double enough =
         std::max(settled * std::abs(smallest), n * std::numeric_limits<double>::epsilon() * largest);
     if (krylov.is_full() || error <= enough)

@@ -43,6 +43,7 @@ void require_cg_lambdas(const std::vector<double>& lambdas) {
 
 void require_right_hand_sides(const Matrix<double>& b, Index n) {
   require_targets(b, n, cg_place);
+  // Search directions of a block are made independent of each other, which more than n of them cannot be.
   if (b.cols() > b.rows())
     throw ArgumentError(fmt::format(
         "{}: expected at most n = {} right-hand sides at a time, got {}; factorize so small a matrix",
@@ -68,7 +69,7 @@ auto block(All& all, Index width, std::size_t i) {
   return all.middleCols(static_cast<Index>(i) * width, width);
 }
 
-/// All lambdas side by side.
+/// Solves for all lambdas side by side: one pass over K multiplies the search directions of all open systems.
 class ShiftedSolver {
  public:
   ShiftedSolver(const KernelOperator& gram, const LowRankKernel& kernel, const Matrix<double>& b,
@@ -81,6 +82,7 @@ class ShiftedSolver {
         kernel_{kernel} {
     result_.passes = 0;
     result_.solutions.assign(lambdas.size(), Matrix<double>::Zero(b.rows(), b.cols()));
+    // Targets that are all 0 are solved by weights of 0.
     result_.relative_residuals.assign(lambdas.size(), norms_.isZero(0) ? 0 : 1);
     result_.unsolved.assign(lambdas.size(), "");
   }
@@ -114,7 +116,7 @@ class ShiftedSolver {
     if (!options_.leave_out_unsolved || all_failed) throw failure;
   }
 
-  /// Conjugate gradients for what is left of b, and the residuals as they are.
+  /// Solves for what is left of b (iterative refinement), then computes the residuals themselves in one more pass.
   void improve(std::vector<Matrix<double>>& residuals) {
     std::vector<System> systems;
     for (std::size_t i = 0; i < lambdas_.size(); ++i)
@@ -127,6 +129,7 @@ class ShiftedSolver {
       residuals[i] = b_ - block(products, b_.cols(), i) - lambdas_[i] * result_.solutions[i];
       const double before = result_.relative_residuals[i];
       result_.relative_residuals[i] = largest_ratio(residuals[i].colwise().norm().transpose(), norms_);
+      // A round that does not halve the residual has reached the limit of double precision.
       if (is_open(i) && !(result_.relative_residuals[i] < before / 2)) report_stall(i);
     }
   }
@@ -155,9 +158,9 @@ class ShiftedSolver {
     options_.progress(result_.passes, largest);
   }
 
-  /// Adds what it found once it is as good as asked for.
+  /// Adds the solution of a system to the result once it is as good as asked for. True if the system is done.
   bool finish(const System& system) {
-    constexpr double margin = 0.5;  // The recurrences drift.
+    constexpr double margin = 0.5;  // Residuals of the recurrence drift away from the true ones.
     const double residual = largest_ratio(system.iteration.residual_norms(), norms_);
     if (residual > margin * options_.relative_residual && result_.passes < options_.most_passes) return false;
     if (residual > options_.relative_residual) {
@@ -183,7 +186,7 @@ class ShiftedSolver {
     return gram_.multiply(x);
   }
 
-  /// As users give it, and as it is added to the diagonal.
+  /// The regulariser as users give it, and as it is added to the diagonal.
   [[nodiscard]] std::string regulariser_text(double lambda) const {
     return fmt::format("the relative regulariser {:.3g} (lambda = {:.6g})", lambda / gram_.diagonal().mean(),
                        lambda);
@@ -265,6 +268,7 @@ ShiftedSolutions solve_shifted(const KernelOperator& gram, const Matrix<double>&
   require_cg_lambdas(lambdas);
   const LowRankKernel preconditioner = preconditioner_of(gram, options);
   ShiftedSolutions result = solve_shifted(gram, preconditioner, b, lambdas, options);
+  // Making the preconditioner was a pass, too.
   if (preconditioner.vectors.cols() > 0) ++result.passes;
   return result;
 }

@@ -77,9 +77,12 @@ LeaveOneOut ConvergedFlow::leave_one_out(std::span<const Index> inputs) const {
   for_each_row_block(chosen, [&](Index first, Index count) {
     const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     const Matrix<double> columns = inverse_columns(*matrices_, places);
+    // g is the diagonal of the inverse at the chosen inputs.
     for (Index j = 0; j < count; ++j) g(first + j) = columns(places[static_cast<std::size_t>(j)], j);
+    // Rounding may take a quadratic form that is nearly 0 below it.
     variances.segment(first, count) = quadratic_forms(matrices_->nngp, columns).cwiseMax(0);
   });
+  // r_i = (Gy)_i / G_ii and v_i = (GKG)_ii / G_ii^2 of docs/theory/inference.md, section 3, with G the inverse.
   return {g.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
           amplitude_ * (variances.array() / g.array().square() + lambda_)};
 }
@@ -105,6 +108,7 @@ Vector<double> ConvergedFlow::variance(const DoubleMatrix& nngp_cross, const Dou
   const BlasThreads guard(threads_);
   Vector<double> variance = nngp_test_variances;
   for_each_row_block(n_test, [&](Index first, Index count) {
+    // docs/theory/inference.md, section 3, for t = infinity: row by row K_** + b^T K b - 2 b^T K_*^T.
     const Matrix<double> b = response(ntk_cross.matrix().middleRows(first, count).transpose());
     const Matrix<double> k = nngp_cross.matrix().middleRows(first, count).transpose();
     variance.segment(first, count) +=

@@ -89,9 +89,11 @@ GradientFlow GradientFlow::fit_late(const std::function<DoubleMatrix()>& nngp, D
   const BlasThreads guard(result.threads_);
   // Of small matrices the workspace does not matter, and divide and conquer is a little faster.
   constexpr Index small = 1024;
+  // The eigenvectors serve all times; robust representations need less workspace, but more time where n is small.
   SymmetricEigen eigen = symmetric_eigen(
       std::move(t), where, n <= small ? EigenSolver::by_size : EigenSolver::robust_representations);
   const double lambda = result.regulariser_variance_;
+  // An eigenvalue below 0 by more than its rounding would make exp(-eta l t) grow without bound.
   if (eigen.values(0) + lambda < -rank_tolerance(eigen.values))
     report_not_positive_definite(eigen.values(0), lambda, n, result.mean_diagonal_, where,
                                  "so that the flow diverges");
@@ -124,6 +126,7 @@ LeaveOneOut GradientFlow::leave_one_out(std::span<const Index> inputs) const {
   const auto chosen = static_cast<Index>(inputs.size());
   LeaveOneOut result{weights(infinite_time)(inputs, Eigen::all), Vector<double>(chosen)};
   for_each_row_block(chosen, [&](Index first, Index count) {
+    // Only the rows of G = (T + lambda I)^-1 for these inputs are formed.
     const auto places = inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     const Matrix<double> g = spectral_rows(vectors, inverse, places);
     const Matrix<double> left = multiply(g, Transpose::no, decomposition_->nngp, Transpose::no);
@@ -182,6 +185,7 @@ GradientFlow GradientFlow::from_parts(Parts parts, int threads) {
 
 // eta t, the only form in which the two enter.
 double GradientFlow::reachable_rate(double time, const char* where) const {
+  // The condition is written so that NaN fails it, too.
   if (!(time >= 0))
     throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));
   const double rate = learning_rate_ * time;
@@ -209,6 +213,7 @@ Vector<double> GradientFlow::residual(double time, const char* where) const {
   const double rate = reachable_rate(time, where);
   return decomposition_->ntk.values.unaryExpr([&](double eigenvalue) {
     const double l = eigenvalue + regulariser_variance_;
+    // For an eigenvalue of 0 without regulariser, this is the limit of the expression below.
     if (l <= 0) return 1 - eigenvalue * rate;
     return (regulariser_variance_ + eigenvalue * std::exp(-rate * l)) / l;
   });
@@ -264,6 +269,7 @@ Vector<double> GradientFlow::variance_of(double time, const ConstRef& nngp_cross
     const Matrix<double> b =
         response(ntk_cross.middleRows(first, count), decomposition_->ntk.vectors, factors);
     Matrix<double> left = multiply(b, Transpose::no, decomposition_->nngp, Transpose::no);
+    // This is the diagonal of B K B^T - 2 K_* B^T, row by row.
     left -= 2 * nngp_cross.middleRows(first, count);
     variance.segment(first, count) += left.cwiseProduct(b).rowwise().sum();
   });
@@ -273,6 +279,7 @@ Vector<double> GradientFlow::variance_of(double time, const ConstRef& nngp_cross
 Matrix<double> GradientFlow::train_covariance(double time) const {
   const Index n = projected_targets_.rows();
   const Vector<double> factors = residual(time, "GradientFlow::train_covariance");
+  // Networks at initialisation: nothing would be gained from a product with the unit matrix.
   if (time == 0) return amplitude_ * decomposition_->nngp;
   const BlasThreads guard(threads_);
   const Matrix<double> r = spectral_rows(decomposition_->ntk.vectors, factors, all_inputs(n));

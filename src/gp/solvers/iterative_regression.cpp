@@ -43,11 +43,14 @@ void IterativeRegression::take_weights(const ShiftedSolutions& path, std::size_t
                                        const std::vector<double>& lambdas) {
   weights_ = path.solutions[number];
   lambda_ = lambdas[number];
+  // The pass that made the preconditioner counts for every solution that uses it.
   passes_ = path.passes + (preconditioner_->vectors.cols() > 0 ? 1 : 0);
   relative_residual_ = path.relative_residuals[number];
 }
 
 void IterativeRegression::fit_amplitude(const Matrix<double>& targets) {
+  // The most likely amplitude is y^T (K + lambda I)^-1 y over the number of targets
+  // (docs/theory/inference.md, section 2).
   amplitude_ = targets.cwiseProduct(weights_).sum() / static_cast<double>(targets.size());
 }
 
@@ -59,6 +62,7 @@ IterativeRegression IterativeRegression::fit(std::shared_ptr<const KernelOperato
   IterativeRegression result(std::move(gram), options);
   result.take_weights(solve_shifted(*result.gram_, *result.preconditioner_, targets, lambdas, options), 0,
                       lambdas);
+  // Only with a relative regulariser is the scale of the kernel arbitrary.
   if (std::holds_alternative<RelativeRegulariser>(noise)) result.fit_amplitude(targets);
   return result;
 }
@@ -67,6 +71,7 @@ IterativeRegression IterativeRegression::joined(const std::vector<IterativeRegre
   constexpr const char* where = "IterativeRegression::joined";
   if (parts.empty()) throw ArgumentError(fmt::format("{}: expected a regression or more, got none", where));
   IterativeRegression result = parts.front();
+  // Joined posteriors have the amplitude 1; amplitudes of outputs are kept beside them.
   result.amplitude_ = 1;
   Index outputs = 0;
   for (const IterativeRegression& part : parts) {
@@ -120,6 +125,7 @@ double IterativeRegression::flow_leave_one_out_amplitude(const KernelOperator& n
 
 Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) const {
   require_cross_gram(cross_gram, weights_.rows(), "IterativeRegression::responses", "the cross Gram matrix");
+  // Blocks bound the memory that search directions and products take.
   const Index n = weights_.rows(), block = std::min(right_hand_sides, n);
   Matrix<double> result(n, cross_gram.rows());
   for (Index first = 0; first < cross_gram.rows(); first += block) {
@@ -137,6 +143,7 @@ Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
   require_test_variances(test_variances, cross_gram.rows(), where);
   Vector<double> variance = test_variances;
   for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
+    // Row by row the variance is k_** - k_*^T (K + lambda I)^-1 k_*.
     const Matrix<double> block = cross_gram.block(first, count);
     variance.segment(first, count) -=
         block.transpose().cwiseProduct(responses(block)).colwise().sum().transpose();
@@ -159,6 +166,7 @@ Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, co
   require_nngp_size(nngp, n, where);
   Vector<double> variance = nngp_test_variances;
   for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    // docs/theory/inference.md, section 3, at infinite time: row by row K_** + b^T (K b - 2 K_*^T).
     const Matrix<double> b = responses(ntk_cross.block(first, count));
     Matrix<double> left = nngp.multiply(b);
     left -= 2 * nngp_cross.block(first, count).transpose();

@@ -18,6 +18,7 @@ namespace {
 using Eigen::Index;
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
+/// Beyond this n the workspace of dsyevd has more numbers than a 32-bit count can hold, see EigenSolver.
 constexpr Index largest_divide_and_conquer = 32766;
 
 blasint blas_int(Index n) { return static_cast<blasint>(n); }
@@ -87,6 +88,7 @@ void orthogonalise(Matrix<double>& rows) {
   Matrix<double> excess = Matrix<double>::Zero(n, n);
   add_scaled_gram(excess, 0.5, rows);
   excess.diagonal().array() -= 0.5;
+  // R - (R R^T - I) R / 2 is formed block of columns by block of columns, so that the workspace stays small.
   for_each_row_block(n, [&](Index first, Index count) {
     const Matrix<double> columns = rows.middleCols(first, count);
     rows.middleCols(first, count) -= multiply(excess, Transpose::no, columns, Transpose::no);

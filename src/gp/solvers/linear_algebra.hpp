@@ -87,9 +87,8 @@ double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 /// triangle of the symmetric K, n^2 operations a column.
 Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns);
 
-/// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its
-/// smallest eigenvalue: cancels that and exceeds the rounding errors. Empty where the mean diagonal is not
-/// positive.
+/// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its smallest
+/// eigenvalue: it cancels that and exceeds the rounding errors. Empty where the mean diagonal is not positive.
 std::optional<double> sufficient_regulariser(double smallest_eigenvalue, Eigen::Index n,
                                              double mean_diagonal);
 

@@ -12,11 +12,13 @@
 namespace widelimit::gp {
 namespace {
 
+/// The first steps of a shuffle: `count` different ones of n inputs, the same for every matrix of a size.
 std::vector<Index> random_choice(Index n, Index count) {
   numerics::RandomStream stream(0);
   std::vector<Index> all(static_cast<std::size_t>(n));
   std::iota(all.begin(), all.end(), Index{0});
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    // uniform() can round up, so the place is held within the list.
     const double place = stream.uniform() * static_cast<double>(all.size() - i);
     std::swap(all[i], all[std::min(i + static_cast<std::size_t>(place), all.size() - 1)]);
   }
@@ -45,7 +47,7 @@ LowRankKernel LowRankKernel::of(const KernelOperator& gram, Index columns) {
   const Matrix<double> f = reduce(c, own, 10 * rank_tolerance(own.values));
   c = Matrix<double>();
   const SymmetricEigen eigen = symmetric_eigen(multiply(f, Transpose::yes, f, Transpose::no), where);
-  constexpr double smallest_share = 1e-8;  // Of the largest: the vectors below are not orthogonal enough.
+  constexpr double smallest_share = 1e-8;  // Below it, vectors are not orthogonal enough.
   const double smallest = smallest_share * std::max(eigen.values(eigen.values.size() - 1), 0.0);
   const Index kept = (eigen.values.array() > smallest).count();
   return {reduce(f, eigen, smallest), eigen.values.tail(kept), mean(trace - eigen.values.tail(kept).sum())};
@@ -53,6 +55,7 @@ LowRankKernel LowRankKernel::of(const KernelOperator& gram, Index columns) {
 
 LowRankPreconditioner::LowRankPreconditioner(const LowRankKernel& kernel, double lambda)
     : kernel_{&kernel},
+      // H^2 is the inverse of U S U^T + (tau + lambda) I times tau + lambda: 1 in all directions beside U.
       factors_{((kernel.remainder + lambda) / (kernel.values.array() + kernel.remainder + lambda)).sqrt() -
                1},
       inverse_factors_{(factors_.array() + 1).inverse() - 1} {}

@@ -12,8 +12,9 @@ struct LowRankKernel {
   Vector<double> values;   ///< S.
   double remainder;        ///< tau: mean of the diagonal that the columns leave.
 
-  /// From `columns` columns spread evenly over a seeded permutation; 0 of them give U without columns. Which ones they
-  /// are hardly matters for kernels of networks on images. Cost one pass, 2 n columns^2 operations.
+  /// From `columns` columns chosen at random, the same ones for every matrix of a size; 0 of them give U
+  /// without columns. Which ones they are hardly matters for kernels of networks on images. Cost one pass,
+  /// 2 n columns^2 operations.
   [[nodiscard]] static LowRankKernel of(const KernelOperator& gram, Index columns);
 };
 
@@ -34,7 +35,7 @@ class LowRankPreconditioner {
 
   const LowRankKernel* kernel_;
   Vector<double> factors_;          ///< D.
-  Vector<double> inverse_factors_;  ///< Of H^-1 = I + U D' U^T.
+  Vector<double> inverse_factors_;  ///< D' of H^-1 = I + U D' U^T.
 };
 
 }  // namespace widelimit::gp

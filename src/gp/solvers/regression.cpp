@@ -31,6 +31,7 @@ Regression Regression::fit(DoubleMatrix gram, const Matrix<double>& targets, con
   result.cholesky_ = std::make_shared<const Cholesky>(std::move(k), result.lambda_, where);
   result.weights_ = result.cholesky_->solve(targets);
   result.quadratic_form_ = targets.cwiseProduct(result.weights_).sum();
+  // Only with a relative regulariser is the kernel's scale arbitrary (docs/theory/inference.md, section 2).
   result.amplitude_follows_ = std::holds_alternative<RelativeRegulariser>(noise);
   if (result.amplitude_follows_)
     result.amplitude_ = result.quadratic_form_ / static_cast<double>(targets.size());
@@ -61,6 +62,7 @@ Regression Regression::output(Eigen::Index c, const Matrix<double>& targets) con
 double Regression::log_marginal_likelihood() const {
   require_fitted_amplitude(amplitude_, "Regression::log_marginal_likelihood");
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
+  // (2.30) of Rasmussen and Williams with the covariance A (K + lambda I), A the amplitude, for independent outputs.
   return -0.5 * (quadratic_form_ / amplitude_ +
                  outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
@@ -72,6 +74,8 @@ LeaveOneOut Regression::leave_one_out(std::span<const Index> inputs) const {
   require_fitted_amplitude(amplitude_, where);
   require_inputs_of(inputs, weights_.rows(), where);
   const BlasThreads guard(threads_);
+  // (5.12) of Rasmussen and Williams: target i is missed by w_i / P_ii with the variance 1 /
+  // P_ii, P = (K + lambda I)^-1.
   const Vector<double> inverse = cholesky_->inverse_diagonal(inputs);
   return {inverse.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
           amplitude_ * inverse.cwiseInverse()};
@@ -118,6 +122,7 @@ Vector<double> Regression::variance_of(const ConstRef& cross_gram,
   Vector<double> variance = test_variances;
   for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
     Matrix<double> block = cross_gram.middleRows(first, count);
+    // With L v = k_* the variance is k_** - |v|^2 (algorithm 2.1 of Rasmussen and Williams).
     cholesky_->whiten_rows(block);
     variance.segment(first, count) -= block.rowwise().squaredNorm();
   });
@@ -130,6 +135,7 @@ Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<doub
   require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_gram(test_gram, cross_gram.rows(), where, threads_);
   const BlasThreads guard(threads_);
+  // With V = K_* L^-T the covariance is K_** - V V^T.
   Matrix<double> whitened = cross_gram;
   cholesky_->whiten_rows(whitened);
   add_scaled_gram(test_gram, -1, whitened);

@@ -34,10 +34,12 @@ GramAccuracy gram_accuracy(const KernelOperator& gram) {
   return gram_accuracy(spectrum_of(gram), gram.diagonal().mean(), gram.epsilon());
 }
 
+/// The relative regulariser with mu_min + epsilon tr(K) / n = 10 e (docs/theory/accuracy.md, section 4).
 double GramAccuracy::noise_floor() const {
   return std::max(0.0, (signal_to_noise * error - known_smallest_eigenvalue) / mean_diagonal);
 }
 
+/// Eigenvalues below rounding count as rounding, so that the number stays finite.
 double GramAccuracy::condition_number(double relative_regulariser) const {
   const double lambda = relative_regulariser * mean_diagonal;
   const double rounding = std::numeric_limits<double>::epsilon() * largest_eigenvalue;

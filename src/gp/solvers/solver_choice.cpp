@@ -45,6 +45,7 @@ const char* solver_name(Solver solver) {
   return "";
 }
 
+// Without a store all kernels are in memory besides what the solver holds.
 double solver_bytes(Solver solver, const SolverNeeds& needs) {
   const double n = static_cast<double>(needs.inputs), kernels = needs.kernels == Kernels::nngp ? 1 : 2;
   const double held = needs.in_store ? 0 : kernels * static_cast<double>(needs.entry_bytes) * n * n;
@@ -55,6 +56,7 @@ double solver_bytes(Solver solver, const SolverNeeds& needs) {
 }
 
 SolverChoice choose_solver(std::optional<Solver> given, const SolverNeeds& needs, double memory_bytes) {
+  // A tenth of the memory is left to everything else.
   constexpr double usable = 0.9;
   const Solver solver = given.value_or(best_solver(needs, usable * memory_bytes));
   std::string text =

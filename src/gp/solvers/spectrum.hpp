@@ -12,7 +12,7 @@ struct Spectrum {
   /// Ritz value: no eigenvalue's lower bound, and close to the smallest one where smallest_error is small.
   double smallest;
   double smallest_error;  ///< An eigenvalue lies within this of `smallest`.
-  double largest;         ///< Eigenvalue.
+  double largest;         ///< The largest eigenvalue.
   double frobenius_norm;  ///< Root of the sum of squares of all entries, to some percent.
   Index size;
 

@@ -8,6 +8,7 @@ namespace widelimit::gp {
 
 Vector<double> without_rounding_below_zero(Vector<double> variances, const Vector<double>& prior_variances,
                                            std::string_view where) {
+  // Matrices that belong together leave less than this; more is a fault of the input.
   constexpr double largest_rounding = 1e-3;
   for (Eigen::Index i = 0; i < variances.size(); ++i) {
     if (!(variances(i) >= -largest_rounding * prior_variances(i)))

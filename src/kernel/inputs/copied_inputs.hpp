@@ -13,7 +13,7 @@
 
 namespace widelimit {
 
-/// A mask of all batches, one after the other: positions of those without one all count.
+/// The masks of all batches, one after the other, [n, spatial...]. Inputs without a mask count all positions.
 template <typename Scalar>
 xt::xarray<bool> joined_masks(const std::vector<const Inputs<Scalar>*>& batches) {
   const Shape& shape = batches.front()->shape();
@@ -31,7 +31,7 @@ xt::xarray<bool> joined_masks(const std::vector<const Inputs<Scalar>*>& batches)
   return mask;
 }
 
-/// The same of ragged batches, one mask an input.
+/// The masks of ragged batches, one for each input.
 template <typename Scalar>
 std::vector<xt::xarray<bool>> joined_mask_list(const std::vector<const Inputs<Scalar>*>& batches) {
   std::vector<xt::xarray<bool>> masks;
@@ -58,8 +58,8 @@ std::vector<InputGraph> joined_graphs(const std::vector<const Inputs<Scalar>*>& 
   return graphs;
 }
 
-/// Copies the numbers of batches of equal channels, one after the other: a batch that owns its numbers, perhaps in
-/// another precision. It is ragged if one of them is.
+/// Copies the numbers of batches with equal channels, one after the other, to a batch that owns its numbers, perhaps
+/// in another precision. It is ragged if one of the batches is.
 template <typename To, typename From>
 Inputs<To> copied_numbers(const std::vector<const Inputs<From>*>& batches) {
   const auto dimensions = [&](const Shape& shape) {
@@ -92,7 +92,8 @@ Inputs<To> copied_numbers(const std::vector<const Inputs<From>*>& batches) {
   return Inputs<To>(std::move(copy));
 }
 
-/// The same with their masks and graphs. ArgumentError for graphs in some batches only.
+/// Copies batches with their masks and graphs to a batch that owns its numbers. Throws ArgumentError if only some of
+/// them have graphs.
 template <typename To, typename From>
 Inputs<To> copied_inputs(const std::vector<const Inputs<From>*>& batches) {
   Inputs<To> copy = copied_numbers<To, From>(batches);

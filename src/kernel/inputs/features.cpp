@@ -9,6 +9,8 @@
 namespace widelimit {
 namespace {
 
+/// Applies one transform after the other to features, in place. Its operators are those of the alternatives of
+/// FeatureTransform; feature_adjoints.* has their adjoints.
 template <typename Scalar>
 class Transformer {
  public:
@@ -45,7 +47,7 @@ class Transformer {
     }
     const double weight = readout.kind == ReadoutKind::average ? 1 / static_cast<double>(d) : 1;
     std::vector<Scalar> pooled;
-    // In double, as all sums over an input: they are long and cost nothing beside the pairs.
+    // Sums over an input are long, and in double they cost nothing beside the pairs.
     for (auto begin = features_.values.begin(); begin != features_.values.end(); begin += d)
       pooled.push_back(static_cast<Scalar>(weight * std::accumulate(begin, begin + d, 0.0)));
     features_.values = std::move(pooled);
@@ -71,15 +73,17 @@ class Transformer {
 
   Scalar value(Index i) const { return features_.values[static_cast<std::size_t>(i)]; }
 
-  /// A power of two that squares of numbers up to `largest` are taken in, so that they stay in the range of double: 1
-  /// where they do by themselves. Numbers far below the root of epsilon vanish beside it.
+  /// A power of two by which numbers up to `largest` are divided before they are squared, so that the squares stay in
+  /// the range of double. It is 1 if they do so anyway. With an epsilon, small numbers need no unit, because their
+  /// squares vanish beside it.
   static double unit_of(double largest, double epsilon) {
     constexpr double far = 1e100;
     const bool is_small = largest > 0 && largest < 1 / far && epsilon == 0;
     return is_small || largest > far ? std::ldexp(1.0, std::ilogb(largest)) : 1;
   }
 
-  /// Normalises some positions, all channels together; in double, as sums over all entries of an image are long.
+  /// Normalises some positions, all channels together. It computes in double, because sums over all entries of an
+  /// image are long.
   void normalise(const FeatureNorm& norm, const std::vector<Index>& positions) {
     const Index d = position_count(features_.shape);
     const auto for_each = [&](const auto& body) {
@@ -91,7 +95,8 @@ class Transformer {
     double largest = 0;
     for_each([&](Scalar value) { largest = std::max(largest, std::abs(static_cast<double>(value))); });
     const double unit = unit_of(largest, norm.epsilon), epsilon = norm.epsilon / unit / unit;
-    // Beside one of the values, so that the rest of equal ones is exactly 0: it is divided by its own size.
+    // Values are taken relative to one of them. If all are equal, the differences are then exactly 0; a rounding
+    // error in the mean would be divided by its own size and become 1.
     double origin = 0, mean = 0;
     if (norm.centring == Centring::over_axes) {
       origin = static_cast<double>(features_.values[static_cast<std::size_t>(positions.front())]) / unit;
@@ -101,6 +106,7 @@ class Transformer {
     double variance = 0;
     for_each([&](Scalar value) { variance += centred(value) * centred(value) / entries; });
     const double shifted = variance + epsilon;
+    // A norm without epsilon has no limit at 0 and leaves zeros (docs/theory/kernel-recursion.md, section 3).
     const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
     for_each([&](Scalar& value) { value = static_cast<Scalar>(centred(value) * factor); });
   }
@@ -136,6 +142,7 @@ Index transformed_channels(const Shape& shape, Index channels,
   for (const FeatureTransform& transform : transforms) {
     const auto* readout = std::get_if<FeatureReadout>(&transform);
     if (readout != nullptr && readout->kind == ReadoutKind::flatten)
+      // Flatten makes channels of the positions that are left at this point.
       channels *= position_count(transformed_shape(shape, before));
     before.push_back(transform);
   }

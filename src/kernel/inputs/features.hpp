@@ -8,7 +8,7 @@
 
 namespace widelimit {
 
-/// An input, or what layers on raw inputs make of it: channel by channel, [C, d].
+/// An input, or what layers on raw inputs make of it, channel by channel: [C, d].
 template <typename Scalar>
 struct Features {
   Shape shape;
@@ -16,9 +16,9 @@ struct Features {
   std::vector<Scalar> values;
 };
 
-/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C]. `counts` [d] is 0 at
-/// masked positions, where the input is 0; empty: there are none. Norms leave them out and as they are; other
-/// transforms of inputs with masks are none of an InputNode.
+/// Applies the transforms of an InputNode to one input [spatial..., C]. `counts` [d] is 0 at masked positions, where
+/// the input is 0; it is empty without a mask. Norms leave masked positions out of their statistics and unchanged. No
+/// other transform of inputs with masks becomes part of an InputNode.
 template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
                                       const std::vector<FeatureTransform>& transforms,

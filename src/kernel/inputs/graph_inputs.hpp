@@ -5,7 +5,7 @@
 
 namespace widelimit {
 
-/// Inputs for checks: sequences carry a drawn graph each, for layers that need one.
+/// Random inputs for checks and measurements. Sequences each get a random graph, for layers that need one.
 template <typename Scalar>
 Inputs<Scalar> with_drawn_graphs(const Inputs<Scalar>& x, std::uint64_t seed) {
   constexpr std::uint64_t stream = 0x67726170;

@@ -30,7 +30,7 @@ Inputs<Scalar>::Inputs(const Scalar* data, std::vector<Index> dimensions) {
     throw ArgumentError(fmt::format(
         "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got {} dimensions",
         rank));
-  // A batch may hold no inputs.
+  // A batch may have no inputs, but every input has positions and channels.
   check_sizes("inputs", {dimensions.begin() + 1, dimensions.end()});
   if (dimensions.front() < 0)
     throw ArgumentError(fmt::format("inputs: expected a number of inputs, got {}", dimensions.front()));
@@ -55,6 +55,7 @@ Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) : is_ragged_
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
     : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
+  // Lengths come first and masks second, because a mask is checked against the shapes of single inputs.
   if (padded.is_masked())
     throw ArgumentError("inputs: expected lengths before the mask, got a batch with a mask");
   if (padded.graphs_)
@@ -73,12 +74,14 @@ Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
           fmt::format("inputs: lengths[{}] must be in 1..{}, got {}", i, longest, lengths[i]));
     shapes_.push_back({lengths[i]});
   }
+  // A batch without inputs still has a shape.
   if (lengths.empty()) shapes_ = padded.shapes_;
 }
 
 namespace {
 
-/// What a masked batch owns.
+/// What a masked batch owns: its values, with zeros at masked positions, and one byte for each position, 1 where it
+/// counts.
 template <typename Scalar>
 struct MaskedBatch {
   std::vector<Scalar> values;
@@ -89,7 +92,7 @@ std::vector<Index> dimensions_of(const xt::xarray<bool>& mask) {
   return {mask.shape().begin(), mask.shape().end()};
 }
 
-/// True if the sizes are those of the shape, or, of a padded mask, hold it.
+/// True if the sizes are those of the shape. Sizes of a padded mask may be larger.
 bool holds(std::span<const Index> sizes, const Shape& shape, bool is_padded) {
   if (sizes.size() != shape.size()) return false;
   for (std::size_t k = 0; k < shape.size(); ++k)
@@ -97,7 +100,7 @@ bool holds(std::span<const Index> sizes, const Shape& shape, bool is_padded) {
   return true;
 }
 
-/// The values of the first positions along each axis of an array of these sizes.
+/// The values of the first shape[k] positions along each axis k of an array of these sizes.
 std::vector<std::uint8_t> corner(const bool* values, std::span<const Index> sizes, const Shape& shape) {
   std::vector<std::uint8_t> counts;
   Index places = 1;
@@ -141,6 +144,7 @@ typename Inputs<Scalar>::MasksOfInputs Inputs<Scalar>::masks_of_batch(const Inpu
                                     fmt::join(expected, ", "), inputs.is_ragged() ? " or a larger one" : "",
                                     fmt::join(dimensions, ", ")));
   MasksOfInputs masks;
+  // A mask of a ragged batch is padded. Only the corner of each input's own shape is read.
   const std::size_t of_input = mask.size() / static_cast<std::size_t>(std::max<Index>(inputs.size(), 1));
   for (Index i = 0; i < inputs.size(); ++i)
     masks.counts.push_back(
@@ -183,6 +187,7 @@ Inputs<Scalar>::Inputs(const Inputs& inputs, const MasksOfInputs& masks)
       batch->values.push_back(counts[k / width] != 0 ? values[k] : Scalar{0});
     batch->masks.insert(batch->masks.end(), counts.begin(), counts.end());
   }
+  // Pointers are taken only now, when the vectors no longer grow.
   std::size_t first = 0;
   for (Index i = 0; i < inputs.size(); ++i) {
     data_.push_back(batch->values.data() + first * width);
@@ -261,6 +266,7 @@ Inputs<Scalar> Inputs<Scalar>::slice(Index begin, Index end) const {
   };
   Inputs some;
   some.data_ = part(data_);
+  // A batch of one shape keeps it once, even if it has no inputs.
   some.shapes_ = shapes_.size() == 1 ? shapes_ : part(shapes_);
   some.channels_ = channels_;
   some.is_ragged_ = is_ragged_;
@@ -281,6 +287,7 @@ xt::xarray<bool> positions_other_than(Scalar constant, const xt::xarray<Scalar>&
   const Scalar* position = x.data();
   for (bool& counts : mask) {
     counts = !std::all_of(position, position + channels, [&](Scalar value) {
+      // NaN equals nothing, but callers may mark padding with it.
       return value == constant || (std::isnan(constant) && std::isnan(value));
     });
     position += channels;

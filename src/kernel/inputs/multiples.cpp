@@ -10,8 +10,9 @@
 namespace widelimit {
 namespace {
 
-/// K(a x, b x') = (ab)^degree K(x, x') for a, b > 0; none if there is no such degree. Inputs of degree 0 do
-/// not change when they are multiplied, so that nothing but dropout parts them again.
+/// The degree with which a kernel scales, K(a x, b x') = (ab)^degree K(x, x') for a, b > 0; none if it does not. A
+/// kernel of degree 0 does not change when its inputs are multiplied, so that multiples stay perfectly correlated
+/// through any layer except dropout.
 using Degree = std::optional<int>;
 
 Degree degree_of_input(const std::vector<FeatureTransform>& transforms) {
@@ -41,12 +42,14 @@ Degree degree_of(const Node& node, const std::vector<Degree>& degrees) {
   if (node.inputs.empty()) return {};
   const Degree first = degrees[node.inputs[0]];
   if (const auto* affine = std::get_if<AffineNode>(&node.operation))
+    // A bias does not scale with the input. It does no harm to kernels that do not scale either.
     return affine->bias_variance == 0 || first == 0 ? first : Degree{};
   if (const auto* row = std::get_if<RowNode>(&node.operation)) return degree_behind(*row->stage, first);
   const auto all = [&](const auto& holds) {
     return std::all_of(node.inputs.begin(), node.inputs.end(), holds);
   };
   if (std::holds_alternative<SumNode>(node.operation))
+    // A sum of terms that scale differently is not proportional to either.
     return all([&](NodeId input) { return degrees[input] == first; }) ? first : Degree{};
   if (!std::holds_alternative<ProductNode>(node.operation)) return {};
   if (!all([&](NodeId input) { return degrees[input].has_value(); })) return {};
@@ -55,8 +58,8 @@ Degree degree_of(const Node& node, const std::vector<Degree>& degrees) {
   return sum;
 }
 
-/// Of 1 - |correlation|. Variances in float are rounded, so that an angle of the root of one rounding is lost
-/// anyway; in double it is the error of the products themselves.
+/// A bound for 1 - |correlation|. In float, variances are rounded, so that an angle of the root of one rounding is
+/// lost anyway. In double, it is the error of the products themselves.
 template <typename Scalar>
 constexpr double angle_tolerance = (sizeof(Scalar) == 4 ? 0.5 : 8) * std::numeric_limits<Scalar>::epsilon();
 
@@ -86,7 +89,8 @@ VectorProduct vector_product(std::span<const Scalar> left, std::span<const Scala
   return {mean, 1 - std::abs(mean) / product <= angle_tolerance<Scalar>};
 }
 
-/// Blocks of some hundred channels are added up one after the other, and then the blocks.
+/// A matrix product adds up blocks of some hundred channels, each one after the other, and then the blocks. Its
+/// rounding errors therefore stop growing with the number of channels.
 template <typename Scalar>
 Scalar least_correlation_of_multiples(Index channels) {
   const auto roundings = static_cast<Scalar>(16 + std::min<Index>(channels, 1024));

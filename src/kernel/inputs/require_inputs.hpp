@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// Throws ArgumentError for a batch without inputs, where there is nothing to do with it.
+/// Throws ArgumentError for a batch without inputs, in functions that can do nothing with one.
 template <typename Scalar>
 void require_inputs(const Inputs<Scalar>& x, const char* where, const char* name) {
   if (x.size() == 0)

@@ -33,8 +33,9 @@ inline double term_sizes(const LawNumbers& left, const LawNumbers& right) {
   return sum;
 }
 
-/// The difference relative to the terms of the adjoint's side and to what L is made of. A step that crosses a kink, as
-/// of attention weights max(x, 0), tells nothing: the better of a long and a short one counts.
+/// The gap between the slope of L along a direction and the inner product of its adjoints with it, relative to the
+/// terms of the inner product and to `size`, the terms of L. A step that crosses a kink, as attention weights max(x,
+/// 0) have one, says nothing about the slope. The better of a long and a short step counts for that reason.
 inline double relative_gap(const std::function<double(double)>& curve, const LawNumbers& adjoint,
                            const LawNumbers& direction, double size) {
   const double expected = inner_product(adjoint, direction);

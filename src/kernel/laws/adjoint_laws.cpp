@@ -12,7 +12,7 @@ namespace {
 
 using namespace adjoint_laws;
 
-/// Auxiliary arrays of one input.
+/// The auxiliary arrays of one input.
 struct StageArrays {
   StageArrays(const RowStage& stage, const LawNumbers& variances)
       : numbers(stage.auxiliary_count() * variances.size()) {
@@ -24,7 +24,8 @@ struct StageArrays {
   std::vector<double*> arrays;
 };
 
-/// Entries before a row stage: position i of one input with position i of another, or of the input with itself.
+/// What a row stage reads: position i of one input with position i of another, or of the input with itself. `left`
+/// and `right` are their variances. The same type holds directions and adjoints.
 struct RowPoint {
   LawNumbers nngp, ntk, left, right;
   bool itself;
@@ -42,7 +43,7 @@ struct RowPoint {
   }
 };
 
-/// A row stage, and the number L that it is tried with: a weighted sum of what it makes of entries.
+/// A row stage, and a random function L of what it makes of entries: a weighted sum of NNGP and NTK after it.
 class RowTrial {
  public:
   RowTrial(const RowStage& stage, std::size_t size) : stage_{stage}, random_(5) {
@@ -58,6 +59,7 @@ class RowTrial {
          itself ? std::vector{&RowPoint::nngp, &RowPoint::ntk}
                 : std::vector{&RowPoint::nngp, &RowPoint::ntk, &RowPoint::left, &RowPoint::right}) {
       const LawNumbers nothing(point.nngp.size());
+      // Each kind of number is moved by itself, so that a large adjoint of one kind cannot hide an error in another.
       RowPoint some{nothing, nothing, nothing, nothing, itself};
       some.*part = whole.*part;
       // The covariances of an input with itself are its variances.
@@ -68,8 +70,9 @@ class RowTrial {
     return largest;
   }
 
-  /// The same where one position has no variance, on the line along which it gains one: p = a t^2, c = b t, T = e t.
-  /// The central slope is the mean of those to both sides. Where that has no limit, nothing is compared.
+  /// The deviation where one position has no variance, along a line on which it gains one: p = a t^2, c = b t, T = e
+  /// t (docs/theory/derivatives.md, section 3, "Zeros"). The central slope is the mean of the slopes on both sides.
+  /// If it has no limit, nothing is compared.
   [[nodiscard]] double deviation_at_zero() {
     const RowPoint zero = draw_zero(), adjoint = go_back(zero), along = zero_direction(zero);
     const auto curve = [&](double t) { return value(on_zero_line(zero, along, t)); };
@@ -84,7 +87,7 @@ class RowTrial {
   }
 
  private:
-  /// The left positions and the right ones in turns have no variance.
+  /// Left and right positions have no variance in turns.
   [[nodiscard]] RowPoint draw_zero() {
     const std::size_t size = nngp_weights_.size();
     RowPoint point{LawNumbers(size), LawNumbers(size), LawNumbers(size), LawNumbers(size), false};
@@ -92,7 +95,8 @@ class RowTrial {
       (i % 2 == 0 ? point.right : point.left)[i] = 0.4 + random_.uniform();
     return point;
   }
-  /// What is nearly uncorrelated, as a zero variance counts.
+  /// Positions along the line are nearly uncorrelated, because stages treat a position without variance as
+  /// uncorrelated with all others.
   [[nodiscard]] RowPoint zero_direction(const RowPoint& zero) {
     RowPoint along = zero;
     for (std::size_t i = 0; i < zero.nngp.size(); ++i) {
@@ -154,7 +158,7 @@ class RowTrial {
     return term_sizes(nngp, nngp_weights_) + term_sizes(ntk, ntk_weights_);
   }
 
-  /// The adjoints of everything before the stage.
+  /// The adjoints of everything that the stage reads.
   [[nodiscard]] RowPoint go_back(const RowPoint& point) const {
     const StageArrays left(stage_, point.left), right(stage_, point.right);
     const std::size_t size = point.nngp.size();

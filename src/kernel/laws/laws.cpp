@@ -11,6 +11,7 @@
 
 #include "kernel/inputs/graph_inputs.hpp"
 #include "kernel/laws/adjoint_laws.hpp"
+#include "kernel/laws/larger.hpp"
 #include "kernel/laws/zero_variance_law.hpp"
 #include "network/lowering.hpp"
 #include "numerics/eigen_solver.hpp"
@@ -30,10 +31,10 @@ namespace {
 struct Subject {
   Network network;
   std::string name;
-  std::vector<Index> dimensions;  ///< Of the inputs.
+  std::vector<Index> dimensions;  ///< The dimensions of the inputs.
   xt::xarray<double> x, y;
 
-  /// Rounded to the type; sequences carry graphs.
+  /// The inputs, rounded to the type. Sequences carry random graphs.
   template <typename Scalar>
   [[nodiscard]] Inputs<Scalar> first() const {
     return with_drawn_graphs(Inputs<Scalar>(xt::xarray<Scalar>(x)), 0);
@@ -44,8 +45,8 @@ struct Subject {
   }
 };
 
-/// Leaves everything as it is, and compares the self-covariances that pass with the variances recorded for
-/// them.
+/// A stage that changes nothing. It counts how many covariances of inputs with themselves differ from the variances
+/// recorded for them.
 class SelfProbe final : public PairStageOf<SelfProbe> {
  public:
   StageRules rules() const override {
@@ -65,6 +66,7 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
     result.ntk = pair.ntk;
     if (!pair.same_input) return;
     for (Index a = 0; a < pair.nngp.rows(); ++a)
+      // Equal bits are expected: variances are recorded from the same covariance of the input with itself.
       if (pair.nngp(a, a) != pair.left_variance[a] &&
           !(std::isnan(pair.nngp(a, a)) && std::isnan(pair.left_variance[a])))
         ++mismatches_;
@@ -76,13 +78,16 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
   mutable std::atomic<long> mismatches_ = 0;
 };
 
+/// Standard normal inputs, among them cases that are hard for dual activations: correlations near 1, duplicates and
+/// zeros.
 xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64_t seed,
                                std::uint64_t stream) {
   auto inputs = numerics::standard_normal<double>(dimensions, numerics::RandomStream(seed, stream));
   const auto size = static_cast<std::ptrdiff_t>(inputs.size()) / dimensions[0];
   double* data = inputs.data();
+  // The second input is strongly correlated with the first one.
   for (std::ptrdiff_t i = 0; i < size; ++i) data[size + i] = 0.9 * data[i] + 0.2 * data[size + i];
-  // A duplicate, a constant and zeros.
+  // The last three inputs are a duplicate of the first one, a constant and zeros.
   std::copy_n(data, size, data + (dimensions[0] - 3) * size);
   std::fill_n(data + (dimensions[0] - 2) * size, size, 0.7);
   std::fill_n(data + (dimensions[0] - 1) * size, size, 0.0);
@@ -114,8 +119,10 @@ struct Surrounding {
   Layers layers;
 };
 
+/// Layers in front of the tried one: raw inputs, Gaussian channels with and without positions, and an NTK where there
+/// is no variance.
 std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
-  // Zeros have an NTK of 1 behind biases that begin at 0.
+  // In the standard parametrisation with biases that begin at 0, an input of zeros has an NTK of 1 after this layer.
   const Layer standard = layers::dense({1.5, 0, {{.input_width = channels, .zero_biases = true}}});
   std::vector<Surrounding> list{
       {"raw inputs", {}}, {"dense", {layers::dense({1.5, 0})}}, {"standard dense", {standard}}};
@@ -132,6 +139,7 @@ std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
   return list;
 }
 
+/// Layers behind the tried one. Flatten demands one offset of it, global pooling all, and dense alone takes vectors.
 std::vector<Surrounding> suffixes() {
   return {{"flatten", {layers::flatten(), layers::dense({1, 0.1})}},
           {"global average", {layers::global_average_pool(), layers::dense({1, 0.1})}},
@@ -154,13 +162,13 @@ class Checker {
       throw ArgumentError(fmt::format("check_laws: channels must be at least 1, got {}", options.channels));
   }
 
-  /// Adds the network for every shape it takes.
+  /// Adds the network for every shape to which it can be applied.
   void add(const Network& network) {
     for (const Shape& shape : options_.shapes)
       if (!rejected(network, shape)) subjects_.push_back(make_subject(network, shape, options_));
   }
 
-  /// Adds networks around the layers; `probe` stands directly after them.
+  /// Adds networks that contain the layers between others; `probe` comes directly after them.
   void add_around(const std::string& name, const Layers& layers, const Layers& probe) {
     for (const Shape& shape : options_.shapes)
       for (const Surrounding& before : prefixes(shape, options_.channels))
@@ -178,7 +186,7 @@ class Checker {
           fmt::format("check_laws: {} can be used with none of the shapes given; {}", name, first_error_));
   }
 
-  /// Adds a row: `deviation` of every subject must be at most `tolerance`.
+  /// Adds a row to the report: the `deviation` of every subject must be at most `tolerance`.
   void check(const std::string& law, double tolerance,
              const std::function<double(const Subject&)>& deviation) {
     double largest = 0;
@@ -224,22 +232,20 @@ GramOptions single_thread() {
   return options;
 }
 
-/// Largest |left - right| relative to the geometric mean of the inputs' own kernels; where those vanish,
-/// to 1.
+/// The largest |left - right| relative to the geometric mean of the inputs' own kernels. Where those vanish, it is
+/// absolute.
 double scaled_difference(const Matrix<double>& left, const Matrix<double>& right, const Matrix<double>& rows,
                          const Matrix<double>& columns) {
   double largest = 0;
   for (Index i = 0; i < left.rows(); ++i)
     for (Index j = 0; j < left.cols(); ++j) {
       const double scale = std::sqrt(std::abs(rows(i, 0) * columns(j, 0)));
-      const double difference = std::abs(left(i, j) - right(i, j)) / (scale > 0 ? scale : 1);
-      if (!(difference <= largest)) largest = difference;  // a NaN stays
+      largest = larger(largest, std::abs(left(i, j) - right(i, j)) / (scale > 0 ? scale : 1));
     }
   return largest;
 }
 
-double larger(double left, double right) { return left <= right || std::isnan(right) ? right : left; }
-
+/// Exchanging the inputs must transpose both kernels.
 double exchange_deviation(const Subject& subject) {
   const auto there =
       gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread());
@@ -250,12 +256,12 @@ double exchange_deviation(const Subject& subject) {
                 scaled_difference(there.ntk, back.ntk.transpose(), rows.ntk, columns.ntk));
 }
 
-/// How far below 0 the smallest eigenvalue lies, relative to the largest in absolute value.
+/// How far the smallest eigenvalue is below 0, relative to the largest absolute one.
 double negativity(const Matrix<double>& gram) {
   const auto eigenvalues =
       Eigen::SelfAdjointEigenSolver<Matrix<double>>(gram, Eigen::EigenvaluesOnly).eigenvalues();
   const double size = eigenvalues.cwiseAbs().maxCoeff();
-  return size > 0 ? std::max(0.0, -eigenvalues.minCoeff() / size) : 0;
+  return size == 0 ? 0 : larger(0, -eigenvalues.minCoeff() / size);
 }
 
 double negativity_deviation(const Subject& subject) {
@@ -263,6 +269,7 @@ double negativity_deviation(const Subject& subject) {
   return larger(negativity(result.nngp), negativity(result.ntk));
 }
 
+/// Computing all offsets must not change what is demanded.
 double demand_deviation(const Subject& subject) {
   GramOptions everything = single_thread();
   everything.demand = GramOptions::Demand::everything;
@@ -291,14 +298,17 @@ double changed_bits(const Subject& subject, const GramOptions& options) {
   return larger(changed_bits<float>(subject, options), changed_bits<double>(subject, options));
 }
 
+/// Neither the tiles nor the blocks of states may change a bit.
 double tile_deviation(const Subject& subject) {
   GramOptions pairs = single_thread(), blocks = single_thread();
   pairs.tile_size = 1;
   blocks.tile_size = 2;
+  // With one byte for states, every block has the fewest inputs that a block can have.
   blocks.state_memory_bytes = 1;
   return larger(changed_bits(subject, pairs), changed_bits(subject, blocks));
 }
 
+/// Two threads with tiles of one pair each must give the bits of one thread.
 double thread_deviation(const Subject& subject) {
   GramOptions threads;
   threads.threads = 2;
@@ -310,6 +320,8 @@ double thread_deviation(const Subject& subject) {
   return first.nngp == second.nngp && first.ntk == second.ntk ? 0 : 1;
 }
 
+/// The diagonal of a Gram matrix must have the bits of gram_diagonal(), and covariances of an input with itself those
+/// of its recorded variances.
 template <typename Scalar>
 double self_deviation(const Subject& subject, const SelfProbe* probe) {
   const long before = probe == nullptr ? 0 : probe->mismatches();
@@ -322,6 +334,7 @@ double self_deviation(const Subject& subject, const SelfProbe* probe) {
   return static_cast<double>(mismatches) + (same ? 0 : 1);
 }
 
+/// Float must agree with double on the same inputs, rounded to float for both.
 double precision_deviation(const Subject& subject) {
   const xt::xarray<float> values = subject.x;
   const Inputs<float> x = subject.first<float>();
@@ -333,7 +346,7 @@ double precision_deviation(const Subject& subject) {
                 scaled_difference(in_float.ntk.cast<double>(), in_double.ntk, ntk, ntk));
 }
 
-/// gram() itself throws where a result is not finite.
+/// gram() itself throws if a result is not finite.
 double finite_deviation(const Subject& subject) {
   static_cast<void>(
       gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread()));
@@ -345,7 +358,7 @@ Shape shape_of(const Subject& subject) {
   return {subject.dimensions.begin() + 1, subject.dimensions.end() - 1};
 }
 
-/// Readouts as they are written, so that no layer hides in one that was pulled back.
+/// Readouts are not pulled back, so that no layer is hidden in one.
 Graph graph_as_written(const Subject& subject) {
   return Lowering::lower(subject.network, shape_of(subject), {}, {.channels = subject.dimensions.back()},
                          Readouts::as_written);
@@ -368,6 +381,8 @@ void Checker::check_all(const SelfProbe* probe) {
   });
   check("precision", options_.float_tolerance, precision_deviation);
   check("finite", 0, finite_deviation);
+  // Exact laws allow no deviation. The others compare numbers that round differently; the limit at variance 0 is
+  // approached by finite steps.
   check("zero variance", 2e-3, zero_deviation);
   check("adjoints", options_.adjoint_tolerance, way_back_deviation);
 }

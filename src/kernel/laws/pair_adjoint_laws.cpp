@@ -16,8 +16,8 @@ Matrix<double> law_matrix(Index rows, Index columns, numerics::RandomStream& ran
   return matrix;
 }
 
-/// What stands before a pair stage: a pair of inputs, or an input with itself, whose own covariances are those of
-/// the pair.
+/// What a pair stage reads: the kernels of a pair, and the covariances of both inputs with themselves. For one input
+/// with itself the latter are empty, because they are those of the pair.
 struct PairPoint {
   Matrix<double> nngp, ntk, left_self, right_self;
 
@@ -27,7 +27,8 @@ struct PairPoint {
   }
 };
 
-/// A pair stage on two inputs of one shape, or on one and the same.
+/// A pair stage on two inputs of one shape, or on one input with itself, and a random function L of what it makes of
+/// them.
 class PairTrial {
  public:
   PairTrial(const PairStage& stage, const Shape& shape, bool itself)
@@ -61,7 +62,8 @@ class PairTrial {
     return {matrix.data(), matrix.data() + matrix.size()};
   }
 
-  /// Covariances of random vectors.
+  /// Covariances of random vectors, which are positive definite together because there are more channels than
+  /// positions of both inputs.
   [[nodiscard]] PairPoint draw() {
     const Index d = position_count(shape_), channels = 2 * d + 8;
     const Matrix<double> left = law_matrix(d, channels, random_).array() + 0.3,
@@ -77,7 +79,8 @@ class PairTrial {
             covariances(right, right)};
   }
 
-  /// Symmetric, as an input with itself is; for two inputs that is one direction as good as any.
+  /// A symmetric direction, since covariances of an input with itself are symmetric. For pairs it is a direction like
+  /// any other.
   [[nodiscard]] Matrix<double> direction(const Matrix<double>& point, double size) {
     const Matrix<double> any = law_matrix(point.rows(), point.cols(), random_);
     return 0.3 * size * (any + any.transpose());
@@ -88,7 +91,7 @@ class PairTrial {
   static ConstMap seen(const Matrix<double>& matrix) { return {matrix.data(), matrix.rows(), matrix.cols()}; }
   static Map written(Matrix<double>& matrix) { return {matrix.data(), matrix.rows(), matrix.cols()}; }
 
-  /// One input at a point: its covariances with itself, its variances, its state.
+  /// One input: its covariances with itself, its variances, and its state.
   struct Side {
     const Matrix<double>& self;
     Vector<double> variance;
@@ -119,7 +122,7 @@ class PairTrial {
             Entries::all};
   }
 
-  /// The NNGP after the stage, or the NTK.
+  /// The NNGP (`which` 0) or the NTK (1) after the stage.
   [[nodiscard]] Matrix<double> behind(const PairPoint& point, int which) const {
     const Side from_left = left(point), from_right = right(point);
     Matrix<double> nngp = nngp_weights_, ntk = ntk_weights_;
@@ -133,7 +136,7 @@ class PairTrial {
            ntk_weights_.cwiseProduct(behind(point, 1)).sum();
   }
 
-  /// The adjoints of everything before the stage.
+  /// The adjoints of everything that the stage reads.
   [[nodiscard]] PairPoint go_back(const PairPoint& point) const {
     const Side from_left = left(point), from_right = right(point);
     PairPoint adjoint = point;
@@ -150,6 +153,7 @@ class PairTrial {
     go_back_in(from_right, right_state, right_variance, itself_ ? adjoint.nngp : adjoint.right_self);
     return adjoint;
   }
+  // Passes the adjoints of a state and of variances on to the covariance of which both were made.
   void go_back_in(const Side& from, const LawNumbers& state_adjoint, const Vector<double>& variance_adjoint,
                   Matrix<double>& target) const {
     stage_.prepare_adjoint(SelfView<double>{seen(from.self), shape_},

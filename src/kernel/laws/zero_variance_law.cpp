@@ -5,13 +5,15 @@
 #include <cmath>
 #include <vector>
 
+#include "kernel/laws/larger.hpp"
+
 namespace widelimit {
 namespace {
 
 /// NNGP and NTK after a stage.
 using Entry = std::array<double, 2>;
 
-/// A single position's auxiliary numbers.
+/// The auxiliary numbers of a single position.
 template <typename Scalar>
 struct Prepared {
   Prepared(const RowStage& stage, double variance) : numbers(stage.auxiliary_count()) {
@@ -27,7 +29,8 @@ struct Prepared {
   std::vector<const Scalar*> rows;
 };
 
-/// Of two uncorrelated positions with an NTK of 1, as layers with biases in the standard parametrisation have it.
+/// The kernels of two uncorrelated positions with an NTK of 1, as layers with biases in the standard parametrisation
+/// have it, after the stage.
 template <typename Scalar>
 Entry behind(const RowStage& stage, double p, double q) {
   const Prepared<Scalar> left(stage, p), right(stage, q);
@@ -36,7 +39,8 @@ Entry behind(const RowStage& stage, double p, double q) {
   return {static_cast<double>(nngp), static_cast<double>(ntk)};
 }
 
-/// `at(p)` is what stands after the stage at a variance p.
+/// The distance of at(0) from the limit of at(p), the kernels after the stage at a variance p. There is a limit if p
+/// = 1e-12 and 1e-9 agree.
 template <typename At>
 double distance_to_limit(const At& at) {
   constexpr double settled = 1e-3;
@@ -45,8 +49,7 @@ double distance_to_limit(const At& at) {
   for (std::size_t k = 0; k < zero.size(); ++k) {
     const double scale = std::max({std::abs(near[k]), std::abs(far[k]), 1e-3});
     if (!(std::abs(near[k] - far[k]) <= settled * scale)) continue;
-    const double distance = std::abs(zero[k] - near[k]) / scale;
-    if (!(distance <= largest)) largest = distance;  // a NaN stays
+    largest = larger(largest, std::abs(zero[k] - near[k]) / scale);
   }
   return largest;
 }
@@ -56,20 +59,20 @@ double deviation(const RowStage& stage) {
   const double one = distance_to_limit([&](double p) { return behind<Scalar>(stage, p, 0.7); }),
                other = distance_to_limit([&](double q) { return behind<Scalar>(stage, 1.6, q); }),
                both = distance_to_limit([&](double p) { return behind<Scalar>(stage, p, p); });
-  return std::max({one, other, both});
+  return larger(one, larger(other, both));
 }
 
 }  // namespace
 
 double zero_variance_deviation(const RowStage& stage) {
-  return std::max(deviation<float>(stage), deviation<double>(stage));
+  return larger(deviation<float>(stage), deviation<double>(stage));
 }
 
 double zero_variance_deviation(const Graph& graph) {
   double largest = 0;
   for (const Node& node : graph.nodes)
     if (const auto* row = std::get_if<RowNode>(&node.operation))
-      largest = std::max(largest, zero_variance_deviation(*row->stage));
+      largest = larger(largest, zero_variance_deviation(*row->stage));
   return largest;
 }
 

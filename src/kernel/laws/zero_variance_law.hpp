@@ -4,12 +4,12 @@
 
 namespace widelimit {
 
-/// How far the row stages of a graph are, at positions without variance, from their limits as the variance of an
-/// uncorrelated position goes to 0, in float and double, NNGP and NTK; the largest deviation, relative to the limit.
-/// What has no limit, as a norm without epsilon, does not count.
+/// How far a graph's row stages, at positions without variance, are from their limits as the variance of an
+/// uncorrelated position goes to 0: in float and double, for NNGP and NTK. Returns the largest deviation relative to
+/// the limit. Stages without a limit, such as a norm without epsilon, do not count.
 [[nodiscard]] double zero_variance_deviation(const Graph& graph);
 
-/// Of one row stage.
+/// The deviation of one row stage.
 [[nodiscard]] double zero_variance_deviation(const RowStage& stage);
 
 }  // namespace widelimit

@@ -14,6 +14,8 @@ void for_each_entry(const SparseAxis& axis, Index row, const Body& body) {
   for (std::size_t i = axis.begin[a]; i < axis.begin[a + 1]; ++i) body(axis.column[i], axis.weight[i]);
 }
 
+/// The transpose of a sparse matrix in compressed rows, by counting. Rows of the result have their columns in
+/// ascending order.
 SparseAxis transposed(const SparseAxis& axis) {
   SparseAxis result{.columns = axis.rows()};
   result.begin.assign(static_cast<std::size_t>(axis.columns) + 1, 0);
@@ -37,6 +39,7 @@ AxisMapping::AxisMapping(const SparseAxis& left, const SparseAxis& right)
     : left_{left}, right_{right}, left_readers_{transposed(left)}, right_readers_{transposed(right)} {}
 
 std::vector<Index> AxisMapping::offsets_in_front(const std::vector<Index>& wanted) const {
+  // Offsets are b - a, so they run from 1 - (left size) to (right size) - 1.
   const Index least = 1 - left_.columns;
   std::vector<std::uint8_t> is_needed(static_cast<std::size_t>(left_.columns + right_.columns - 1), 0);
   for (const Index offset : wanted)
@@ -59,6 +62,7 @@ std::vector<AxisTerm> AxisMapping::terms(Index offset) const {
         result.push_back({b - a, a, i, weight * right_weight});
       });
     });
+  // This order makes every entry after the map add up its terms in one order, whatever is demanded.
   std::sort(result.begin(), result.end(), [](const AxisTerm& one, const AxisTerm& other) {
     return std::tie(one.offset, one.row, one.position) < std::tie(other.offset, other.row, other.position);
   });

@@ -6,7 +6,8 @@
 
 namespace widelimit {
 
-/// Entry (position, position + the plane's offset) times `weight` is added to entry (row, row + offset) after the map.
+/// One term of a map: entry (position, position + the plane's offset) before it, times `weight`, is added to entry
+/// (row, row + offset) after it.
 struct AxisTerm {
   Index offset;
   Index row;
@@ -14,15 +15,16 @@ struct AxisTerm {
   double weight;
 };
 
-/// Maps of positions along one axis of a left and of a right input: which offsets lead to which.
+/// The maps of positions along one axis of a left and of a right input, seen from the offsets: which ones before the
+/// map lead to which ones after it. The schedule of demand and planes/plane_map.* use it.
 class AxisMapping {
  public:
   AxisMapping(const SparseAxis& left, const SparseAxis& right);
 
-  /// Offsets before the map that the wanted ones after it need, in order.
+  /// The offsets before the map that the wanted ones after it need, in ascending order.
   [[nodiscard]] std::vector<Index> offsets_in_front(const std::vector<Index>& wanted) const;
 
-  /// What the plane of an offset before the map adds to: by offset, row and position.
+  /// The terms of the plane of an offset before the map, sorted by offset, row and position.
   [[nodiscard]] std::vector<AxisTerm> terms(Index offset) const;
 
  private:

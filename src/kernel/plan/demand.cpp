@@ -19,13 +19,14 @@ std::vector<Index> full_range(Index left, Index right) {
   return offsets;
 }
 
-/// Only poolings and wrap-around leave offsets out of order.
+/// Sorts offsets and removes repetitions. Most come in order; only poolings and circular windows leave them out of
+/// order.
 void make_set(std::vector<Index>& offsets) {
   if (!std::is_sorted(offsets.begin(), offsets.end())) std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
 }
 
-/// Sizes of a node's input and output on both sides.
+/// The three sizes of a node on both sides of a pair.
 struct Sides {
   Index3 left;
   Index3 right;
@@ -48,8 +49,10 @@ Turns turns_around(const Window3& window, const Index3& sizes, std::size_t axis)
   return {-((front + size - 1) / size), last / size};
 }
 
-/// For output offset delta, the offsets stride * delta + shift + e, e in [-reach, reach], and with
-/// wrap-around those that differ by multiples of the sizes.
+/// The offsets before windows, for offsets delta after them: stride * delta + shift + e, where e is in [-reach,
+/// reach], and for circular windows also those that differ by multiples of the sizes. A convolution multiplies equal
+/// taps of both windows, so its reach is 0. A pooling adds up all pairs of taps, so its reach is the window's size -
+/// 1. The shift is the difference of the paddings before two inputs of different size.
 Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& input,
                        Index reach_of_window) {
   const Window3 window(plain);
@@ -77,7 +80,7 @@ Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& 
   return result;
 }
 
-/// Those before a map of positions.
+/// The offsets before a map of positions, which the offsets after it need.
 Offsets mapped_offsets(const PlaneMapping& mapping, const Offsets& wanted, const Shape& left,
                        const Shape& right) {
   const auto left_axes = mapping.sparse_axes(left), right_axes = mapping.sparse_axes(right);
@@ -111,6 +114,7 @@ double Offsets::count_all(const Index3& left, const Index3& right) {
 }
 
 Offsets Offsets::all(const Index3& left, const Index3& right) {
+  // Numbers are compared as doubles, because the product of sizes may overflow an index.
   const double count = count_all(left, right);
   double longest = 1;
   for (std::size_t k = 0; k < 3; ++k)
@@ -143,6 +147,7 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
   if (const auto* affine = std::get_if<AffineNode>(&node.operation))
     return window_offsets(affine->window, wanted, sides, 0);
   if (const auto* local = std::get_if<LocalAffineNode>(&node.operation)) {
+    // A local convolution is 0 at every other offset, and needs nothing for them.
     if (!wanted.contains({0, 0, 0})) return {};
     return window_offsets(local->affine.window, Offsets::zero(), sides, 0);
   }
@@ -154,6 +159,7 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
     if (const PlaneMapping* mapping = plane_mapping(*pair->stage))
       return mapped_offsets(*mapping, wanted, shapes.left[node.inputs[input]],
                             shapes.right[node.inputs[input]]);
+    // Stages that keep to the diagonal, if only that is wanted, say so in input_entries().
     const Entries output = wanted.entries(three_axes(shapes.left[id]), three_axes(shapes.right[id]));
     const Entries needed = pair->stage->input_entries(output);
     return needed == Entries::diagonal && numbers_agree(sides.left, sides.right) ? Offsets::zero() : full();
@@ -169,7 +175,8 @@ bool needs_variances(const Operation& operation) {
 
 namespace {
 
-/// Adds what node `id` wants of its inputs.
+/// Adds what node `id` needs of its inputs. For states, stages need the variances before them, and pair stages such
+/// as attention all of an input's covariance with itself, whether or not anything after them is demanded.
 void demand_inputs(const Graph& graph, NodeId id, const PairShapes& shapes, Purpose purpose,
                    std::vector<Offsets>& demanded) {
   const Node& node = graph.nodes[id];
@@ -191,6 +198,7 @@ void demand_inputs(const Graph& graph, NodeId id, const PairShapes& shapes, Purp
 std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose) {
   std::vector<Offsets> demanded(graph.nodes.size());
   if (purpose == Purpose::result) demanded[graph.output] = Offsets::zero();
+  // Nodes come after their inputs, so that in reverse a node's own demand is complete before it is passed on.
   for (NodeId id = graph.nodes.size(); id-- > 0;) {
     try {
       demand_inputs(graph, id, shapes, purpose, demanded);
@@ -204,6 +212,7 @@ std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shap
 std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes,
                                   std::vector<Offsets> demanded) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    // Nodes that nothing reads, and those after the positions, stay as they are.
     if (demanded[id].empty() || shapes.left[id].empty()) continue;
     const Sides sides(shapes, id);
     demanded[id] = Offsets::all(sides.left, sides.right);

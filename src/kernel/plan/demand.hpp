@@ -15,11 +15,11 @@ class TooManyOffsets : public NetworkError {
   using NetworkError::NetworkError;
 };
 
-/// The most offsets of a pair at a layer, those of images of 1024 x 1024, and along an axis, those of
-/// sequences of half a million tokens: they are listed one by one.
+/// Offsets are listed one by one, so their number is bounded: 2^22 for a pair at one layer, as images of 1024 x 1024
+/// have, and 2^20 along one axis, as sequences of half a million tokens have.
 inline constexpr double most_offsets = 0x1p22, most_offsets_of_axis = 0x1p20;
 
-/// A set of offsets: the product of one sorted set an axis. Empty: nothing is demanded.
+/// A set of offsets: the product of one sorted set for each axis. It is empty if nothing is demanded.
 struct Offsets {
   std::array<std::vector<Index>, 3> axis;
 
@@ -27,8 +27,8 @@ struct Offsets {
   [[nodiscard]] Index count() const;
   [[nodiscard]] bool is_zero_only() const;
   [[nodiscard]] bool contains(const Index3& offset) const;
-  /// Which entries they are of a pair's matrix between inputs of these sizes, for pair stages, who know two
-  /// sets only: offset 0 is a matrix's diagonal where equal positions have equal numbers.
+  /// The entries of a pair's matrix that these offsets are, as pair stages know them: the diagonal or all. Offset 0
+  /// is the matrix's diagonal only if equal positions have equal numbers in inputs of these sizes.
   [[nodiscard]] Entries entries(const Index3& left, const Index3& right) const {
     return is_zero_only() && numbers_agree(left, right) ? Entries::diagonal : Entries::all;
   }
@@ -44,22 +44,22 @@ struct Offsets {
   static Offsets zero();
   /// How many offsets there are between positions of two inputs.
   static double count_all(const Index3& left, const Index3& right);
-  /// These offsets. Throws TooManyOffsets.
+  /// All offsets between positions of two inputs. Throws TooManyOffsets.
   static Offsets all(const Index3& left, const Index3& right);
-  /// The smallest product set that holds both.
+  /// Enlarges this to the smallest product set that contains both.
   void unite(const Offsets& other);
 
   friend bool operator==(const Offsets&, const Offsets&) = default;
 };
 
-/// Shapes of every node for one pair of inputs, as three axes.
+/// The shapes after every node, for one pair of inputs.
 struct PairShapes {
   std::vector<Shape> left;
   std::vector<Shape> right;
 };
 
-/// Which offsets the i-th input of a node must deliver for the wanted offsets of its output (architecture:
-/// "demand").
+/// The offsets that input number `input` of a node must deliver for the wanted offsets of its output (docs/engine.md,
+/// "Demand").
 Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
                       const PairShapes& shapes);
 
@@ -71,11 +71,11 @@ enum class Purpose { result, state };
 /// that asks for them.
 std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose);
 
-/// The same with every offset of every demanded node.
+/// Replaces the set of every demanded node by all its offsets.
 std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes,
                                   std::vector<Offsets> demanded);
 
-/// True if the node keeps something of the variances of its input.
+/// True if the state of an input has something that is made of the variances before this node.
 bool needs_variances(const Operation& operation);
 
 }  // namespace widelimit

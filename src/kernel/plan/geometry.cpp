@@ -14,7 +14,10 @@ Index3 three_axes(const Shape& shape) {
 
 Index product(const Index3& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
+/// A position's number depends on the sizes of the later axes as soon as it is not the first one along an earlier
+/// axis.
 bool numbers_agree(const Index3& left, const Index3& right) {
+  // Only positions that both inputs have are compared.
   const auto has_several = [&](std::size_t axis) { return std::min(left[axis], right[axis]) > 1; };
   const bool rows_agree = left[2] == right[2] || !has_several(1);
   const bool slabs_agree = left[1] * left[2] == right[1] * right[2] || !has_several(0);

@@ -30,8 +30,8 @@ struct Window3 {
   Index3 size{1, 1, 1};
   Index3 stride{1, 1, 1};
   Padding padding = Padding::same;
-  Index3 begin{0, 0, 0};   ///< The first position of each axis that is seen.
-  Index3 end{-1, -1, -1};  ///< The first one after those that are seen; -1: all are.
+  Index3 begin{0, 0, 0};   ///< The first position of each axis that windows see.
+  Index3 end{-1, -1, -1};  ///< The first position after those; -1 if there is none.
 
   explicit Window3(const Window& window);
   [[nodiscard]] Index3 front(const Index3& input) const;  ///< Padding before each axis.

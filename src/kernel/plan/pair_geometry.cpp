@@ -13,10 +13,11 @@ namespace {
 
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
-/// Images of one size whose arrays lie in strips, and a run that changes sizes by strides only and gathers no
-/// entries from elsewhere: then every instruction has complementary offsets if the root has. Joined planes have
-/// one slab, so that none may be left of a volume's by a stride. Gaps grow with strides, and beyond 2 joined
-/// planes take longer.
+/// Whether planes of complementary offsets are joined. This takes images of one size whose arrays are cut into
+/// strips, and a run that changes sizes by strides only and gathers no entries from elsewhere: then every instruction
+/// has complementary offsets if the root has. Joined planes have one slab, so no node of the run may be a volume of
+/// which a stride leaves one slab. Gaps grow with strides, and beyond stride 2 joined planes take longer than single
+/// ones.
 bool joins_complements(const Program& program, const Run& run, const std::vector<OffsetMap>& maps,
                        const PairGeometry& geometry) {
   const Index3& sizes = geometry.left_sizes[run.root];
@@ -32,6 +33,8 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
     if ((gathers || strides_far) && !instruction.loads) return false;
     if (!is_image(geometry.left_sizes[instruction.node])) return false;
     for (std::size_t k = 0; k < 3; ++k) {
+      // Offsets stride * (delta - d) and stride * delta complement each other only along an axis of stride * d
+      // positions.
       const Index size = maps[i].stride[k] * sizes[k];
       if (geometry.left_sizes[instruction.node][k] != size ||
           geometry.right_sizes[instruction.node][k] != size)
@@ -41,7 +44,7 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
   return true;
 }
 
-/// The demanded offsets along an axis, each alone.
+/// Every offset along an axis by itself.
 std::vector<AxisOffsets> single_offsets(const std::vector<Index>& offsets) {
   std::vector<AxisOffsets> result;
   result.reserve(offsets.size());
@@ -49,9 +52,9 @@ std::vector<AxisOffsets> single_offsets(const std::vector<Index>& offsets) {
   return result;
 }
 
-/// Those between inputs of one size along the axis, complementary ones next to each other, or together. The
-/// order is the same whatever is demanded and whether they are joined: so poolings of an input with itself
-/// add up to its recorded variances bit for bit, although these demand fewer offsets.
+/// The offsets between inputs of one size along an axis. Complementary ones follow each other, or are joined. The
+/// order is the same whatever is demanded and whether they are joined, so that poolings of an input with itself add
+/// up to its recorded variances bit for bit, although variances demand fewer offsets.
 std::vector<AxisOffsets> complementary_offsets(const std::vector<Index>& offsets, Index size, bool joined) {
   std::vector<AxisOffsets> result;
   const auto is_demanded = [&](Index offset) {
@@ -91,16 +94,21 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
   std::vector<OffsetMap> maps(run.instructions.size());
   std::vector<bool> is_read(run.instructions.size(), false);
   const auto read = [&](std::size_t instruction, const OffsetMap& map) {
-    // The schedule promises it; a plane of another offset would be a wrong number without a word.
+    // The schedule promises that this does not happen (Scheduler::mark_conflicting_ways()). If it did, planes of a
+    // wrong offset would give wrong numbers silently.
     if (is_read[instruction] && maps[instruction] != map)
       throw std::logic_error(fmt::format("kernel: {} is read at two offsets of one run",
                                          program.graph.nodes[run.instructions[instruction].node].path));
     maps[instruction] = map;
     is_read[instruction] = true;
   };
+  // Instructions come after those that they read. In reverse, the map of an instruction is known before it is passed
+  // on to its inputs; the root, the last one, has the identity.
   for (std::size_t i = maps.size(); i-- > 0;) {
     const Node& node = program.graph.nodes[run.instructions[i].node];
     OffsetMap map = maps[i];
+    // Position a after a window reads stride * a - front + tap before it. The taps of both inputs are equal and
+    // cancel in b - a, the fronts do not if the sizes differ.
     if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
       const Window3 window(affine->window);
       const Index3 left_front = window.front(left_sizes[node.inputs[0]]),
@@ -149,6 +157,7 @@ Index3 run_guard(const Program& program, const Run& run) {
     if (affine == nullptr || instruction.loads) continue;
     const Window3 window(affine->window);
     if (window.padding != Padding::same) continue;
+    // A window of size s reaches at most s / 2 positions beyond either end.
     for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
   }
   return guard;

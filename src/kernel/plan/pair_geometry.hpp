@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// How the offset of an instruction follows from its run's root's: stride times that, and shift.
+/// How the offset of an instruction follows from that of its run's root: stride * offset + shift.
 struct OffsetMap {
   Index3 stride{1, 1, 1};
   Index3 shift{0, 0, 0};
@@ -17,13 +17,13 @@ struct OffsetMap {
   [[nodiscard]] bool operator==(const OffsetMap&) const = default;
 };
 
-/// Of every instruction of a run, for nodes of these sizes.
+/// The map of every instruction of a run, for nodes of these sizes.
 std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
                                    const std::vector<Index3>& left_sizes,
                                    const std::vector<Index3>& right_sizes);
 
-/// One offset along an axis; or two that complement each other, delta and delta - d for two axes of length d:
-/// their positions fill the left axis.
+/// One offset along an axis, or two that complement each other. For two axes of length d these are delta and delta -
+/// d: the positions of the left axis that one of them leaves free are those of the other.
 struct AxisOffsets {
   std::array<Index, 2> offset;
   Index count;
@@ -34,12 +34,12 @@ struct AxisOffsets {
 /// Offsets along every axis: what a plane is evaluated for.
 using PlaneOffsets = std::array<AxisOffsets, 3>;
 
-/// Of a plane step's run.
+/// What a plane step's run needs to know of the shapes of a pair.
 struct RunGeometry {
   /// The farthest shift, along each axis, of its same-padded convolutions.
   Index3 guard{0, 0, 0};
-  /// Planes of complementary offsets are laid out as one. The gaps between them are the root's guards, times
-  /// the stride: so a window with a stride finds every piece where it expects it.
+  /// Whether planes of complementary offsets are laid out as one. The gaps between their pieces are the guards of the
+  /// root, times the stride, so that a strided window finds every piece where it expects it.
   bool complements = false;
   std::vector<OffsetMap> maps;  ///< [instruction]
   /// The demanded offsets of the root along every axis in the order of execution.
@@ -57,17 +57,18 @@ struct PairGeometry {
   std::vector<Index3> left_sizes;  ///< shapes.left of every node, with three axes.
   std::vector<Index3> right_sizes;
   std::vector<Offsets> demanded;
-  std::vector<RunGeometry> runs;  ///< Of each step.
+  std::vector<RunGeometry> runs;  ///< [step]; those of other steps than runs are empty.
 
-  /// Covariance entries that are demanded of a node.
+  /// The number of covariance entries that are demanded of a node.
   [[nodiscard]] double entries(NodeId node) const;
-  /// True if planes of a run share enough for strips to pay.
+  /// True if enough planes of a run share their rows for strips to pay: all offsets that agree along the last axis
+  /// do.
   [[nodiscard]] bool uses_strips(NodeId root) const {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;
   }
 };
 
-/// What a readout multiplies its sum over the entries of its input by.
+/// The factor of a readout's sum over the entries of its input.
 [[nodiscard]] double readout_weight(const Graph& graph, const PairGeometry& geometry, NodeId readout);
 
 enum class Kernel { nngp_only, with_ntk };

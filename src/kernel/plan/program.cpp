@@ -25,20 +25,22 @@ bool reads_whole_input(const Operation& operation) {
          (is_any<PairNode, LocalAffineNode>(operation) || is_affine_of_kind(operation, AffineKind::circular));
 }
 
-/// Functionals are as quick on planes.
+/// True if a node reads its input best as a matrix. Functionals (readouts pulled back) sum over planes just as
+/// quickly.
 bool reads_matrix(const Operation& operation) {
   const auto* pair = std::get_if<PairNode>(&operation);
   return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair->stage) == nullptr;
 }
 
-/// How positions of a run's root lead to positions of a node upstream, through the windows between them:
-/// position a of the root reads from stride * a - front on. For two inputs of different shape the fronts
-/// differ, and with them the offset at which a node is read (see OffsetMap).
+/// How positions of a run's root lead to positions of a node upstream, through the windows between them: position a
+/// of the root reads from stride * a - front on. Two inputs of different shape have different fronts, and with these
+/// the offset at which the node is read differs (OffsetMap).
 struct Way {
   Index3 stride{1, 1, 1};
   std::vector<Index3> fronts;  ///< [shape of an input]
 
-  /// True if both read a node at the same offset, whatever two inputs are paired.
+  /// True if both ways read the node at the same offset, whichever two inputs are paired. Offsets contain differences
+  /// of the fronts of two shapes, so fronts may differ by a constant.
   [[nodiscard]] bool agrees_with(const Way& other) const {
     if (stride != other.stride) return false;
     const auto difference = [&](std::size_t shape, std::size_t axis) {
@@ -51,6 +53,9 @@ struct Way {
   }
 };
 
+/// Decides which nodes are kept as a whole for a pair, and cuts the rest of the graph into runs that end at kept
+/// nodes, poolings, maps and readouts. Kept nodes are those that something reads as a whole, that several runs would
+/// evaluate again, or that one run would need at several offsets.
 class Scheduler {
  public:
   Scheduler(Graph graph, const std::vector<std::vector<Shape>>& shapes, const std::set<NodeId>& matrix_inputs)
@@ -68,6 +73,8 @@ class Scheduler {
   Program schedule() {
     mark_barriers();
     mark_shared();
+    // Keeping a node cuts a run in two, after which other nodes may be shared by both, and ways within the new runs
+    // are different. Nodes are only ever added, so this ends.
     while (mark_conflicting_ways()) mark_shared();
     for (NodeId id = 0; id < nodes().size(); ++id) add_steps(id);
     program_.points = make_run(program_.graph.output, false);
@@ -88,32 +95,36 @@ class Scheduler {
     for (NodeId id = 0; id < nodes().size(); ++id) {
       if (!program_.has_positions[id]) continue;
       const Operation& operation = nodes()[id].operation;
+      // Poolings and maps add up planes of many offsets, and pair stages write whole matrices, so their results are
+      // kept.
       if (is_any<PairNode, PoolNode>(operation)) program_.kept[id] = true;
       if (is_any<PairNode>(operation) && !gathers_planes(operation)) program_.as_matrix[id] = true;
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
+      // What poolings and maps have added up is stored as planes, because planes are what they write.
       if (reads_matrix(operation) && !gathers_planes(nodes()[input].operation) &&
           !is_large_image(largest_shapes()[input]))
         program_.as_matrix[input] = true;
     }
   }
 
-  /// The planes of one run after the other are far apart in the matrix of a large image, each entry in a
-  /// cache line of its own; so they are kept as planes, and the matrix is put together from neighbouring
-  /// ones.
+  /// Entries of one plane are far apart in the matrix of a large image, each in a cache line of its own. Such nodes
+  /// are stored as planes, and the matrix is assembled from planes of neighbouring offsets (assemble_matrix() in
+  /// planes/pair_stores.cpp).
   static bool is_large_image(const Shape& shape) {
     constexpr Index many_positions = 512;
     return shape.size() > 1 && position_count(shape) > many_positions;
   }
 
-  /// The root of the run in which a consumer evaluates its input.
+  /// The root of the run in which a consumer evaluates its input. Nodes that end runs stand for themselves.
   NodeId root_for(NodeId consumer) const {
     const bool sink = is_any<PoolNode, ReadoutNode, PairNode>(nodes()[consumer].operation);
     return sink || program_.kept[consumer] ? consumer : roots_[consumer];
   }
 
-  /// Keeps every node that more than one run would evaluate. Inputs are cheap enough to evaluate again.
+  /// Keeps every node that more than one run would evaluate, and works out the root of the run of all others. Inputs
+  /// are cheap enough to be evaluated again.
   void mark_shared() {
     roots_.assign(nodes().size(), 0);
     for (NodeId id = nodes().size(); id-- > 0;) {
@@ -125,10 +136,10 @@ class Scheduler {
     }
   }
 
-  /// From a run's root to itself.
+  /// The way from a run's root to itself.
   Way way_to_root() const { return {{1, 1, 1}, std::vector<Index3>(shapes_.size(), Index3{0, 0, 0})}; }
 
-  /// The way to a node's inputs.
+  /// The way to a node's inputs, given the way to the node.
   Way way_through(NodeId node, Way way) const {
     const auto* affine = std::get_if<AffineNode>(&nodes()[node].operation);
     if (affine == nullptr) return way;
@@ -142,13 +153,14 @@ class Scheduler {
     return way;
   }
 
-  /// A run evaluates a node at one offset. Where two ways from the root to a node disagree, keep the node: it
-  /// can be loaded at several.
+  /// Keeps nodes to which two ways from one root disagree, because a run evaluates a node at one offset only, but can
+  /// load it at several. Returns whether any node was added.
   bool mark_conflicting_ways() {
     bool changed = false;
     for (NodeId id = 0; id < nodes().size(); ++id) {
       if (!program_.has_positions[id] || !begins_run(id)) continue;
       std::map<NodeId, Way> ways{{id, way_to_root()}};
+      // From the root upstream; kept nodes and whole inputs end the run.
       for (NodeId node = id + 1; node-- > 0;) {
         const auto found = ways.find(node);
         if (found == ways.end() || (node != id && program_.kept[node])) continue;
@@ -194,12 +206,12 @@ class Scheduler {
     return program_.kept[id] && (id != root || load_root);
   }
 
-  /// The ways to the nodes of a run; of nodes that are loaded, several may disagree.
+  /// The ways to the nodes of a run. Nodes that are loaded may have several that disagree.
   using Ways = std::map<NodeId, std::vector<Way>, std::greater<>>;
 
   Ways find_ways(NodeId root, bool load_root) const {
     Ways ways{{root, {way_to_root()}}};
-    // Inputs come before their readers: what is inserted on the way is still to come.
+    // The map is sorted from readers to inputs, so that nodes which are inserted during the loop are still to come.
     for (auto node = ways.begin(); node != ways.end(); ++node) {
       const auto& [id, of_node] = *node;
       if (!reads_inputs(id, root, load_root)) continue;
@@ -212,14 +224,15 @@ class Scheduler {
     return ways;
   }
 
-  /// Which of the ways agrees; as many as there are if none does.
+  /// The number of the first way that agrees, or the number of ways if none does.
   static std::size_t number_among(const std::vector<Way>& ways, const Way& way) {
     const auto found =
         std::find_if(ways.begin(), ways.end(), [&](const Way& other) { return other.agrees_with(way); });
     return static_cast<std::size_t>(found - ways.begin());
   }
 
-  /// One instruction a way.
+  /// Makes the run of a root, with one instruction for each way to each node. `load_root` says that the root itself
+  /// is read if it is kept, as the run of a pooling or readout after it does.
   Run make_run(NodeId root, bool load_root) const {
     const Ways ways = find_ways(root, load_root);
     Run run{root, {}, 0};
@@ -248,8 +261,9 @@ class Scheduler {
     return !program_.has_positions[id] || !reads_whole_input(nodes()[id].operation);
   }
 
-  /// Loading clears the gaps, and so does a product of inputs: auxiliary arrays are zero there. Convolutions
-  /// put numbers there; other row stages may make anything of them, NaN included.
+  /// What an instruction leaves in the gaps of its planes. Loads leave zeros, and so do products of inputs, whose
+  /// packed features are zero there. Convolutions leave finite numbers (sums that reach into rows, and biases). Row
+  /// stages that do not promise to clear gaps may leave anything, NaN included.
   Gaps gaps_behind(const Run& run, const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
@@ -265,9 +279,9 @@ class Scheduler {
     return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
   }
 
-  /// A slot is free again after the last instruction that reads it. An output never shares a slot with an
-  /// input that another instruction still needs; stages that work in place get their input's slot when it
-  /// dies there.
+  /// Gives every instruction a slot. A slot is free again after the last instruction that reads it. An output never
+  /// shares a slot with an input that another instruction still needs. Stages that work in place get the slot of an
+  /// input that is read for the last time.
   void assign_slots(Run& run) const {
     std::vector<std::size_t> last_reader(run.instructions.size(), 0);
     for (std::size_t i = 0; i < run.instructions.size(); ++i)
@@ -275,6 +289,8 @@ class Scheduler {
     std::set<std::size_t> free;
     for (std::size_t i = 0; i < run.instructions.size(); ++i) {
       Instruction& instruction = run.instructions[i];
+      // These slots become free after this instruction, not before: an instruction that does not work in place must
+      // not overwrite what it reads.
       std::set<std::size_t> dying;
       for (const std::size_t input : instruction.inputs)
         if (last_reader[input] == i) dying.insert(run.instructions[input].slot);
@@ -291,6 +307,8 @@ class Scheduler {
     }
   }
 
+  /// Operations whose kernels allow the target to be a source: entry by entry, and sums of two (sum_planes() in
+  /// planes/plane.hpp).
   bool works_in_place(const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (is_any<RowNode>(operation)) return true;

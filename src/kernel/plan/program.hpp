@@ -11,33 +11,34 @@
 /// and which are kept whole for a pair. It serves all pairs of inputs of some shapes.
 namespace widelimit {
 
-/// True for poolings, and for pair stages that map planes (PlaneMapping): the planes of a run in front are added to
-/// theirs as they are finished.
+/// True for poolings, and for pair stages that map planes (PlaneMapping). The planes of the run before them are added
+/// to theirs as they are finished.
 [[nodiscard]] bool gathers_planes(const Operation& operation);
 
-/// What a plane holds between its rows, and between planes of a stack.
+/// What a plane contains between its rows, and between the planes of a stack: any bits, finite numbers, or zeros. The
+/// order matters: gaps_behind() takes the least of several.
 enum class Gaps { unknown, finite, zero };
 
-/// Evaluates one node into a slot. A slot holds one plane (or one row of pairs) of nngp and ntk. A node that
-/// is loaded at several offsets at a time has an instruction for each.
+/// Evaluates one node into a slot, which has room for one stack of planes (or some rows of pairs) of NNGP and NTK. A
+/// node that a run loads at several offsets at a time has one instruction for each.
 struct Instruction {
   NodeId node;
-  bool loads;  ///< The node is kept: read it instead of evaluating it.
+  bool loads;  ///< Whether a kept node is read instead of being evaluated.
   std::vector<std::size_t>
       inputs;            ///< Earlier instructions; none for loads, inputs and readers of whole inputs.
   std::size_t slot = 0;  ///< Where the result goes.
   Gaps gaps = Gaps::unknown;
 };
 
-/// Instructions in order; the last one evaluates the root. Besides the slots a run needs a slot of scratch.
+/// Instructions in the order of evaluation; the last one evaluates the root.
 struct Run {
   NodeId root;
   std::vector<Instruction> instructions;
   std::size_t slot_count;
 };
 
-/// Evaluates a run for every demanded offset of its root and puts each plane into `target`: the root itself,
-/// if it is kept, or the pooling or readout after it.
+/// Evaluates a run for every demanded offset of its root. Each plane of the root goes to `target`: the root itself if
+/// it is kept, or else the pooling, map or readout after it.
 struct PlaneStep {
   Run run;
   NodeId target;
@@ -48,7 +49,7 @@ struct PairStep {
   NodeId node;
 };
 
-/// The products of a pair's inputs as a matrix.
+/// Multiplies a pair's inputs, all positions with all, as matrices.
 struct InputStep {
   NodeId node;
 };
@@ -61,12 +62,14 @@ struct Program {
   Run points;               ///< What happens after them, on rows of pairs; loads readouts.
   std::vector<bool> has_positions;
   std::vector<bool> kept;  ///< Nodes with positions that are kept whole for a pair.
-  /// Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
+  /// Kept nodes that are stored as d x d' matrices, because pair stages read or write them; others are stored as
+  /// planes.
   std::vector<bool> as_matrix;
 };
 
-/// `shapes`: those of all nodes for every shape that occurs among the inputs, the largest first; any two may
-/// be paired. `matrix_inputs`: input nodes to compute as one product a pair instead of plane by plane.
+/// Schedules a graph. `shapes` are those after all nodes, for every shape that occurs among the inputs, the largest
+/// first; any two may be paired. `matrix_inputs` are the input nodes that are computed as one product for each pair
+/// instead of plane by plane.
 Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
                      const std::set<NodeId>& matrix_inputs);
 

@@ -8,7 +8,7 @@
 namespace widelimit {
 namespace {
 
-/// The positions begin, begin + stride, ..., before `end`, which is -1 where there are no others behind.
+/// The positions begin, begin + stride, ... before `end`. It is -1 if no further position would follow in the input.
 struct Steps {
   Index begin;
   Index stride;
@@ -16,6 +16,8 @@ struct Steps {
   [[nodiscard]] bool operator==(const Steps&) const = default;
 };
 
+/// The steps of a map along one axis. Every row must read exactly one position, with weight 1, and rows must be
+/// equally far apart.
 std::optional<Steps> steps_of(const SparseAxis& axis) {
   const Index rows = axis.rows();
   if (rows < 1 || static_cast<Index>(axis.column.size()) != rows) return std::nullopt;
@@ -28,7 +30,7 @@ std::optional<Steps> steps_of(const SparseAxis& axis) {
   return Steps{first, stride, behind < axis.columns ? behind : -1};
 }
 
-/// For all inputs of these shapes before the map.
+/// The window that selects the same positions as a map, if it does so for all inputs of these shapes before the map.
 std::optional<Window> selection_of(const PlaneMapping& mapping, const std::vector<Shape>& inputs) {
   Window window{
       .sizes = std::vector<Index>(inputs.front().size(), 1), .strides = {}, .padding = Padding::valid};
@@ -58,6 +60,7 @@ Graph with_selections(Graph graph, const std::vector<std::vector<Shape>>& shapes
     inputs.reserve(shapes.size());
     for (const std::vector<Shape>& of_nodes : shapes) inputs.push_back(of_nodes[node.inputs[0]]);
     if (const std::optional<Window> window = selection_of(*mapping, inputs))
+      // Without weights there is no term K' in T'.
       node.operation = AffineNode{*window, 1, 0, AffineNode::Weights::none};
   }
   return graph;

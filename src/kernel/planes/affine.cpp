@@ -6,6 +6,8 @@ Affine::Affine(const AffineNode& node, const Index3& left, const Index3& right)
     : window{node.window},
       left_front{window.front(left)},
       right_front{window.front(right)},
+      // The divisor is the whole window, whatever part of it lies in the padding (docs/theory/kernel-recursion.md,
+      // section 2.1).
       scale{node.weight_variance / static_cast<double>(product(window.size))},
       bias{node.bias_variance},
       kind{affine_kind(node)},
@@ -37,6 +39,8 @@ numerics::PlaneWindows strided_windows(const Affine& affine, const PlacedPlane& 
                                  .scale = affine.scale,
                                  .bias = affine.bias};
   for (std::size_t k = 0; k < 3; ++k)
+    // The first entry that the window of the target's first entry reads, relative to the source's first entry. It is
+    // negative if the window begins in the padding.
     windows.first[k] =
         windows.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
   return windows;

@@ -9,8 +9,8 @@
 
 namespace widelimit {
 
-/// A convolution (local ones too) or dense layer between inputs of some sizes: what does not depend on the
-/// offset.
+/// A convolution (also a local one) or dense layer between inputs of certain sizes, with everything that does not
+/// depend on the offset: K' = scale * (sum over the window) + bias.
 struct Affine {
   Window3 window;
   Index3 left_front;
@@ -18,20 +18,20 @@ struct Affine {
   double scale;
   double bias;
   AffineKind kind;
-  bool trained;  ///< It has weights, whose gradients enter the NTK.
+  bool trained;  ///< Whether it has weights, whose gradients enter the NTK.
 
-  /// `left`, `right`: sizes before the layer.
+  /// `left` and `right` are the sizes before the layer.
   Affine(const AffineNode& node, const Index3& left, const Index3& right);
 
   /// The offset before the layer that becomes offset 0.
   [[nodiscard]] Index3 offset_of_diagonal() const;
 };
 
-/// The convolution (local ones too) or dense layer of a node between two inputs; nothing for other nodes.
+/// The convolution (also a local one) or dense layer of a node between two inputs; nothing for other nodes.
 [[nodiscard]] std::optional<Affine> affine_of(const Node& node, const PairGeometry& geometry);
 
-/// The windows of any convolution but a circular one, from one placed plane to another with its gaps: those
-/// become finite numbers.
+/// The windows of any convolution except a circular one, from one placed plane to another. They are evaluated for the
+/// gaps of the target as well, which then contain finite numbers.
 [[nodiscard]] numerics::PlaneWindows strided_windows(const Affine& affine, const PlacedPlane& from,
                                                      const PlacedPlane& to);
 

@@ -12,8 +12,8 @@
 
 namespace widelimit {
 
-/// Numbers on a cache line boundary, zero at first: the system hands out large blocks zeroed, without writing
-/// them once more.
+/// Numbers that begin at a cache line, zero at first. The system hands out large blocks of memory zeroed, so calloc()
+/// need not write them once more.
 template <typename Scalar>
 class AlignedBuffer {
  public:
@@ -34,7 +34,7 @@ class AlignedBuffer {
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
   ~AlignedBuffer() { std::free(block_); }
 
-  /// Makes room for `size` numbers, all zero then; does nothing if there is room already.
+  /// Makes room for `size` numbers, all of them zero, unless there already is room; then it does nothing.
   void grow(Index size) {
     if (size > size_) *this = AlignedBuffer(size);
   }

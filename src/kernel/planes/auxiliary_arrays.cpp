@@ -42,11 +42,13 @@ void SideArrays<Scalar>::pack(const PlacedPlane& plane, bool from_strips, Index 
                    {kept.stride[0], kept.stride[1]}, layout, target);
       }
     }
-    // Plane by plane: with fewer right inputs than left ones, copies are copied again.
+    // The first inputs are repeated plane by plane, because with fewer right inputs than left ones copies are copied
+    // again.
     for (auto place = static_cast<Index>(states_.inputs.size()); place < places;
          ++place, target += layout.length)
       std::copy_n(target - static_cast<Index>(states_.inputs.size()) * layout.length, layout.length, target);
-    // Rows are read by whole vectors: after the last plane they see variances of 0, not what stood there.
+    // Rows are read by whole vectors. After the last plane stages read variances of 0, not what a wider tile left
+    // there.
     const Index size = target - packs_[k];
     std::fill_n(target, padded(size) - size, Scalar{0});
   }
@@ -62,6 +64,8 @@ void SideArrays<Scalar>::pack_whole(Index others) {
     for (std::size_t input = 0; input < states_.inputs.size(); ++input) {
       const Scalar* numbers = states_.row(input, static_cast<Index>(k), 0, 0);
       Scalar* target = packs_[k] + static_cast<Index>(input) * step;
+      // Entry (a, b) of a matrix reads position a of the left input, so its number is repeated along a row; and
+      // position b of the right one, so the whole array is repeated row by row.
       for (Index a = 0; is_left && a < positions; ++a) std::fill_n(target + a * others, others, numbers[a]);
       for (Index a = 0; !is_left && a < others; ++a) std::copy_n(numbers, positions, target + a * positions);
       std::fill(target + size, target + step, Scalar{0});
@@ -92,6 +96,7 @@ template <typename Scalar>
 void AuxiliaryArrays<Scalar>::take_room(Scalar*& packs, Scalar*& strips, bool uses_strips,
                                         const PlaneSizes& sizes, const TileSize& tile) {
   left_.take_packs(packs, tile.left * sizes.capacity);
+  // Stacks need right inputs a second time (PairStacks::right_places()).
   right_.take_packs(packs, 2 * tile.right * sizes.capacity);
   if (!uses_strips) return;
   left_.strips().take_room(strips, tile.left * sizes.strip);
@@ -124,7 +129,7 @@ ArraySource AuxiliaryArrays<Scalar>::choose_source(const PlacedPlane& plane,
                                                    const ArrayPlacement& placement) const {
   if (placement.stacked) return ArraySource::packs;
   if (left_.is_whole(plane) && right_.is_whole(plane)) return ArraySource::whole_states;
-  // The slabs of a plane are not neighbours in a strip.
+  // Slabs of a plane are not contiguous in a strip, whose slabs have all rows of the input.
   if (plane.layout.extent[0] != 1) return ArraySource::packs;
   if (plane.layout.extent[1] == 1 && plane.axis[2].count == 1) return ArraySource::state_rows;
   return placement.uses_strips ? ArraySource::strips : ArraySource::packs;
@@ -135,7 +140,7 @@ void AuxiliaryArrays<Scalar>::place(const PlacedPlane& plane, const ArrayPlaceme
   if (count() == 0) return;
   source_ = choose_source(plane, placement);
   for (SideArrays<Scalar>* side : {&left_, &right_}) {
-    // A strip serves offsets along the other axes too, whether this plane is empty or not.
+    // A strip also serves other offsets along the first two axes, so it is cut even if this plane is empty.
     if (placement.cuts_strips && plane.axis[2].extent[0] > 0) side->strips().cut(plane);
     if (placement.uses_strips) side->strips().move_gap(plane);
     if (source_ != ArraySource::packs) {

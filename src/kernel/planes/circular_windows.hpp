@@ -5,7 +5,9 @@
 /// Windows that go around the border of an input.
 namespace widelimit {
 
-/// Where the window of a position reads a tap. `front`: what it begins before the position; `size`: of the input.
+/// The position that a tap reads in the window of a position, around the borders. `front` is how far the window
+/// begins before the position, `size` that of the input. C++ remainders of negative numbers are negative, hence the
+/// second one.
 [[nodiscard]] inline Index3 wrapped_position(const Window3& window, const Index3& position, const Index3& tap,
                                              const Index3& front, const Index3& size) {
   Index3 result;

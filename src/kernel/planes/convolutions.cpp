@@ -6,7 +6,7 @@
 namespace widelimit {
 namespace {
 
-/// A convolution of nothing.
+/// The result of a convolution whose windows read nothing: K' = b and T' = K'.
 template <typename Scalar>
 void fill_bias(const Affine& affine, Index size, const Plane<Scalar>& target) {
   const auto bias = static_cast<Scalar>(affine.bias);
@@ -43,7 +43,7 @@ void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Sca
 
 namespace {
 
-/// The entries of equal output positions, from windows that do not wrap around.
+/// Evaluates the entries of equal positions after the convolution, whose windows do not go around borders.
 template <typename Scalar>
 void convolve_diagonal(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
                        Index pair, const Plane<Scalar>& target) {
@@ -53,6 +53,8 @@ void convolve_diagonal(const TileRun<Scalar>& run, NodeId input, const PlacedIns
   const auto from = PlacedPlane::alone(affine.offset_of_diagonal(), geometry.left_sizes[input],
                                        geometry.right_sizes[input]);
   if (from.empty()) return fill_bias(affine, length, target);
+  // The kept input is needed at one offset only, whatever the offsets of the run, so it is loaded here and not by an
+  // instruction.
   const Plane<Scalar> source = run.workspace.scratch(1);
   run.stores.load(input, from, pair, 1, source);
   convolve_strided(strided_windows(affine, from, to.at()), {1, from.layout.length, length}, source, target);
@@ -89,6 +91,8 @@ void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstr
     for (Index z = 0; z < box.extent[2]; ++z) {
       const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
       const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
+      // The window is summed first and then scaled, like that of an input with itself, so that both have the same
+      // bits.
       Scalar nngp = 0, ntk = 0;
       for_each_tap(window, [&](const Index3& tap) {
         const Index entry = layout.entry(wrapped_position(window, a, tap, affine.left_front, left),

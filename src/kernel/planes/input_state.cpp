@@ -9,7 +9,7 @@
 namespace widelimit {
 namespace {
 
-/// Of the run that a node's arrays are read in; matrices have none.
+/// The guards of the run in which a node's arrays are read. Matrices have none.
 Index3 guard_of(const Program& program, NodeId node) {
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
@@ -47,10 +47,12 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
       extra = static_cast<Index>(
           features->stage->state_size(transformed_shape(input_shape, features->transforms),
                                       transformed_channels(input_shape, channels, features->transforms)));
-    // A vector's channels are one array, ready for products of whole batches; after it, its variance.
+    // The channels of a vector are one array, so that the products of whole batches are matrix products. Its variance
+    // follows.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
     if (vector_features) extra = 1;
-    // After the positions an array is one number: those of all layers lie in a cache line or two.
+    // After the positions an array is a single number. These are not padded, so that those of all layers fit one or
+    // two cache lines.
     const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
     if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
     layout.offset.push_back(layout.size);

@@ -11,17 +11,16 @@ namespace widelimit {
 
 class InputGraph;
 
-/// Where the things kept of one input lie in its state: for an input node the features, channel by channel,
-/// and of a vector its variance; for a row stage its auxiliary arrays; for a pair stage the variances and its
-/// own state. It depends on the input's shape only.
+/// Where the parts of an input's state are: the features of an input node, [channel][position], and the variance of
+/// one that is a vector; the auxiliary arrays of a row stage; the variances before a pair stage, and its own state.
+/// The layout depends on the input's shape only.
 struct StateLayout {
-  Shape shape;                ///< Of the input.
-  std::vector<Index> offset;  ///< Of a node.
-  std::vector<PlaneLayout>
-      planes;                    ///< How positions lie in an array of that node: as in its run at offset 0.
-  std::vector<Index> positions;  ///< Numbers an array of that node, padded.
-  std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
-  std::vector<Index> extra;      ///< Where a pair stage's own state, or a vector's variance, begins.
+  Shape shape;                      ///< The shape of the input.
+  std::vector<Index> offset;        ///< [node]: where its arrays begin.
+  std::vector<PlaneLayout> planes;  ///< [node]: how its arrays lie: as in its run at offset 0.
+  std::vector<Index> positions;     ///< [node]: numbers of an array, padded.
+  std::vector<Index> arrays;        ///< [node]: the number of arrays; for pair stages 1.
+  std::vector<Index> extra;         ///< [node]: where a stage's own state begins.
   Index size = 0;
 };
 
@@ -48,7 +47,7 @@ class InputState {
   /// The input's mask while its state is recorded; null without masks.
   [[nodiscard]] const PositionMask* mask() const { return mask_; }
   void set_mask(const PositionMask* mask) { mask_ = mask; }
-  /// A pair stage's own state; of an input node, the variance of a vector.
+  /// A pair stage's own state; for an input node that is a vector, its variance.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
 

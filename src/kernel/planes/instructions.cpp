@@ -10,6 +10,7 @@
 
 namespace widelimit {
 
+/// K_ab = sum over channels of x_a x'_b / C, entry by entry of a plane, whose arrays are one row for each channel.
 template <typename Scalar>
 void multiply_features(const PlacedInstruction<Scalar>& input, Index stacked) {
   const Plane<Scalar> target = input.result();
@@ -23,7 +24,8 @@ void multiply_features(const PlacedInstruction<Scalar>& input, Index stacked) {
 
 namespace {
 
-/// The diagonal of matrices [size, size], in rows of their own, as a stage applied to an input with itself has it.
+/// The diagonal entries of matrices [size, size], copied to rows of their own. In a whole matrix of an input with
+/// itself, the diagonal obeys the stage's rule for an input with itself and all other entries the rule for pairs.
 template <typename Scalar>
 class SelfDiagonal {
  public:
@@ -37,6 +39,7 @@ class SelfDiagonal {
   }
 
   void apply(const RowStage& stage, const Plane<Scalar>& target) {
+    // Arrays of the left side come first in rows_, then those of the right side.
     stage.apply_self(numerics::DualRow<Scalar>{nngp_.data(), ntk_.empty() ? nullptr : ntk_.data(),
                                                rows_.data(), rows_.data() + arrays_, nngp_.size()});
     scatter(nngp_, target.nngp);
@@ -67,6 +70,7 @@ void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const P
                      const Stack& stack) {
   const Plane<Scalar>& target = to.planes;
   std::optional<SelfDiagonal<Scalar>> diagonal;
+  // The diagonal is copied before the stage overwrites it.
   if (stack.same_input && to.at().is_whole) diagonal.emplace(to, source);
   if (source.nngp != target.nngp) copy_plane(source, to.row_size(stack.count), target);
   const auto row = to.dual_row(stack.count, target);
@@ -91,6 +95,7 @@ void record_row_state(const RowStage& stage, const Plane<Scalar>& variances,
   std::vector<Scalar*> arrays;
   for (std::size_t k = 0; k <= count; ++k) arrays.push_back(numbers.data() + k * positions);
   Scalar* dense = arrays.back();
+  // Stages take variances without guards; the state keeps the arrays with guards.
   const auto in_rows = [&](const auto& body) {
     for_each_row(extent, [&](Index x, Index y) { body(x, y, (x * extent[1] + y) * extent[2]); });
   };
@@ -98,6 +103,7 @@ void record_row_state(const RowStage& stage, const Plane<Scalar>& variances,
     std::copy_n(variances.nngp + layout.at(x, y), extent[2], dense + place);
   });
   check_variances(dense, static_cast<Index>(positions));
+  // A mask stage is the only one whose array comes from the mask instead of the variances.
   if (const auto* mask = dynamic_cast<const MaskStage*>(&stage))
     mask->fill(*state.mask(), arrays[0]);
   else

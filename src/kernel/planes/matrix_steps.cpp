@@ -14,7 +14,7 @@
 namespace widelimit {
 namespace {
 
-/// A pair stage of a tile.
+/// A pair stage, on all pairs of a tile.
 template <typename Scalar>
 class PairStageRun {
  public:
@@ -24,13 +24,14 @@ class PairStageRun {
         input_{run.pair.input_of(node)},
         stage_{*std::get<PairNode>(run.pair.node(node).operation).stage} {}
 
-  /// Records the variances of the tile's input, and what the stage keeps of it.
+  /// Records the variances of the tile's only input, and the stage's own state.
   void record() const {
     const Shape& shape = run_.pair.geometry.shapes.left[input_];
     const Index positions = position_count(shape);
     const PairMatrices<Scalar> kernels = matrices(0);
     const Eigen::Map<const Matrix<Scalar>> nngp(kernels.nngp, positions, positions);
     Scalar* variances = run_.recorded->array(node_, 0);
+    // The tile holds an input with itself, so that its variances are the diagonal.
     for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
     name_layer(run_.pair.node(node_), [&] {
       check_variances(variances, positions);
@@ -39,6 +40,8 @@ class PairStageRun {
           mask ? std::span<const std::uint8_t>(mask->counts) : std::span<const std::uint8_t>();
       const SelfView<Scalar> itself{nngp, shape, run_.stop, counts, run_.recorded->graph()};
       const FunctionalStage* functional = functional_stage(stage_);
+      // Such states need T of the input with itself. The recording tile then has it even if only the NNGP was asked
+      // for.
       if (functional != nullptr && functional->reads_own_ntk(shape))
         functional->prepare_with_ntk(itself, kernels.ntk, run_.recorded->extra(node_));
       else
@@ -58,7 +61,7 @@ class PairStageRun {
   }
 
  private:
-  /// Of the input whose state is recorded, before the stage.
+  /// The mask before the stage of the input whose state is recorded.
   [[nodiscard]] std::optional<PositionMask> recorded_mask() const {
     const MaskRulePointer& rule = std::get<PairNode>(run_.pair.node(node_).operation).mask;
     if (!rule) return std::nullopt;
@@ -86,12 +89,14 @@ class PairStageRun {
     const StoreLayout& out = run_.stores.layout(node_);
     const Plane<Scalar> target = run_.stores.at(node_, pair);
     const PairMatrices<Scalar> from = matrices(pair);
+    // A stage that was asked for the diagonal need not write the rest. NaN there shows if anything reads it.
     fill_plane(target, static_cast<std::size_t>(out.size()), preset, preset);
     auto result = pair_result<Scalar>(target, out.left_positions(), out.right_positions(), from.scratch);
     name_layer(run_.pair.node(node_), [&] { stage_.apply(view(pair, from), result); });
   }
 
-  /// The sums of a functional stage run over the planes themselves.
+  /// Applies a functional stage (a readout pulled back). It needs only weighted sums of the covariances, which run
+  /// over the planes as they are stored.
   void apply_functional(const FunctionalStage& stage, Index pair) const {
     const PairGeometry& geometry = run_.pair.geometry;
     const StoreLayout& layout = run_.stores.layout(input_);
@@ -108,6 +113,7 @@ class PairStageRun {
                   MatrixSums<Scalar>(kept.nngp, kept.ntk, layout.left_positions(), layout.right_positions()))
             : sum_up(PlaneSums<Scalar>(geometry.left_sizes[input_], geometry.right_sizes[input_],
                                        geometry.demanded[input_], layout, kept));
+    // The result stands on a single position.
     *target.nngp = static_cast<Scalar>(values.nngp);
     if (target.ntk != nullptr) *target.ntk = static_cast<Scalar>(values.ntk);
   }
@@ -129,6 +135,7 @@ void execute(const TileRun<Scalar>& run, const InputStep& step) {
     run.stop.check();
     const InputState<Scalar>&left = run.tile().left_of(pair), &right = run.tile().right_of(pair);
     const Plane<Scalar> target = run.stores.at(node, pair);
+    // K = X^T X' / C for features X [C, d] and X' [C, d'], and T = 0.
     const Index channels = left.layout().arrays[node];
     numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, layout.left_positions(),
                    layout.right_positions(), channels, Scalar{1} / static_cast<Scalar>(channels),

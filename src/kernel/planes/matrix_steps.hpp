@@ -5,11 +5,11 @@
 /// Steps that need a pair's covariance as a whole: products of inputs, and pair stages.
 namespace widelimit {
 
-/// The products of every pair's inputs, one matrix product a pair.
+/// Multiplies the inputs of every pair, one matrix product for each.
 template <typename Scalar>
 void execute(const TileRun<Scalar>& run, const InputStep& step);
 
-/// Applies a pair stage to every pair; where states are recorded, prepares the stage's own before.
+/// Applies a pair stage to every pair. While states are recorded, it first prepares the stage's own state.
 template <typename Scalar>
 void execute(const TileRun<Scalar>& run, const PairStep& step);
 

@@ -6,15 +6,15 @@
 
 namespace widelimit {
 
-/// What is wanted of pairs.
+/// What is computed of pairs.
 struct PairDemand {
   Purpose purpose;
   Kernel kernel;
   bool everything;  ///< All offsets, whether they are needed or not.
 };
 
-/// What is known of a pair by the shapes of its inputs: what runs, and where its numbers lie. The program
-/// must outlive it.
+/// Everything about a pair that follows from the shapes of its inputs: which offsets are computed, where kept nodes
+/// are stored, and how large planes are. The program must outlive it.
 struct PairLayout {
   const Program& program;
   Purpose purpose;
@@ -27,7 +27,7 @@ struct PairLayout {
 
   [[nodiscard]] bool with_ntk() const { return kernel == Kernel::with_ntk; }
   [[nodiscard]] const Node& node(NodeId id) const { return program.graph.nodes[id]; }
-  /// The input of a node that has one.
+  /// The input of a node that has exactly one.
   [[nodiscard]] NodeId input_of(NodeId id) const { return node(id).inputs[0]; }
 };
 

@@ -21,8 +21,9 @@ void copy_rows(const StoreLayout::PlanePlace& place, const Box& box, const Plane
   });
 }
 
-/// Copies rows of a plane that was kept as such, which lie in one piece or in two, to a slot, with zeros
-/// after each. Whole vectors are written, so that what follows must be copied later.
+/// Copies rows of a node that is stored as planes to a slot, with zeros after each row. A row may consist of two
+/// pieces, of complementary offsets. Whole vectors are written, so rows that come later in the slot must be copied
+/// later.
 template <typename Scalar>
 void copy_plane_rows(const std::array<AxisPieces, 3>& axis, std::size_t y,
                      const std::array<StoreLayout::PlanePlace, 2>& places, const PlaneLayout& layout,
@@ -61,8 +62,8 @@ void keep_rows(const StoreLayout::PlanePlace& place, const Box& box, const Plane
   });
 }
 
-/// Writes planes to the diagonals of a matrix: those that agree but along the last axis together, row by row,
-/// because they share the cache lines of the matrix.
+/// Writes planes to the diagonals of a matrix. Planes that differ only along the last axis are written together, row
+/// by row, because they share the cache lines of the matrix.
 template <typename Scalar>
 void assemble_matrix(const Index3& left, const Index3& right, const Offsets& offsets,
                      const StoreLayout& layout, const Scalar* planes, Scalar* target) {
@@ -95,7 +96,7 @@ void assemble_matrix(const Index3& left, const Index3& right, const Offsets& off
     }
 }
 
-/// Where the pieces of a plane lie: [second axis][last axis].
+/// The places in the store of a plane's pieces, [piece along the second axis][piece along the last axis].
 using PiecePlaces = std::array<std::array<StoreLayout::PlanePlace, 2>, 2>;
 
 PiecePlaces piece_places(const PlacedPlane& placed, const StoreLayout& layout) {
@@ -106,7 +107,8 @@ PiecePlaces piece_places(const PlacedPlane& placed, const StoreLayout& layout) {
   return places;
 }
 
-/// Of a plane of which some offsets may not be kept, because their entries are zero: those that are.
+/// Copies a plane of which some offsets are not stored, because their entries are zero (kept_offsets() in
+/// store_places.cpp).
 template <typename Scalar>
 void copy_kept_pieces(const PlacedPlane& placed, const StoreLayout& layout, const Scalar* kept,
                       Scalar* plane) {
@@ -180,13 +182,13 @@ void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index firs
     if (plane.ntk != nullptr) copy(kept.ntk, plane.ntk);
   }
   clear_guards(placed.layout, count, written);
-  // Row stages take whole vectors: what they see after the last plane must be numbers, whatever stood there.
+  // Row stages read whole vectors. What they read after the last plane must be numbers, whatever stood there.
   const Index size = count * length, rest = padded(size) - size;
   fill_plane(written + size, static_cast<std::size_t>(rest), Scalar{0}, Scalar{0});
   if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, size + rest, Scalar{0});
 }
 
-/// With zeros after it, as far as a vector reaches.
+/// Copies a whole matrix, followed by zeros up to the end of the last vector.
 template <typename Scalar>
 void PairStores<Scalar>::copy_matrix(NodeId node, Index pair, const Plane<Scalar>& target) const {
   const Plane<Scalar> kept = at(node, pair);

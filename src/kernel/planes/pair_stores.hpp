@@ -6,7 +6,7 @@
 
 namespace widelimit {
 
-/// The covariances of a pair as matrices, and free space after them.
+/// The covariances of a pair as matrices, and free memory for a stage's scratch.
 template <typename Scalar>
 struct PairMatrices {
   Scalar* nngp;
@@ -18,23 +18,25 @@ struct PairMatrices {
 template <typename Scalar>
 class PairStores {
  public:
-  /// `begin`: room for the stores of all pairs. The layout must outlive this.
+  /// The stores of all pairs are at `begin`, one after the other. The layout must outlive this.
   PairStores(const PairLayout& pair, Scalar* begin) : pair_{pair}, begin_{begin} {}
 
   [[nodiscard]] const StoreLayout& layout(NodeId node) const { return pair_.stores.layouts[node]; }
-  /// A kept node of a pair; its ntk is null if it is not kept.
+  /// A kept node of a pair. Its ntk is null if it is not kept.
   [[nodiscard]] Plane<Scalar> at(NodeId node, Index pair) const;
-  /// Entries of a matrix that nobody asks for must not be mistaken for results: they are NaN.
+  /// Sets the entries of a matrix to NaN. Those that are not demanded stay so and cannot be mistaken for results.
   void forget(NodeId node, Index pairs) const;
 
-  /// Copies a plane of `count` pairs to a slot, guards included; or the matrix of one. An ntk that is not kept is zero.
+  /// Copies a plane of `count` pairs, or the whole matrix of one pair, to a slot, guards included. An ntk that is not
+  /// kept is written as zeros.
   void load(NodeId node, const PlacedPlane& placed, Index first_pair, Index count,
             const Plane<Scalar>& target) const;
-  /// The other way.
+  /// Copies planes of `count` pairs from a slot to the store.
   void save(NodeId node, const PlacedPlane& placed, Index first_pair, Index count,
             const Plane<Scalar>& source) const;
 
-  /// A kept node's covariances as matrices: where they are, or put together from its planes in `space`.
+  /// A kept node's covariances as matrices: those in the store, or ones that are assembled from its planes in
+  /// `space`.
   [[nodiscard]] PairMatrices<Scalar> matrices(NodeId node, Index pair, Scalar* space) const;
 
  private:

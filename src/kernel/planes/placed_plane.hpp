@@ -7,13 +7,14 @@
 
 namespace widelimit {
 
-/// A plane: its offset or offsets, which positions it has, and how they lie. Or all of a pair's matrix, row by row.
+/// A plane: its offset or two complementary ones along each axis, its positions, and how they lie in memory. It may
+/// also stand for all of a pair's matrix, row by row.
 struct PlacedPlane {
   std::array<AxisPieces, 3> axis;
   PlaneLayout layout;
-  bool is_diagonal = false;  ///< The offset is 0.
-  bool is_empty = false;     ///< There are no such positions.
-  bool is_whole = false;     ///< It is the matrix between two sequences, of no offset.
+  bool is_diagonal = false;  ///< Whether its only offset is 0.
+  bool is_empty = false;     ///< Whether no positions have this offset.
+  bool is_whole = false;     ///< Whether it is the whole matrix between two sequences.
 
   /// Lays out the plane of an instruction of a run, between inputs of these sizes, for offsets of the root.
   void place(const RunGeometry& run, std::size_t instruction, const PlaneOffsets& offsets, const Index3& left,
@@ -21,7 +22,8 @@ struct PlacedPlane {
     const OffsetMap& map = run.maps[instruction];
     for (std::size_t k = 0; k < 3; ++k)
       axis[k].lay_out(left[k], right[k], offsets[k], map.stride[k], map.shift[k], run.gap(instruction, k));
-    // In place: copies by wide loads would wait for the narrow stores that made the original.
+    // The layout is constructed in place: copying it by wide loads would wait for the narrow stores that have just
+    // made the original.
     std::construct_at(&layout, axis, run.guard);
     set_flags();
   }
@@ -44,13 +46,13 @@ struct PlacedPlane {
   }
 
   [[nodiscard]] bool empty() const { return is_empty; }
-  /// It is the plane of this offset and no other.
+  /// True if it is the plane of this offset alone.
   [[nodiscard]] bool has_offset(const Index3& offset) const {
     for (std::size_t k = 0; k < 3; ++k)
       if (axis[k].count > 1 || axis[k].offset[0] != offset[k]) return false;
     return true;
   }
-  /// Of a plane of one slab: after its last row.
+  /// The place after the last row of a plane that has one slab.
   [[nodiscard]] Index end_of_rows() const {
     return (layout.extent[1] - 1) * layout.stride[1] + layout.extent[2];
   }

@@ -15,7 +15,7 @@ struct Plane {
   Scalar* ntk;
 };
 
-/// `entries` further on.
+/// The plane that begins `entries` numbers later.
 template <typename Scalar>
 Plane<Scalar> operator+(const Plane<Scalar>& plane, std::ptrdiff_t entries) {
   return {plane.nngp + entries, plane.ntk != nullptr ? plane.ntk + entries : nullptr};
@@ -33,8 +33,8 @@ void copy_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scala
   if (target.ntk != nullptr) std::copy_n(source.ntk, size, target.ntk);
 }
 
-/// A dense layer: K' = scale K + bias, T' = K' + scale T, where T is zero if the source has none. The source
-/// may be the target.
+/// A dense layer: K' = scale K + bias, T' = K' + scale T, where T is zero if the source has none. The source and the
+/// target may be one plane.
 template <typename Scalar>
 void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::size_t size,
                  const Plane<Scalar>& target) {
@@ -44,8 +44,8 @@ void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::si
                                            size);
 }
 
-/// target = sum over the sources, each times its factor. `source(i)`: the i-th plane; the target may be one
-/// of two sources.
+/// target = sum over the sources, each times its factor; `source(i)` is the i-th plane. If there are two sources, the
+/// target may be one of them.
 template <typename Scalar, typename Source>
 void sum_planes(const Source& source, const std::vector<double>& factors, std::size_t size,
                 const Plane<Scalar>& target) {
@@ -64,16 +64,17 @@ void sum_planes(const Source& source, const std::vector<double>& factors, std::s
   if (target.ntk != nullptr) sum_kernel(&Plane<Scalar>::ntk);
 }
 
-/// The product of independent branches, one more branch at a time: (K, T) becomes (K K_i, T K_i + K T_i).
+/// Multiplies by one more independent branch: (K, T) becomes (K K_i, T K_i + K T_i).
 template <typename Scalar>
 void multiply_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scalar>& target) {
   if (target.ntk != nullptr)
     for (std::size_t k = 0; k < size; ++k)
       target.ntk[k] = target.ntk[k] * source.nngp[k] + target.nngp[k] * source.ntk[k];
+  // The NTK above needs K before it is multiplied.
   for (std::size_t k = 0; k < size; ++k) target.nngp[k] *= source.nngp[k];
 }
 
-/// target = factor times the product of `count` sources. `source(i)`: the i-th plane, never the target.
+/// target = factor times the product of `count` sources; `source(i)` is the i-th plane and must not be the target.
 template <typename Scalar, typename Source>
 void multiply_planes(const Source& source, std::size_t count, double factor, std::size_t size,
                      const Plane<Scalar>& target) {

@@ -7,6 +7,7 @@
 namespace widelimit {
 namespace {
 
+/// The four ways in which the planes of a run end. This one adds up the entries of each pair for a readout.
 template <typename Scalar>
 class ReadoutEnd final : public PlaneEnd<Scalar> {
  public:
@@ -19,9 +20,11 @@ class ReadoutEnd final : public PlaneEnd<Scalar> {
   void begin_tile() override { sums_.clear(target_, run_.tile().pair_count()); }
 
   void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
+    // With demand for everything, planes of all offsets come, but flatten reads only equal positions.
     if (diagonal_only_ && !plane.is_diagonal) return;
     const Index length = plane.layout.length;
     for (Index n = 0; n < stack.count; ++n)
+      // Guards are zero, so a plane is added up in one sweep, from its first entry to its last.
       sums_.add(target_, stack.first_pair + n, planes + n * length, length);
   }
 
@@ -32,6 +35,8 @@ class ReadoutEnd final : public PlaneEnd<Scalar> {
   bool diagonal_only_;
 };
 
+/// Adds the planes up for a pooling. Offsets that agree along the last axis are a group, at whose end sums along rows
+/// follow.
 template <typename Scalar>
 class PoolEnd final : public PlaneEnd<Scalar> {
  public:
@@ -55,6 +60,7 @@ class PoolEnd final : public PlaneEnd<Scalar> {
   Index scratch_size_;
 };
 
+/// Adds the planes to those of a position map, by the same protocol of groups as a pooling.
 template <typename Scalar>
 class MapEnd final : public PlaneEnd<Scalar> {
  public:
@@ -74,6 +80,7 @@ class MapEnd final : public PlaneEnd<Scalar> {
   PlaneMap<Scalar> map_;
 };
 
+/// Keeps the planes for a later step to read.
 template <typename Scalar>
 class StoreEnd final : public PlaneEnd<Scalar> {
  public:

@@ -13,17 +13,19 @@
 
 namespace widelimit {
 
-/// Evaluates the instructions of a run for a stack of planes (see interpret()).
+/// Evaluates the instructions of a run for a stack of planes, as interpret() asks for them. One is made for each
+/// stack.
 template <typename Scalar>
 class PlaneEvaluator {
  public:
-  /// `blocks`: where products of inputs are made in blocks, or null; all must outlive the evaluator.
+  /// `blocks` makes products of inputs in blocks; it is null if they are made pair by pair. Everything must outlive
+  /// the evaluator.
   PlaneEvaluator(const TileRun<Scalar>& run, std::vector<PlacedInstruction<Scalar>>& placed,
                  ProductBlocks<Scalar>* blocks, const Stack& stack)
       : run_{run}, placed_{placed}, blocks_{blocks}, stack_{stack} {}
 
-  /// True for planes without positions. While states are recorded, row stages note their variances although
-  /// their result may not be demanded; only where they are evaluated, though.
+  /// True for planes without positions. While states are recorded, row stages are visited even if their result is not
+  /// demanded, since they record variances.
   [[nodiscard]] bool skips(std::size_t i) const {
     if (placed_[i].at().empty()) return true;
     const Instruction& instruction = *placed_[i].instruction;
@@ -38,6 +40,8 @@ class PlaneEvaluator {
 
   void evaluate(std::size_t i, const InputNode& /*node*/) {
     PlacedInstruction<Scalar>& placed = placed_[i];
+    // While offset 0 of an input with itself is evaluated, its arrays are only being made, instruction by
+    // instruction; place_arrays() could not pack them before.
     if (run_.recording() && placed.at().is_diagonal) placed.arrays->pack(placed.at());
     if (blocks_ != nullptr)
       placed.planes = blocks_->product(placed, stack_);
@@ -84,7 +88,8 @@ class PlaneEvaluator {
 
   void finish(std::size_t i) {
     const NodeId node = placed_[i].instruction->node;
-    // Row stages that nobody reads were not evaluated.
+    // Variances and the input's own NTK are checked while states are made. Row stages whose result nothing reads were
+    // not evaluated.
     if (!run_.recording() || !placed_[i].at().is_diagonal || run_.pair.geometry.demanded[node].empty())
       return;
     vanishing_.note(i, *placed_[i].instruction, run_.pair.node(node).operation, positive_variances(i));
@@ -109,7 +114,7 @@ class PlaneEvaluator {
     return placed_[placed_[i].instruction->inputs[k]];
   }
 
-  /// Convolves a kept input, pair by pair.
+  /// Convolves a kept input for each pair of the stack.
   template <typename Convolve>
   void convolve_kept(std::size_t i, const Convolve& convolve_pair) {
     const PlacedInstruction<Scalar>& placed = placed_[i];

@@ -26,7 +26,7 @@ PlaneExecutor<Scalar>::Prepared::Prepared(PlaneExecutor& executor, const StateLa
                                                               executor.sums_);
 }
 
-/// Carves the workspace for tiles of this size.
+/// Divides the workspace up for tiles of this size.
 template <typename Scalar>
 TileRun<Scalar> PlaneExecutor<Scalar>::make_run(const PairLayout& pair, const StateLayout& state,
                                                 const TileSize& size) {
@@ -39,14 +39,15 @@ TileRun<Scalar> PlaneExecutor<Scalar>::make_run(const PairLayout& pair, const St
           .stop = stop_};
 }
 
-/// For the tile's shapes, unless they are those of the last one.
+/// Prepares for the tile's shapes and size, unless the last preparation serves this tile too.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::prepare(const Tile<Scalar>& tile) {
   const StateLayout &left = tile.left[0]->layout(), &right = tile.right[0]->layout();
   TileSize size{static_cast<Index>(tile.left.size()), static_cast<Index>(tile.right.size())};
   const bool same_shapes = prepared_ && left.shape == prepared_->left && right.shape == prepared_->right;
   const bool fits = same_shapes && prepared_->run.size.holds(size);
-  // Sides of nearly equal length alternate.
+  // Sides of nearly equal length alternate, such as 15 and 16. Room for the largest of both dimensions avoids
+  // preparing each time.
   if (same_shapes) size = size.joined(prepared_->run.size);
   if (!fits) prepared_.emplace(*this, left, right, size);
 }

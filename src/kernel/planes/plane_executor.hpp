@@ -14,20 +14,21 @@
 
 namespace widelimit {
 
-/// Executes the steps of a program on tiles of pairs, in a workspace of its own: one executor a thread.
+/// Executes the steps of a program on tiles of pairs, in a workspace of its own. Every thread has one for pairs, and
+/// one for states.
 template <typename Scalar>
 class PlaneExecutor {
  public:
   /// The program must outlive the executor. Tiles have at most `most_pairs` pairs. Once `stop` asks for it, Cancelled
-  /// is thrown between any two instructions, pairs of a stage, and within stages.
+  /// is thrown between instructions, between pairs of a stage, and within stages.
   PlaneExecutor(const Program& program, const PairDemand& demand, Index most_pairs, StopRequest stop = {});
 
-  /// Executes all steps; readout() then gives the values after the readouts. The inputs of one side have one
-  /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
+  /// Executes all steps, after which readout() gives the values of the readouts. All inputs of a side have one shape.
+  /// The geometry is laid out again only if the shapes differ from those of the last tile.
   void run(const Tile<Scalar>& tile);
 
-  /// Executes the steps on one input with itself and records in `state`, whose features are there already,
-  /// what pairs will need. For executors made for Purpose::state.
+  /// Executes the steps on one input with itself, and records in `state`, which already has the features, what pairs
+  /// will need. This is for executors with Purpose::state.
   void record_state(InputState<Scalar>& state);
 
   /// Value of a readout node for a pair of the last tile.
@@ -40,7 +41,7 @@ class PlaneExecutor {
   [[nodiscard]] StepTimer& timer() { return timer_; }
 
  private:
-  /// What tiles of inputs of the same shapes share: how pairs lie, and the runs of plane steps.
+  /// What tiles of inputs of the same shapes share: the layout of a pair, and the runs of plane steps.
   struct Prepared {
     Shape left;
     Shape right;
@@ -63,7 +64,7 @@ class PlaneExecutor {
   Workspace<Scalar> workspace_;
   ReadoutSums<Scalar> sums_;
   StepTimer timer_;
-  std::optional<Prepared> prepared_;  ///< For the shapes of the last tile.
+  std::optional<Prepared> prepared_;  ///< Made for the shapes of the last tile.
 };
 
 }  // namespace widelimit

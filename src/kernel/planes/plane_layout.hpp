@@ -8,16 +8,17 @@
 /// How a plane lies in memory (docs/engine.md).
 namespace widelimit {
 
-/// The positions of a plane along an axis, in one piece; or in two, one after the other, of complementary
-/// offsets.
+/// The positions of a plane along an axis. Planes of one offset have one piece; those of complementary offsets have
+/// two, one after the other.
 struct AxisPieces {
   std::array<Index, 2> offset{};
-  std::array<Index, 2> origin{};  ///< The first position.
-  std::array<Index, 2> extent{};  ///< Not positive: there is none.
+  std::array<Index, 2> origin{};  ///< The first position of the left input.
+  std::array<Index, 2> extent{};  ///< The number of positions; none if it is not positive.
   std::array<Index, 2> start{};   ///< Where the piece begins in the plane.
   Index count = 0;
 
-  /// Lays out the planes of stride * offset + shift, between left and right axes, with a gap between pieces.
+  /// Lays out the offsets stride * offset + shift between axes of `left` and `right` positions, with a gap between
+  /// the pieces.
   void lay_out(Index left, Index right, const AxisOffsets& offsets, Index stride, Index shift, Index gap) {
     count = offsets.count;
     for (std::size_t j = 0; j < static_cast<std::size_t>(count); ++j) {
@@ -28,14 +29,14 @@ struct AxisPieces {
       start[j] = j == 0 ? 0 : extent[0] + gap;
     }
   }
-  /// The first position of the left axis after which guards may stand: where the first piece ends, or, of a
-  /// plane without it, where the second one begins.
+  /// The first position of the left axis after which guards may follow: the end of the first piece. If there is only
+  /// the second piece (a negative offset), it is where that begins.
   [[nodiscard]] Index first_gap() const { return offset[0] < 0 ? origin[0] : extent[0]; }
-  /// That of the plane.
+  /// The length of all pieces with their gap.
   [[nodiscard]] Index length() const { return count == 2 ? start[1] + extent[1] : extent[0]; }
 };
 
-/// One piece along every axis.
+/// The box of one piece along every axis.
 inline Box piece_box(const std::array<AxisPieces, 3>& axis, const std::array<std::size_t, 3>& piece) {
   Box box;
   for (std::size_t k = 0; k < 3; ++k) {
@@ -46,19 +47,19 @@ inline Box piece_box(const std::array<AxisPieces, 3>& axis, const std::array<std
   return box;
 }
 
-/// How a plane lies in memory: rows one after the other with guard entries at the end of each row, guard
-/// rows at the end of each slab and guard slabs at the end, so that a stride-1 convolution is a sum of
-/// shifted copies. What guards a plane also guards the one after it; a margin as long as the farthest shift
-/// stands before the first.
+/// How a plane lies in memory (see the picture in docs/engine.md): rows one after the other with guard entries at the
+/// end of each row, guard rows at the end of each slab, and guard slabs at the end, so that a stride-1 convolution is
+/// a sum of shifted copies. What guards the end of a plane also guards the beginning of the next one. Before the
+/// first plane there is a margin as long as the farthest shift.
 ///
-/// A plane of complementary offsets has guards between its pieces too.
+/// A plane of complementary offsets has guards between its pieces as well.
 struct PlaneLayout {
   Index3 extent;
   Index3 guard;
   Index3 gap;       ///< Where the guards between two pieces begin; equal to extent if there is one piece.
   Index3 gap_size;  ///< Their number.
   Index3 stride;
-  Index length;  ///< From the first entry to the next plane, guards included.
+  Index length;  ///< Numbers from one plane to the next, guards included.
 
   PlaneLayout() : PlaneLayout(Index3{0, 0, 0}, Index3{0, 0, 0}) {}
   PlaneLayout(const Index3& plane_extent, const Index3& plane_guard) {

@@ -11,17 +11,20 @@ namespace {
 
 constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
 
-/// Of a row of the planes in front, gaps included.
+/// The length of a row of the planes before the map, gaps included.
 Index mapped_row_size(const PairLayout& pair) {
   Index gap = 0;
   for (const RunGeometry& run : pair.geometry.runs) gap = std::max(gap, run.guard[2]);
   return padded(pair.planes.row + gap);
 }
 
+/// The numbers of one kernel of one pair between the map's two steps: all rows of the mapped planes, each still as
+/// long as before the map.
 Index mapped_kernel_size(const PairLayout& pair, NodeId node) {
   return pair.stores.layouts[node].rows() * mapped_row_size(pair);
 }
 
+/// The terms of the map along each axis, for the two shapes of the pair.
 std::array<AxisMapping, 3> axis_mappings(const PairLayout& pair, NodeId node) {
   const PlaneMapping& mapping = *plane_mapping(*std::get<PairNode>(pair.node(node).operation).stage);
   const NodeId input = pair.input_of(node);
@@ -58,13 +61,17 @@ void PlaneMap<Scalar>::begin_tile(Index pairs) {
                Scalar{0});
 }
 
-/// Of all pieces, by mapped offset and row, with positions in the plane; those of one entry in the order of the pieces.
+/// The terms of all pieces along an axis, sorted by mapped offset and row, with positions counted in the plane. Terms
+/// of one entry stay in the order of the pieces, which is that of execution, so that an entry adds up its terms in
+/// one order whether or not planes are joined.
 template <typename Scalar>
 std::vector<AxisTerm> PlaneMap<Scalar>::terms(std::size_t axis, const AxisPieces& pieces) const {
   std::vector<AxisTerm> result;
   for (std::size_t piece = 0; piece < static_cast<std::size_t>(pieces.count); ++piece)
     for (AxisTerm term : axes_[axis].terms(pieces.offset[piece])) {
+      // Mapped offsets that nobody demands have no room in the layout.
       if (!layout_.contains(axis, term.offset)) continue;
+      // Rows count from the first one of the mapped plane, and positions from the beginning of this plane.
       term.row -= behind(axis, term.offset).origin;
       term.position += pieces.start[piece] - pieces.origin[piece];
       result.push_back(term);
@@ -79,6 +86,7 @@ template <typename Scalar>
 typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<AxisPieces, 3>& axis) const {
   Rows rows;
   const std::vector<AxisTerm> slabs = terms(0, axis[0]), lines = terms(1, axis[1]);
+  // Terms of one mapped entry are neighbours, since terms are sorted.
   const auto end_of_entry = [](const std::vector<AxisTerm>& all, std::size_t begin) {
     std::size_t end = begin;
     while (end < all.size() && all[end].offset == all[begin].offset && all[end].row == all[begin].row) ++end;
@@ -88,6 +96,7 @@ typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<Axi
     next_x = end_of_entry(slabs, x);
     for (std::size_t y = 0, next_y = 0; y < lines.size(); y = next_y) {
       next_y = end_of_entry(lines, y);
+      // A row behind the map is the sum over slabs and lines of rows before it, with the product of both weights.
       rows.targets.push_back(layout_.first_row({slabs[x].offset, lines[y].offset}) +
                              slabs[x].row * behind(1, lines[y].offset).extent + lines[y].row);
       for (std::size_t i = x; i < next_x; ++i)
@@ -102,6 +111,7 @@ typename PlaneMap<Scalar>::Rows PlaneMap<Scalar>::make_rows(const std::array<Axi
 
 template <typename Scalar>
 const typename PlaneMap<Scalar>::Rows& PlaneMap<Scalar>::rows_of(const std::array<AxisPieces, 3>& axis) {
+  // The second offset follows from the first one, since both complement each other.
   const RowKey key{axis[0].offset[0], axis[1].offset[0], axis[0].count, axis[1].count};
   const auto found = rows_.find(key);
   return found != rows_.end() ? found->second : rows_.emplace(key, make_rows(axis)).first->second;
@@ -115,12 +125,14 @@ std::vector<typename PlaneMap<Scalar>::Columns> PlaneMap<Scalar>::make_columns(
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     Columns columns{.offset = all[begin].offset, .start = all[begin].row, .matrix = {}, .map = {}};
     Index first = all[begin].position, last = first;
+    // Chunks of neighbouring columns that one vector instruction computes together. Each has a small dense matrix.
     for (end = begin;
          end < all.size() && all[end].offset == columns.offset && all[end].row < columns.start + chunk;
          ++end) {
       first = std::min(first, all[end].position);
       last = std::max(last, all[end].position);
     }
+    // [position in the row before the map][column of the chunk], for the positions that the chunk reads.
     columns.matrix.assign(static_cast<std::size_t>((last + 1 - first) * chunk), Scalar{0});
     for (std::size_t i = begin; i < end; ++i)
       columns
@@ -129,6 +141,7 @@ std::vector<typename PlaneMap<Scalar>::Columns> PlaneMap<Scalar>::make_columns(
     columns.map = {nullptr, first, last + 1, static_cast<std::size_t>(all[end - 1].row + 1 - columns.start)};
     result.push_back(std::move(columns));
   }
+  // The pointers are set last, because vectors moved while the list grew.
   for (Columns& columns : result) columns.map.matrix = columns.matrix.data();
   return result;
 }
@@ -143,6 +156,7 @@ void PlaneMap<Scalar>::place(const std::array<AxisPieces, 3>& axis, const PlaneL
   group_.layout = layout;
   group_.rows = &rows_of(axis);
   group_.adds.clear();
+  // The first plane of a group overwrites a row, so that sums need not be cleared.
   for (const std::ptrdiff_t target : group_.rows->targets) {
     std::uint8_t& begun = group_.begun[static_cast<std::size_t>(target)];
     group_.adds.push_back(begun);
@@ -169,6 +183,7 @@ void PlaneMap<Scalar>::end_group() {
   if (!group_.is_open) return;
   group_.is_open = false;
   auto& begun = group_.begun;
+  // Only rows that this group has added to hold sums. Neighbouring ones are mapped together.
   for (auto begin = std::find(begun.begin(), begun.end(), 1); begin != begun.end();
        begin = std::find(begin, begun.end(), 1)) {
     const auto end = std::find(begin, begun.end(), 0);
@@ -178,7 +193,8 @@ void PlaneMap<Scalar>::end_group() {
   }
 }
 
-/// Along the last axis.
+/// Maps neighbouring rows of all pairs along the last axis and adds them to the mapped planes. Planes were mapped
+/// along the first two axes when they were added.
 template <typename Scalar>
 void PlaneMap<Scalar>::map_rows(Index first_row, Index rows) {
   for (Index pair = 0; pair < pairs_; ++pair)

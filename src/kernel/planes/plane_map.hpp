@@ -13,62 +13,64 @@
 
 namespace widelimit {
 
-/// Numbers that the mapped rows of a position map need, for a tile of so many pairs.
+/// The numbers that the sums of rows of a map need, for a tile of so many pairs.
 [[nodiscard]] Index mapped_row_sums(const PairLayout& pair, NodeId node, Index pairs);
 
-/// Adds the planes before a map of positions (PlaneMapping) to the planes after it, of the pairs of a tile.
+/// Adds the planes before a map of positions (PlaneMapping) to the planes after it, for the pairs of a tile.
 ///
-/// The planes come in groups that agree in their offset along the last axis, so that all their rows are of one length.
-/// Their rows are mapped first, whole vectors at a time; when the group
-/// ends, what came of them is mapped along the last axis.
+/// Planes come in groups that agree in their offset along the last axis, so that all their rows have one length.
+/// Their rows are mapped along the first two axes first, whole vectors at a time. When a group ends, the sums are
+/// mapped along the last axis.
 template <typename Scalar>
 class PlaneMap {
  public:
-  /// Maps into the planes of pairs: `mapped` are the ones of the first pair, the others follow one store further each.
-  /// `row_sums`: room for mapped_row_sums() numbers. The layout must outlive the map.
+  /// `mapped` is the plane of the first pair after the map; those of other pairs follow one store further each.
+  /// `row_sums` has room for mapped_row_sums() numbers. The layout must outlive the map.
   PlaneMap(const PairLayout& pair, NodeId node, const Plane<Scalar>& mapped, Scalar* row_sums);
 
-  /// Sets the mapped planes of so many pairs to zero, which the planes to come belong to.
+  /// Sets the mapped planes of so many pairs to zero.
   void begin_tile(Index pairs);
 
-  /// Works out what planes add to: their offsets and positions along every axis, and their layout. A group begins with
-  /// the first.
+  /// Works out what the next planes add to, from their offsets and positions along every axis and their layout. The
+  /// first plane begins a group.
   void place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout);
 
-  /// Adds the placed planes of `count` pairs from `first_pair` on, one after the other. Their guards are zero.
+  /// Adds the placed planes of `count` pairs from `first_pair` on, which are one after the other and have zeros in
+  /// their guards.
   void add(Index first_pair, Index count, const Plane<Scalar>& planes);
 
   void end_group();
 
  private:
-  /// The rows that planes of some offsets along the first two axes add to.
+  /// The rows to which planes of some offsets along the first two axes are added. Row number r of `targets` adds up
+  /// terms [begin[r], begin[r + 1]).
   struct Rows {
     std::vector<std::ptrdiff_t> targets;
     std::vector<std::size_t> begin{0};
     std::vector<typename numerics::RowTerms<Scalar>::Term> terms;
   };
-  /// Of a mapped offset along the last axis: neighbouring columns of its rows.
+  /// Neighbouring columns after the map, for one offset along the last axis, as a small dense matrix applied to rows.
   struct Columns {
     Index offset;
     Index start;  ///< Where the columns begin in a row.
     std::vector<Scalar> matrix;
     numerics::ColumnMap<Scalar> map;
   };
-  /// The planes that agree in their offset along the last axis, and the current one.
+  /// The planes that agree in their offset along the last axis, and what is known of the current one.
   struct Group {
     bool is_open = false;
     Index width = 0;  ///< Length of its rows, gaps included.
     std::vector<Columns> columns;
-    std::vector<std::uint8_t> begun;  ///< [row]: it has been written.
+    std::vector<std::uint8_t> begun;  ///< [row]: whether the group has written to it.
     PlaneLayout layout;
     const Rows* rows = nullptr;
-    std::vector<std::uint8_t> adds;  ///< Of those rows.
+    std::vector<std::uint8_t> adds;  ///< [row of rows->targets]: whether to add to it or to overwrite it.
   };
-  /// Where rows are added up before they are mapped along the last axis.
+  /// The sums of rows before they are mapped along the last axis: [pair][kernel][row].
   struct RowSums {
     Scalar* begin;
     Index row_size;     ///< Numbers from a row to the next.
-    Index kernel_size;  ///< From the NNGP of a pair to its NTK.
+    Index kernel_size;  ///< Numbers from the NNGP of a pair to its NTK.
     Index kernels;      ///< 1 or 2.
 
     [[nodiscard]] Scalar* of(Index pair, Index kernel) const {
@@ -93,7 +95,7 @@ class PlaneMap {
   Index next_mapped_;
   RowSums sums_;
   Index pairs_ = 0;
-  std::map<RowKey, Rows> rows_;  ///< By the offsets along the first two axes, and how many there are.
+  std::map<RowKey, Rows> rows_;  ///< Keyed by the offsets along the first two axes and their counts.
   Group group_;
 };
 

@@ -11,7 +11,7 @@ namespace widelimit {
 
 namespace {
 
-/// Of one kernel of a pair.
+/// The sums of rows of one kernel of a pair.
 Index kernel_row_sums(const PairLayout& pair, NodeId pool) {
   return pair.stores.layouts[pool].rows() * pair.planes.row;
 }
@@ -19,7 +19,7 @@ Index kernel_row_sums(const PairLayout& pair, NodeId pool) {
 }  // namespace
 
 Index pool_row_sums(const PairLayout& pair, NodeId pool, Index pairs) {
-  // Less than a vector before and behind rows is read.
+  // Window sums read up to a vector before and after their rows.
   return pairs * (pair.with_ntk() ? 2 : 1) * kernel_row_sums(pair, pool) + 2 * row_padding;
 }
 
@@ -34,12 +34,14 @@ PoolGeometry::PoolGeometry(const PairLayout& pair, NodeId pool)
 
 double PoolGeometry::weight() const {
   const auto entries = static_cast<double>(product(window_.size));
+  // A pooled entry is the mean over pairs of positions of two windows.
   return kind_ == PoolKind::sum ? 1 : 1 / (entries * entries);
 }
 
-/// The entry (a, a + delta) belongs to the windows A of a and B of a + delta; written a = s A - f + i and
-/// b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference e = j - i of places in the
-/// window leads to one pooled offset, and i runs over those places for which j is one too.
+/// Entry (a, a + delta) belongs to a window A of a and a window B of a + delta. With a = s A - f + i and b = s B - f'
+/// + j, where s is the stride, f and f' are the paddings in front, and i and j are places in the windows, delta = s
+/// (B - A) + f - f' + (j - i). Each difference e = j - i therefore leads to one pooled offset B - A, and i runs over
+/// those places for which j = i + e is a place too.
 void PoolGeometry::follow(std::size_t axis, const AxisPieces& pieces,
                           std::vector<PoolWindows>& windows) const {
   windows.clear();
@@ -81,7 +83,7 @@ void PlanePool<Scalar>::begin_tile(Index pairs) {
 template <typename Scalar>
 void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout) {
   if (!group_.is_open) {
-    // The sums of rows have no gap.
+    // The sums of rows have no gap between the pieces.
     AxisPieces columns = axis[2];
     columns.start[1] = columns.extent[0];
     group_.width = columns.length();
@@ -91,6 +93,7 @@ void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis, const Plane
   group_.plane_length = layout.length;
   pool_.follow(0, axis[0], group_.windows[0]);
   pool_.follow(1, axis[1], group_.windows[1]);
+  // Every pair of pooled offsets along the first two axes has rows of its own.
   group_.rows.clear();
   for (const PoolWindows& x : group_.windows[0])
     for (const PoolWindows& y : group_.windows[1]) group_.rows.push_back(row_sums_of(x, y, layout));
@@ -128,7 +131,7 @@ template <typename Scalar>
 void PlanePool<Scalar>::add(Index first_pair, Index count, const Plane<Scalar>& planes) {
   const Plane<Scalar> pair_sums = row_sums(first_pair);
   const numerics::PlaneSteps steps{count, group_.plane_length, row_sums(1).nngp - row_sums(0).nngp};
-  // Both kernels of a single plane in one call.
+  // Both kernels of a single plane go through one call, as if they were two planes.
   const bool together = planes.ntk != nullptr && count == 1;
   const numerics::PlaneSteps both{2, together ? planes.ntk - planes.nngp : 0,
                                   together ? pair_sums.ntk - pair_sums.nngp : 0};
@@ -148,7 +151,7 @@ void PlanePool<Scalar>::end_group(Scalar* scratch, Index scratch_size) {
   if (!group_.is_open) return;
   group_.is_open = false;
   for (Index begin = 0; begin < pool_.layout().rows(); ++begin) {
-    // Neighbouring pooled offsets that have been begun, together.
+    // Rows of neighbouring pooled offsets that were written are added up together.
     Index end = begin;
     while (end < pool_.layout().rows() && group_.begun[static_cast<std::size_t>(end)] > 0)
       end += std::exchange(group_.begun[static_cast<std::size_t>(end)], 0);
@@ -159,7 +162,7 @@ void PlanePool<Scalar>::end_group(Scalar* scratch, Index scratch_size) {
   }
 }
 
-/// Sums along the rows: of as many rows, and of as many pairs, at once as the scratch holds.
+/// Adds up the sums of rows along the rows: as many rows, and as many pairs, at once as the scratch can hold.
 template <typename Scalar>
 void PlanePool<Scalar>::add_columns(const PoolWindows& columns, Index first_row, Index rows, Scalar* scratch,
                                     Index scratch_size) {

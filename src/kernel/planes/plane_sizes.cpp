@@ -10,7 +10,7 @@
 namespace widelimit {
 namespace {
 
-/// The largest plane of an instruction.
+/// An upper bound for the planes of an instruction: offset 0 with the gaps of joined planes.
 PlaneLayout largest_plane(const RunGeometry& run, std::size_t instruction, const Index3& left,
                           const Index3& right) {
   Index3 extent;
@@ -29,7 +29,7 @@ void make_room(const Run& run, const RunGeometry& of_run, const PairGeometry& ge
                                 StripLayout(of_run, i, right, Side::right).rows());
     enlarge(sizes.strip, rows * layout.stride[1] + row_padding);
     enlarge(sizes.row, padded(std::min(left[2], right[2])));
-    // Windows read less than a vector on both sides of a row.
+    // Windows read up to a vector before and after a row.
     enlarge(sizes.front, padded(layout.margin()) + row_padding);
     enlarge(sizes.capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
   }
@@ -47,8 +47,8 @@ PlaneSizes plane_sizes(const Program& program, const PairGeometry& geometry) {
       if (runs_whole(program, geometry, *plane))
         sizes.capacity = std::max(sizes.capacity, padded(entries) + row_padding);
     }
-  // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
-  // reader of a store that agrees with it in the last bits of the address, and wait.
+  // The same place in two slots must not be a multiple of 4096 bytes apart. Processors take a load for the reader of
+  // an earlier store if their addresses agree in the last 12 bits, and wait for it. 512 is that distance in doubles.
   constexpr Index period = 512, distance = 64;
   while ((sizes.slot() + distance) % period < 2 * distance) sizes.capacity += row_padding;
   return sizes;

@@ -32,7 +32,7 @@ PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const StateLayout
   blocked_input_ = blocked_input(run, placed_);
 }
 
-/// What of an instruction depends neither on the tile nor on the offset.
+/// Prepares what depends neither on the tile nor on the offset.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state) {
   PlacedInstruction<Scalar>& placed = placed_[number];
@@ -64,7 +64,8 @@ bool PlaneStepRun<Scalar>::share_plane(std::size_t first, std::size_t second) co
          geometry.right_sizes[one] == geometry.right_sizes[other];
 }
 
-/// True for inputs that only convolutions and dense layers read.
+/// True for inputs that only convolutions and dense layers read, which know that the NTK of an input is 0. Other
+/// readers, and the root's target, need the zeros.
 template <typename Scalar>
 bool PlaneStepRun<Scalar>::skips_ntk(std::size_t number) const {
   const Instruction& source = step_.run.instructions[number];
@@ -86,7 +87,8 @@ void PlaneStepRun<Scalar>::take_room_for_arrays() {
     if (placed.arrays) placed.arrays->take_room(packs, strips, uses_strips, run_.pair.planes, run_.size);
 }
 
-/// A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
+/// A stack saves a call for each instruction and pair. Packing arrays for it costs about as much as a call for each
+/// array, once for a row of pairs.
 template <typename Scalar>
 bool PlaneStepRun<Scalar>::stacks_pay() const {
   Index arrays = 0;
@@ -111,15 +113,15 @@ template <typename Scalar>
 void PlaneStepRun<Scalar>::execute() {
   begin_tile();
   if (is_whole_) return execute_whole();
-  // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
-  // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
-  // input with itself add up to its recorded variances bit for bit.
+  // Variances are recorded at offset 0 and needed at all others, so it comes first, and is evaluated for them even if
+  // the root itself is not demanded. Results keep the same order, so that poolings of an input with itself add up to
+  // its recorded variances bit for bit.
   constexpr AxisOffsets zero{{0, 0}, 1};
   const bool zero_demanded = run_.pair.geometry.demanded[step_.run.root].contains({0, 0, 0});
   if (run_.recording() || zero_demanded) execute_offset({zero, zero, zero}, zero_demanded);
   end_group();
   const auto& offsets = geometry_.offsets;
-  // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
+  // The last axis is outermost, because strips and the sums of poolings serve all offsets that agree in it.
   for (const AxisOffsets& z : offsets[2]) {
     for (const AxisOffsets& x : offsets[0])
       for (const AxisOffsets& y : offsets[1])
@@ -131,6 +133,7 @@ void PlaneStepRun<Scalar>::execute() {
 template <typename Scalar>
 void PlaneStepRun<Scalar>::execute_whole() {
   constexpr AxisOffsets zero{{0, 0}, 1};
+  // Offset 0 by itself records the variances, before the matrix passes through the run.
   if (run_.recording()) execute_offset({zero, zero, zero}, false);
   last_.placed.reset();
   const auto &left = run_.pair.geometry.left_sizes, &right = run_.pair.geometry.right_sizes;
@@ -147,7 +150,7 @@ void PlaneStepRun<Scalar>::execute_whole() {
   for (const Stack& stack : stacks_) execute_stack(stack, true);
 }
 
-/// After all offsets that agree along the last axis.
+/// Ends the group of offsets that agree along the last axis.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::end_group() {
   run_.timer.time(step_.target, [&] { end_->end_group(); });
@@ -166,13 +169,13 @@ void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_d
 template <typename Scalar>
 void PlaneStepRun<Scalar>::begin_offset(const PlaneOffsets& offsets) {
   blocks_.begin_offset();
-  // Where only one is demanded, it is the last tile's.
+  // If only one offset is demanded, planes stay placed from the last tile.
   if (last_.placed != offsets) place(offsets);
   last_.placed = offsets;
 }
 
-/// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
-/// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
+/// Places the plane of every instruction. Each offset is computed from the root's, not from that of the next
+/// instruction, so that the computations need not wait for each other.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
   for (auto& [instruction, plane] : planes_) {
@@ -187,7 +190,7 @@ void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
   }
 }
 
-/// Cuts the tile's pairs into stacks whose planes fit into a slot.
+/// Cuts the tile's pairs into stacks whose planes, of any instruction, fit into a slot.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::cut_stacks() {
   Index length = 1;
@@ -196,13 +199,16 @@ void PlaneStepRun<Scalar>::cut_stacks() {
   const Index most = stacks_pay_ ? planes_a_stack(length) : 1;
   if (!blocked_input_) return stacks_.cut(most);
   stacks_.cut_by_blocks(most, block_side);
+  // If pairs are stacked after all, the input's products are written to its slot; ProductBlocks had let it point to a
+  // product.
   placed_[*blocked_input_].planes = run_.workspace.slot(placed_[*blocked_input_].instruction->slot);
 }
 
-/// Lays the auxiliary arrays of all instructions out for the placed planes.
+/// Lays out the auxiliary arrays of all instructions for the placed planes.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place_arrays() {
-  // An input with itself: at offset 0 its arrays are only being made.
+  // The arrays of an input with itself are only being made at offset 0; PlaneEvaluator packs each as soon as it is
+  // there.
   if (run_.recording() && root().at().is_diagonal) {
     for (PlacedInstruction<Scalar>& placed : placed_)
       if (placed.arrays) placed.arrays->expect_packs(placed.at());

@@ -14,13 +14,13 @@ namespace widelimit {
 
 /// Evaluates a run of instructions on tiles, plane by plane.
 ///
-/// For every offset the planes of the run are laid out once and the auxiliary arrays of both sides packed
-/// once; then the pairs of the tile go through all instructions of the run while their planes are in the
-/// cache: one by one, or several as a stack of small planes.
+/// For every offset the planes of the run are placed once and the auxiliary arrays of both sides are packed once.
+/// Then the pairs of the tile pass through all instructions of the run while their planes are in the cache, one by
+/// one or several as a stack.
 template <typename Scalar>
 class PlaneStepRun {
  public:
-  /// `geometry`: that of the step; `state`: the layout of one of the inputs. All must outlive this.
+  /// `geometry` is that of the step, `state` the layout of one of the inputs. Everything must outlive this.
   PlaneStepRun(const TileRun<Scalar>& run, const StateLayout& state, const PlaneStep& step,
                const RunGeometry& geometry, ReadoutSums<Scalar>& sums);
 
@@ -28,7 +28,7 @@ class PlaneStepRun {
   void execute();
 
  private:
-  /// The plane of instructions whose sizes and offsets agree, of which this is the first.
+  /// A plane that all instructions of equal sizes and offsets share; `instruction` is the first of them.
   struct SharedPlane {
     std::size_t instruction;
     PlacedPlane plane;
@@ -50,10 +50,10 @@ class PlaneStepRun {
   void end_group();
   [[nodiscard]] const PlacedInstruction<Scalar>& root() const { return placed_.back(); }
 
-  /// The offsets for which arrays lie ready.
+  /// The offsets for which planes and strips are ready.
   struct LastOffsets {
     std::optional<PlaneOffsets> placed;  ///< Planes are placed for these.
-    std::optional<Index> strips;         ///< Strips are cut for this one along the last axis.
+    std::optional<Index> strips;         ///< Strips are cut for this offset along the last axis.
   };
 
   const TileRun<Scalar>& run_;
@@ -62,8 +62,8 @@ class PlaneStepRun {
   std::vector<SharedPlane> planes_;
   std::vector<PlacedInstruction<Scalar>> placed_;  ///< [instruction]
   PairStacks stacks_;
-  bool stacks_pay_ = false;                   ///< Small planes are better stacked.
-  bool is_whole_;                             ///< Matrices go through the run as they are.
+  bool stacks_pay_ = false;                   ///< Whether stacks save more than packing costs.
+  bool is_whole_;                             ///< Whether matrices pass through the run as a whole.
   std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
   ProductBlocks<Scalar> blocks_;
   std::unique_ptr<PlaneEnd<Scalar>> end_;

@@ -13,27 +13,29 @@ namespace {
 
 using numerics::linear_rows;
 
-/// Some rows of a block of W, each moved so that the entries of an offset stand side by side.
+/// Some rows of a block of W, stored such that entries of one offset, W[row, row + offset], are next to each other,
+/// as they are in a plane.
 template <typename Scalar>
 class SkewedRows {
  public:
   static constexpr Index most_rows = 32;
 
-  /// Columns of the block.
+  /// The block has `columns` columns.
   explicit SkewedRows(Index columns)
       : columns_{columns}, entries_(static_cast<std::size_t>((columns + most_rows) * most_rows)) {}
 
-  /// Rows [first, first + count) of a block, `step` numbers apart.
+  /// Takes rows [first, first + count) of a block, whose rows are `step` numbers apart.
   void take(const Scalar* block, Index step, Index first, Index count) {
     first_ = first;
     for (Index row = 0; row < count; ++row) {
       const Scalar* from = block + (first + row) * step;
+      // With rows counted from `first`, entry (row, column) goes to line column - row + most_rows - 1, place `row`.
       Scalar* to = entries_.data() + (most_rows - 1 - row) * most_rows + row;
       for (Index column = 0; column < columns_; ++column) to[column * most_rows] = from[column];
     }
   }
 
-  /// Entries (row, row + offset) from a row on.
+  /// The entries (row, row + offset), (row + 1, row + 1 + offset), ... of the rows that were taken.
   [[nodiscard]] const Scalar* at(Index row, Index offset) const {
     return entries_.data() + (offset + first_ + most_rows - 1) * most_rows + row - first_;
   }
@@ -46,6 +48,7 @@ class SkewedRows {
 
 }  // namespace
 
+/// Adds the product of weights with `size` neighbouring entries from `begin` on.
 template <typename Scalar>
 void PlaneSums<Scalar>::add(const Scalar* weights, Index begin, Index size, Values& values) const {
   const auto count = static_cast<std::size_t>(size);
@@ -56,8 +59,11 @@ void PlaneSums<Scalar>::add(const Scalar* weights, Index begin, Index size, Valu
 template <typename Scalar>
 typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::outer(const Scalar* left, const Scalar* right) const {
   Values values;
+  // No plane has more entries than the smaller input has positions.
   std::vector<Scalar> weights(static_cast<std::size_t>(padded(std::min(product(left_), product(right_)))));
   offsets_.for_each([&](const Index3& offset) {
+    // Entry a of a plane has the weight u_a u'_(a + offset). The weights of a whole plane are made first, in the
+    // plane's order.
     const Box box(left_, right_, offset);
     if (box.empty()) return;
     const Index columns = box.extent[2];
@@ -87,8 +93,8 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::diagonal(const Scalar* lef
   return values;
 }
 
-/// Offsets that differ along the last axis only share the blocks of W between a row of left positions and a
-/// row of right ones.
+/// Sums W_ab K_ab over all entries; W is [d, d']. Offsets that differ only along the last axis share the blocks of W
+/// between a row of left positions and a row of right positions, so each block is skewed once for all of them.
 template <typename Scalar>
 typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::full(const Scalar* weights) const {
   Values values;

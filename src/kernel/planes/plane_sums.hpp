@@ -6,14 +6,14 @@
 
 namespace widelimit {
 
-/// Weighted sums over covariances that lie as planes, where they are: putting them together as matrices takes
-/// longer, because each entry of a plane goes to a cache line of its own.
+/// Weighted sums over covariances that are stored as planes, read in place. Assembling matrices from them takes
+/// longer, because each entry of a plane goes to another cache line.
 template <typename Scalar>
 class PlaneSums final : public PairSums<Scalar> {
  public:
   using typename PairSums<Scalar>::Values;
 
-  /// The planes of all offsets between inputs of these sizes. Everything must outlive the sums.
+  /// The planes of these offsets, between inputs of these sizes. Everything must outlive the sums.
   PlaneSums(const Index3& left, const Index3& right, const Offsets& offsets, const StoreLayout& layout,
             const Plane<Scalar>& planes)
       : left_{left}, right_{right}, offsets_{offsets}, layout_{layout}, planes_{planes} {}
@@ -23,7 +23,7 @@ class PlaneSums final : public PairSums<Scalar> {
   [[nodiscard]] Values full(const Scalar* weights) const override;
 
  private:
-  /// Adds the sum of products of `weights` with the entries from `begin` on.
+  /// Adds the sum of products of `weights` with the planes' entries from `begin` on, for both kernels.
   void add(const Scalar* weights, Index begin, Index size, Values& values) const;
 
   const Index3& left_;

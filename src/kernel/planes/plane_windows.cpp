@@ -11,16 +11,18 @@ namespace {
 
 using numerics::linear_rows;
 
-/// One kernel's numbers of one plane.
+/// Clears the guards of one kernel of one plane.
 template <typename Scalar>
 void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   const auto clear = [](Scalar* begin, Index size) {
-    // Mostly one number, for which a call of memset would be long.
+    // Mostly there is one number, for which a call of memset would take long.
     if (size == 1)
       *begin = 0;
     else
       std::fill_n(begin, size, Scalar{0});
   };
+  // Guards are those of rows, then gaps between pieces of a row, then whole rows between and behind pieces of a slab,
+  // then slabs behind the plane.
   for (Index i = 0; i < layout.extent[0]; ++i) {
     for (Index j = 0; j < layout.extent[1]; ++j)
       clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
@@ -32,6 +34,7 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
 }
 
+/// Clears the guards along the first axis, which lie behind all slabs.
 template <typename Scalar>
 void clear_last_slabs(const PlaneLayout& layout, Scalar* plane) {
   const Index end = layout.extent[0] * layout.stride[0];
@@ -52,6 +55,7 @@ template <typename Scalar>
 void pack_plane(const Scalar* source, const std::array<Index, 2>& step, const PlaneLayout& layout,
                 Scalar* plane) {
   const auto& rows = linear_rows<Scalar>();
+  // Rows are packed with their guards; what is left of a slab are guard rows.
   const Index slab = layout.extent[1] * layout.stride[1];
   for (Index i = 0; i < layout.extent[0]; ++i) {
     Scalar* target = plane + layout.at(i, 0);
@@ -76,12 +80,13 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
                       const std::array<Scalar*, 2>& scratch) {
   const auto& rows = linear_rows<Scalar>();
   const auto size = static_cast<std::size_t>(padded(count * layout.length));
-  // What follows the last plane is read as its lower guards, but not written by others.
+  // What follows the last plane is read as its guards, and may contain the rest of a longer plane.
   fill_plane(source + count * layout.length, static_cast<std::size_t>(padded(layout.margin()) + row_padding),
              Scalar{0}, Scalar{0});
   numerics::Convolution convolution{.axes = {}, .axis_count = 0, .scale = scale, .bias = bias};
   for (std::size_t k = 3; k-- > 0;)
     if (window.size[k] > 1)
+      // A step along axis k is a shift by its stride, since guards keep neighbouring rows apart.
       convolution.axes[convolution.axis_count++] = {-front[k] * layout.stride[k], layout.stride[k],
                                                     static_cast<std::size_t>(window.size[k])};
   rows.convolve(convolution, source.nngp, source.ntk, scratch.data(), target.nngp, target.ntk, size);
@@ -90,13 +95,14 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 template <typename Scalar>
 void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
                       const Plane<Scalar>& source, const Plane<Scalar>& target) {
-  // Gaps after the last row see what follows it.
+  // What the windows of gaps after the last row read must be numbers.
   fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
              Scalar{0});
   if (source.ntk != nullptr)
     return numerics::convolve_windows<Scalar>(windows, steps, {source.nngp, source.ntk},
                                               {target.nngp, target.ntk});
   numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  // Without T before the convolution T' = K'.
   if (target.ntk != nullptr) std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
 }
 
@@ -110,6 +116,7 @@ void select_strided(const numerics::PlaneWindows& windows, const numerics::Plane
   if (source.ntk != nullptr)
     numerics::window_sums<Scalar>(windows, steps, source.ntk, nullptr, target.ntk);
   else
+    // A selection has no weights and adds nothing to T = 0.
     std::fill_n(target.ntk, steps.planes * steps.target_plane, Scalar{0});
 }
 

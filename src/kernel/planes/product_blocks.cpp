@@ -6,7 +6,7 @@
 
 namespace widelimit {
 
-/// Where the product of a left and a right input of a block lies.
+/// The place of the product of a left and a right input of a block.
 template <typename Scalar>
 Scalar* ProductBlocks<Scalar>::place(Index left, Index right) const {
   const Index number = left % block_side * std::min(run_.size.right, block_side) + right % block_side;
@@ -23,7 +23,7 @@ Plane<Scalar> ProductBlocks<Scalar>::product(const PlacedInstruction<Scalar>& in
   return {place(stack.left, stack.right), nullptr};
 }
 
-/// Collects the rows of the inputs of the block on one side; returns how many inputs these are.
+/// Collects the features of the block's inputs on one side, and returns the number of these inputs.
 template <typename Scalar>
 std::size_t ProductBlocks<Scalar>::find_rows(const PlacedInstruction<Scalar>& input, Side side,
                                              Rows& rows) const {
@@ -61,6 +61,7 @@ std::optional<std::size_t> blocked_input(const TileRun<Scalar>& run,
     const bool multiplies =
         !instruction.loads && std::holds_alternative<InputNode>(run.pair.node(instruction.node).operation);
     if (!multiplies) continue;
+    // An input that is the root itself is written where the root's target expects it.
     const bool alone = !result && i + 1 < placed.size();
     if (!alone || run.recording() || (run.pair.with_ntk() && !placed[i].skips_ntk)) return {};
     result = i;

@@ -9,10 +9,10 @@
 
 namespace widelimit {
 
-/// The products of up to block_side left with as many right inputs, made together for the plane of an offset.
+/// The products of up to block_side left inputs with as many right inputs, made together for the plane of an offset.
 ///
-/// Planes that are not stacked load more numbers of their inputs than fit the first-level cache, for every
-/// pair. The products of a block of inputs of either side with each other share these loads.
+/// The features that planes which are not stacked read do not fit into the first-level cache, and would be loaded
+/// again for every pair. Products of all inputs of a block with each other share these loads.
 template <typename Scalar>
 class ProductBlocks {
  public:
@@ -20,9 +20,9 @@ class ProductBlocks {
   explicit ProductBlocks(const TileRun<Scalar>& run)
       : run_{run}, products_{run.workspace.part(WorkspacePart::products)} {}
 
-  /// What was made was for another offset.
+  /// Forgets all products, which belong to the last offset.
   void begin_offset() { block_ = {-1, -1}; }
-  /// The product of the inputs of a stack of one pair; its ntk, which is zero, is not written.
+  /// The product of the inputs of a stack of one pair. Its ntk, which is zero, is not written.
   [[nodiscard]] Plane<Scalar> product(const PlacedInstruction<Scalar>& input, const Stack& stack);
 
  private:
@@ -34,13 +34,12 @@ class ProductBlocks {
 
   const TileRun<Scalar>& run_;
   Scalar* products_;
-  std::array<Index, 2> block_{-1, -1};  ///< The one whose products are there.
+  std::array<Index, 2> block_{-1, -1};  ///< The block whose products are there.
   Rows left_;                           ///< [input of the block, array]
   Rows right_;
 };
 
-/// The instruction of a run whose products are made in blocks: its only input, where the input's NTK need not
-/// be written.
+/// The instruction of a run whose products are made in blocks: the run's only input, if its NTK need not be written.
 template <typename Scalar>
 [[nodiscard]] std::optional<std::size_t> blocked_input(const TileRun<Scalar>& run,
                                                        const std::vector<PlacedInstruction<Scalar>>& placed);

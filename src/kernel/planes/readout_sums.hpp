@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// Sums over the planes of readouts, of every pair of a tile.
+/// The sums over the planes of readouts, in double, for every pair of a tile.
 template <typename Scalar>
 class ReadoutSums {
  public:
@@ -18,7 +18,7 @@ class ReadoutSums {
     double ntk = 0;
   };
 
-  /// For the readouts of a graph and tiles of at most so many pairs.
+  /// Has room for all readouts of the graph, for tiles of at most `pairs` pairs.
   ReadoutSums(const Graph& graph, Index pairs) : sums_(graph.nodes.size()) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id)
       if (std::holds_alternative<ReadoutNode>(graph.nodes[id].operation))

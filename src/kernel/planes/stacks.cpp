@@ -17,7 +17,7 @@ bool continues(const Stack& stack, const TilePair& pair, Index right_place) {
 }  // namespace
 
 Index planes_a_stack(Index plane_length) {
-  // Two planes are not worth packing: alone, they are read where they lie.
+  // Two planes are not worth packing. Alone, they are read in place.
   constexpr Index fewest = 3;
   const Index fitting = stacked_numbers / plane_length;
   return fitting >= fewest ? fitting : 1;
@@ -31,6 +31,8 @@ void PairStacks::begin_tile(const std::vector<TilePair>& pairs, Index right_inpu
 }
 
 Index PairStacks::right_place(const TilePair& pair) const {
+  // The right input's number, or that plus the number of right inputs, so that the place is never less than the left
+  // input's: along a wrapped diagonal both grow by one.
   return pair.left + ((pair.right - pair.left) % right_inputs_ + right_inputs_) % right_inputs_;
 }
 

@@ -22,6 +22,7 @@ StoreLayout StoreLayout::planes(const Index3& left, const Index3& right, const O
   }
   for (const Index x : offsets.axis[0])
     for (const Index y : offsets.axis[1]) {
+      // The number of rows of a plane depends on the first two offsets only, the length of its rows on the last one.
       const Index3 extent = Box(left, right, {x, y, 0}).extent;
       layout.first_row_.push_back(layout.rows_);
       layout.rows_ += extent[0] * extent[1];

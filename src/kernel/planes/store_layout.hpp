@@ -8,8 +8,9 @@
 
 namespace widelimit {
 
-/// How the demanded entries of a kept node lie in memory: a d x d' matrix; or one plane after the other, the
-/// offset along the last axis outermost, so that the rows of all planes that agree in it form one block.
+/// How the demanded entries of a kept node lie in memory: as a d x d' matrix, or as one plane after the other. The
+/// offset along the last axis is outermost, so that the rows of all planes that agree in it form one block of equally
+/// long rows.
 class StoreLayout {
  public:
   StoreLayout() = default;
@@ -21,12 +22,13 @@ class StoreLayout {
   [[nodiscard]] Index left_positions() const { return product(left_); }
   [[nodiscard]] Index right_positions() const { return product(right_); }
 
-  /// Where the entries of a plane lie: entry (i, j, k) at start + i step[0] + j step[1] + k step[2].
+  /// Where the entries of a plane are: entry (i, j, k) at start + i step[0] + j step[1] + k step[2].
   struct PlanePlace {
     Index start;
     Index3 step;
   };
-  /// Inline: a box that was just put together from numbers would be waited for when it is read as vectors.
+  /// Inline: a box that has just been put together from single numbers would be waited for when a call reads it as
+  /// vectors.
   [[nodiscard]] PlanePlace place(const Box& box) const {
     if (!is_matrix_)
       return {row_start(first_row({box.offset[0], box.offset[1]}), box.offset[2]),
@@ -38,13 +40,12 @@ class StoreLayout {
         position_number(box.origin, left_) * columns + position_number(last, right_),
         {left_[1] * left_[2] * columns + right_[1] * right_[2], left_[2] * columns + right_[2], columns + 1}};
   }
-  /// The entry of left position a and right position b.
+  /// The place of left position a and right position b.
   [[nodiscard]] Index entry(const Index3& a, const Index3& b) const;
 
-  // Of planes.
-  /// True if planes with this offset along an axis are here.
+  // True if planes with this offset along an axis are stored.
   [[nodiscard]] bool contains(std::size_t axis, Index offset) const { return number(axis, offset) >= 0; }
-  /// Rows of a block.
+  /// The number of rows of a block.
   [[nodiscard]] Index rows() const { return rows_; }
   /// The first row, in every block, of the planes with these offsets along the first two axes.
   [[nodiscard]] Index first_row(const std::array<Index, 2>& offset) const {
@@ -57,13 +58,13 @@ class StoreLayout {
   }
 
  private:
-  /// The planes of an offset along the last axis.
+  /// The planes that agree in their offset along the last axis.
   struct Block {
     Index start;
     Index row_length;
   };
 
-  /// Of an offset among those along an axis, -1 if it is not here.
+  /// The number of an offset among those along an axis; -1 if it is not stored.
   [[nodiscard]] Index number(std::size_t axis, Index offset) const {
     if (offset <= -left_[axis] || offset >= right_[axis]) return -1;
     return number_[axis][static_cast<std::size_t>(offset + left_[axis] - 1)];

@@ -10,7 +10,8 @@
 namespace widelimit {
 namespace {
 
-/// Hands out places in a pair's store and takes them back when a node is no longer read.
+/// Hands out places in a pair's store, and takes them back when a node is no longer read. The first free place that
+/// is large enough is taken; neighbouring free places are joined.
 class PlaceAllocator {
  public:
   Index take(Index size) {
@@ -47,6 +48,8 @@ class PlaceAllocator {
   Index end_ = 0;
 };
 
+/// The kept nodes that a run reads: those it loads, and whole inputs of local or circular convolutions, which are not
+/// among an instruction's inputs.
 std::vector<NodeId> kept_nodes_read(const Program& program, const Run& run) {
   std::vector<NodeId> nodes;
   for (const Instruction& instruction : run.instructions) {
@@ -77,13 +80,13 @@ bool is_read_by_pair_stage(const Program& program, NodeId node) {
   });
 }
 
-/// Plane runs know that the NTK of an input is zero; pair stages read it.
+/// Runs know that the NTK of an input is zero and do not read it. Pair stages do.
 bool reads_ntk(const Program& program, NodeId node) {
   return !std::holds_alternative<InputNode>(program.graph.nodes[node].operation) ||
          is_read_by_pair_stage(program, node);
 }
 
-/// The step after which a node is not read any more.
+/// The step that reads a node last.
 std::vector<std::size_t> last_readers(const Program& program) {
   std::vector<std::size_t> last(program.graph.nodes.size(), 0);
   for (std::size_t s = 0; s < program.steps.size(); ++s)
@@ -105,7 +108,8 @@ bool is_only_loaded(const Program& program, NodeId node) {
   });
 }
 
-/// The planes of a node that are kept: of a map of positions those that are more than zeros, if loads read no others'.
+/// The offsets of a node that are stored. If only loads read a map of positions, its planes that are all zeros are
+/// left out; loads write the zeros themselves.
 Offsets kept_offsets(const Program& program, const PairGeometry& geometry, NodeId node) {
   Offsets offsets = geometry.demanded[node];
   const auto* pair = std::get_if<PairNode>(&program.graph.nodes[node].operation);
@@ -117,7 +121,7 @@ Offsets kept_offsets(const Program& program, const PairGeometry& geometry, NodeI
   for (std::size_t k = 0; k < 3; ++k) {
     const AxisMapping axis(left[k], right[k]);
     std::erase_if(offsets.axis[k], [&](Index offset) { return axis.offsets_in_front({offset}).empty(); });
-    // A layout has planes; one of zeros is as good as any.
+    // A layout needs planes, and planes of zeros are as good as any.
     if (offsets.axis[k].empty()) return geometry.demanded[node];
   }
   return offsets;
@@ -150,6 +154,7 @@ StorePlaces place_stores(const Program& program, const PairGeometry& geometry, K
     const NodeId written = node_written(program.steps[s]);
     const StoreLayout& layout = stores.layouts[written];
     if (program.kept[written] && layout.size() > 0) {
+      // A step's result takes its place while the nodes that it reads still have theirs.
       placed[written] = (stores.keeps_ntk[written] ? 2 : 1) * padded(layout.size());
       stores.begin[written] = places.take(placed[written]);
       if (is_read_by_pair_stage(program, written) || layout.is_matrix())

@@ -7,18 +7,19 @@ namespace widelimit {
 
 enum class Side { left, right };
 
-/// How the rows of an input stand in its strip (planes/strips.hpp): all in order, if planes are of one piece.
+/// How the rows of an input are arranged in its strip (planes/strips.hpp). If planes have one piece, they are all
+/// there in order.
 ///
-/// Planes of complementary offsets need every row, in two pieces. On the right they begin in the middle of
-/// the input and go on with its first rows, so these follow once more, behind guards. On the left all rows
-/// stand in order, but with guards where the pieces meet: these move from offset to offset.
+/// Planes of complementary offsets contain every row, in two pieces. On the right side they begin in the middle of
+/// the input and continue with its first rows, so these follow once more, after guards. On the left side all rows are
+/// in order, but with guards where the pieces meet, which moves from offset to offset.
 struct StripLayout {
   Index slabs = 1;
   Index slab_rows = 0;
-  Index gap_rows = 0;  ///< Guards.
+  Index gap_rows = 0;  ///< Guard rows between the pieces.
   bool repeats = false;
 
-  /// For the planes of an instruction of a run. `sizes`: of the input's positions there.
+  /// The layout for the planes of an instruction of a run, where `sizes` are those of the input's positions there.
   StripLayout(const RunGeometry& run, std::size_t instruction, const Index3& sizes, Side side)
       : slabs{sizes[0]},
         slab_rows{sizes[1]},
@@ -26,7 +27,8 @@ struct StripLayout {
         repeats{run.complements && side == Side::right} {}
 
   [[nodiscard]] Index rows() const { return (repeats ? 2 : 1) * slabs * slab_rows + gap_rows; }
-  /// Left guards stand before every row of a plane that does not begin with the input's first one.
+  /// The row of a position with which a plane begins. On the left side, guards come before it unless it is the
+  /// input's first row.
   [[nodiscard]] Index row(const Index3& position) const {
     const Index row = position[0] * slab_rows + position[1];
     return !repeats && position[1] > 0 ? row + gap_rows : row;

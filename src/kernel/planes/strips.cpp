@@ -12,7 +12,7 @@ void Strips<Scalar>::take_room(Scalar*& next, Index numbers) {
   for (Index k = 0; k < states_.arrays; ++k, next += numbers) arrays_.push_back(next);
 }
 
-/// The rows of a slab.
+/// Cuts the rows of a slab. A row has one piece, or two with a gap between them.
 template <typename Scalar>
 void Strips<Scalar>::cut_rows(const AxisPieces& columns, const Scalar* source, Index source_step,
                               Index stride, Scalar* strip) const {
@@ -56,6 +56,8 @@ void Strips<Scalar>::move_gap(const PlacedPlane& plane) {
   for (Scalar* array : arrays_)
     for (std::size_t i = 0; i < states_.inputs.size(); ++i, array += strip) {
       Scalar *from = array + gap * stride, *to = from + layout.gap_rows * stride;
+      // The rows between the new and the old place of the guards move down. They are copied backward because both
+      // ranges overlap.
       std::copy_backward(from, array + gap_at_ * stride, to + (gap_at_ - gap) * stride);
       std::fill(from, to, Scalar{0});
     }

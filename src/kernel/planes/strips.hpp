@@ -9,20 +9,20 @@
 
 namespace widelimit {
 
-/// The auxiliary arrays of a node, of all inputs of a side of a tile: as the states keep them, laid out as
-/// the plane of offset 0.
+/// The auxiliary arrays of a node for all inputs on one side of a tile, as the states keep them: laid out like the
+/// plane of offset 0.
 template <typename Scalar>
 struct SideStates {
   Side side;
   std::span<const InputState<Scalar>* const> inputs;
   NodeId node;
-  Index arrays;  ///< Of an input.
+  Index arrays;  ///< Arrays of each input.
   StripLayout strip;
 
   [[nodiscard]] const PlaneLayout& layout(std::size_t input) const {
     return inputs[input]->layout().planes[node];
   }
-  /// Array k of an input, from the row of a position on.
+  /// Array k of an input, from the row (x, y) on.
   [[nodiscard]] const Scalar* row(std::size_t input, Index k, Index x, Index y) const {
     return inputs[input]->array(node, k) + layout(input).at(x, y);
   }
@@ -36,22 +36,23 @@ struct SideStates {
   return position;
 }
 
-/// Auxiliary arrays of one side, cut once for all offsets that agree along the last axis: of every row the
-/// columns that the planes of these offsets have. A plane is a part of its input's strip.
+/// The auxiliary arrays of one side, cut once for all offsets that agree along the last axis: of every row, the
+/// columns that the planes of these offsets have. A plane is a contiguous part of its input's strip.
 template <typename Scalar>
 class Strips {
  public:
-  /// Strips without room yet.
+  /// Strips without memory; take_room() must follow.
   explicit Strips(const SideStates<Scalar>& states) : states_{states} {}
 
-  /// From now on strips of these inputs are cut.
+  /// Sets the inputs whose strips are cut.
   void read_inputs(std::span<const InputState<Scalar>* const> inputs) { states_.inputs = inputs; }
-  /// Takes `numbers` from `next` on for every array, all inputs of the side.
+  /// Takes `numbers` for each array, of all inputs of the side, and moves `next` behind them.
   void take_room(Scalar*& next, Index numbers);
 
   /// Cuts strips for the columns of a plane.
   void cut(const PlacedPlane& plane);
-  /// Moves the guards to where the pieces of the plane meet; offsets grow from call to call.
+  /// Moves the guards to where the pieces of the plane meet. From one call to the next the gap moves towards the
+  /// first row only, because offsets grow.
   void move_gap(const PlacedPlane& plane);
 
   /// Where the plane begins in the strip of an input: its first row.

@@ -7,20 +7,20 @@
 
 namespace widelimit {
 
-/// Inputs on the two sides of a tile.
+/// Numbers of inputs on the two sides of a tile.
 struct TileSize {
   Index left;
   Index right;
 
   [[nodiscard]] Index pairs() const { return left * right; }
   [[nodiscard]] bool holds(const TileSize& other) const { return other.left <= left && other.right <= right; }
-  /// The least that holds both.
+  /// The smallest size that holds both.
   [[nodiscard]] TileSize joined(const TileSize& other) const {
     return {std::max(left, other.left), std::max(right, other.right)};
   }
 };
 
-/// A pair of a tile: indices into its sides.
+/// A pair of a tile, by indices into its sides.
 struct TilePair {
   Index left;
   Index right;
@@ -44,9 +44,9 @@ struct Tile {
   }
 };
 
-/// Calls body(left, right) for all pairs of `left` and `right` inputs, along one (wrapped) diagonal after the
-/// other. Neighbours on a diagonal are stacked: both their inputs are neighbours, so that auxiliary arrays
-/// need not be repeated.
+/// Calls body(left, right) for all pairs of `left` and `right` inputs, along one wrapped diagonal after the other.
+/// Neighbours on a diagonal are stacked: both their inputs are neighbours, so that auxiliary arrays need not be
+/// repeated.
 template <typename Body>
 void for_each_pair(Index left, Index right, const Body& body) {
   for (Index diagonal = 0; diagonal < right; ++diagonal)

@@ -8,18 +8,18 @@
 
 namespace widelimit {
 
-/// What the steps of a program work on: how pairs of inputs of some shapes lie, the memory of the thread, and
+/// What the steps of a program work on: the layout of pairs of inputs of some shapes, the memory of the thread, and
 /// one tile after the other.
 template <typename Scalar>
 struct TileRun {
   const PairLayout& pair;
-  TileSize size;  ///< Of the largest tiles that the workspace is made for.
+  TileSize size;  ///< The largest tiles for which the workspace is made.
   Workspace<Scalar>& workspace;
   PairStores<Scalar> stores;
   StepTimer& timer;
   StopRequest stop;
   const Tile<Scalar>* current = nullptr;
-  InputState<Scalar>* recorded = nullptr;  ///< Of the tile's only input, where states are recorded.
+  InputState<Scalar>* recorded = nullptr;  ///< The state of the tile's only input, while states are recorded.
 
   [[nodiscard]] const Tile<Scalar>& tile() const { return *current; }
   [[nodiscard]] bool recording() const { return pair.purpose == Purpose::state; }

@@ -8,7 +8,7 @@
 namespace widelimit {
 namespace {
 
-/// So many entries, with all arrays and both kernels, stay in the first two levels of cache.
+/// With this many entries, all arrays and both kernels stay in the first two levels of cache.
 constexpr Index most_entries = 2048;
 
 bool is_sequence(const Index3& sizes) { return sizes[0] == 1 && sizes[1] == 1; }
@@ -38,6 +38,7 @@ bool runs_whole(const Program& program, const PairGeometry& geometry, const Plan
   const NodeId root = step.run.root;
   const Index3 &left = geometry.left_sizes[root], &right = geometry.right_sizes[root];
   if (!is_sequence(left) || !is_sequence(right) || left[2] * right[2] > most_entries) return false;
+  // All offsets must be demanded, or entries that nothing reads would be computed.
   if (geometry.demanded[root].count() != left[2] + right[2] - 1) return false;
   const auto& instructions = step.run.instructions;
   return takes_matrices(program, step.target) &&

@@ -4,9 +4,9 @@
 
 namespace widelimit {
 
-/// True for runs between matrices of small graphs, or from one to a sum over all nodes: nothing in them depends on
-/// offsets, so that the rows of a matrix go through them as they lie. Planes of 30 nodes are 15 numbers long on
-/// average, and copies between them and matrices took a third of the time of a pair.
+/// True for runs between matrices of small graphs, or from such a matrix to a sum over all nodes. Nothing in them
+/// depends on offsets, so that the rows of a matrix pass through them as they are stored. Planes of 30 nodes have 15
+/// numbers on average, and copies between them and matrices would take a third of the time of a pair.
 [[nodiscard]] bool runs_whole(const Program& program, const PairGeometry& geometry, const PlaneStep& step);
 
 }  // namespace widelimit

@@ -10,13 +10,13 @@ namespace {
 
 using Part = WorkspacePart;
 
-/// Every part begins where a page does, as buffers of their own would: what one part reads and another writes
-/// then lies as far from multiples of 4096 bytes as slots do from each other (see plane_sizes()).
+/// Every part begins on a page, as buffers of their own would. What one part reads and another writes is then as far
+/// from multiples of 4096 bytes as slots are from each other (plane_sizes()).
 constexpr Index page = 1024;
 
 Index whole_pages(Index numbers) { return (numbers + page - 1) / page * page; }
 
-/// Adds up what steps need, each part as large as the step wants it that needs most.
+/// Finds the sizes of the parts: each is as large as the step that needs most of it.
 class WorkspaceSizes {
  public:
   WorkspaceSizes(const PairLayout& pair, const StateLayout& state, const TileSize& tile,
@@ -43,6 +43,7 @@ class WorkspaceSizes {
     const Shape &left = pair_.geometry.shapes.left[input], &right = pair_.geometry.shapes.right[input];
     const auto& stage = *std::get<PairNode>(pair_.node(step.node).operation).stage;
     Index matrices = padded(static_cast<Index>(stage.scratch_size(left, right)));
+    // Functional stages read planes in place, except for an input's own state, which is made of matrices.
     const bool assembles = pair_.purpose == Purpose::state || functional_stage(stage) == nullptr;
     if (assembles && !pair_.program.as_matrix[input])
       matrices += copies_ * padded(position_count(left) * position_count(right));
@@ -52,12 +53,12 @@ class WorkspaceSizes {
   void add(const InputStep& /*step*/) {}
 
   void add_slots_and_stores() {
-    // Two more slots are the scratch of convolutions.
+    // The two further slots are the scratch of convolutions.
     need(Part::slots, static_cast<Index>(layout_.slot_count + 2) * copies_ * pair_.planes.slot());
-    // What follows a plane is cleared for convolutions, the next one's margin.
+    // Convolutions clear what follows a plane. For the last product this is a margin of its own.
     const Index products = std::min(tile_.left, block_side) * std::min(tile_.right, block_side);
     need(Part::products, products * pair_.planes.slot() + pair_.planes.front);
-    // Rows are read by whole vectors.
+    // Rows are read by whole vectors, also the last one.
     need(Part::stores, tile_.pairs() * pair_.stores.size + row_padding);
   }
 

@@ -13,7 +13,7 @@
 
 namespace widelimit {
 
-/// Of so many inputs a side the products are made together (see ProductBlocks).
+/// The number of inputs on either side whose products are made together (ProductBlocks).
 inline constexpr Index block_side = 6;
 
 /// What a tile needs memory for.
@@ -23,19 +23,19 @@ enum class WorkspacePart {
   strips,    ///< Auxiliary arrays, cut for offsets that agree along the last axis.
   stores,    ///< Kept nodes, pair by pair.
   matrices,  ///< What pair stages read and their scratch, of one pair.
-  products,  ///< Of a block of inputs.
-  row_sums,  ///< Of poolings.
+  products,  ///< Products of a block of inputs.
+  row_sums,  ///< Sums of rows of poolings and maps.
 };
 
-/// The numbers of every part, which lie one after the other, each on pages of its own.
+/// The numbers of every part. Parts are one after the other, each on pages of its own.
 struct WorkspaceLayout {
   static constexpr std::size_t part_count = 7;
 
   std::array<Index, part_count> size{};
-  std::size_t slot_count = 0;  ///< Without scratch.
+  std::size_t slot_count = 0;  ///< The number of slots without those for scratch.
 
   WorkspaceLayout() = default;
-  /// For tiles of at most this size. `state`: the layout of one of the inputs.
+  /// The layout for tiles of at most this size; `state` is the layout of one of the inputs.
   WorkspaceLayout(const PairLayout& pair, const StateLayout& state, const TileSize& tile);
 
   [[nodiscard]] Index& of(WorkspacePart part) { return size[static_cast<std::size_t>(part)]; }
@@ -46,22 +46,23 @@ struct WorkspaceLayout {
   [[nodiscard]] Index total() const { return std::accumulate(size.begin(), size.end(), Index{0}); }
 };
 
-/// True if an instruction reads auxiliary arrays of the inputs, though there may be none.
+/// True if an instruction reads auxiliary arrays of the inputs. A stage may have none.
 [[nodiscard]] bool reads_arrays(const Program& program, const Instruction& instruction);
 
-/// In builds with assertions or the address sanitizer, what nobody has written is not a number: who reads it shows.
+/// In builds with assertions or the address sanitizer, numbers that have not been written are NaN, so that reading
+/// them shows in the results.
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool poisons_workspace = true;
 #else
 inline constexpr bool poisons_workspace = false;
 #endif
 
-/// The memory of a thread: one buffer, carved by a layout.
+/// The memory of a thread: one buffer, divided up by a layout.
 template <typename Scalar>
 class Workspace {
  public:
-  /// Makes room; what parts hold is lost. Slots and products are zero then, so that the margins before
-  /// their planes are.
+  /// Makes room; the contents of parts are lost. Slots and products are set to zero, so that the margins before their
+  /// planes are zero.
   void carve(const WorkspaceLayout& layout, const PlaneSizes& planes, bool with_ntk) {
     layout_ = layout;
     planes_ = planes;
@@ -74,13 +75,13 @@ class Workspace {
   }
 
   [[nodiscard]] Scalar* part(WorkspacePart part) { return buffer_.data() + layout_.begin(part); }
-  /// Where the planes of a slot begin, after the margin.
+  /// The planes of a slot, after their margin.
   [[nodiscard]] Plane<Scalar> slot(std::size_t number) {
     Scalar* nngp = part(WorkspacePart::slots) +
                    static_cast<Index>(number) * (with_ntk_ ? 2 : 1) * planes_.slot() + planes_.front;
     return {nngp, with_ntk_ ? nngp + planes_.slot() : nullptr};
   }
-  /// The slots that no instruction has: 0 and 1.
+  /// The slots that belong to no instruction: 0 and 1.
   [[nodiscard]] Plane<Scalar> scratch(std::size_t number) { return slot(layout_.slot_count + number); }
 
  private:

@@ -11,11 +11,11 @@
 
 namespace widelimit {
 
-/// What instructions on rows of pairs work on, besides the rows.
+/// What instructions on rows of pairs work on, besides the rows themselves.
 template <typename Scalar>
 struct PointRun {
   const Program& program;
-  const std::vector<NodeId>& sources;        ///< Nodes whose values are given.
+  const std::vector<NodeId>& sources;        ///< Nodes whose values the caller gives.
   const std::vector<bool>& keeps_multiples;  ///< [node]
   PointMemory<Scalar>& memory;
   StopRequest stop;
@@ -24,11 +24,12 @@ struct PointRun {
   [[nodiscard]] NodeId node(std::size_t i) const { return instruction(i).node; }
 };
 
-/// Evaluates the instructions after the positions on rows of pairs (see interpret()).
+/// Evaluates the instructions after the positions on rows of pairs, as interpret() asks for them.
 template <typename Scalar>
 class PointEvaluator {
  public:
-  /// `recorded`: the state of the only row's input, or null; all must outlive the evaluator.
+  /// `recorded` is the state of the only row's input while states are made, and null otherwise. Everything must
+  /// outlive the evaluator.
   PointEvaluator(const PointRun<Scalar>& run, const PointRows<Scalar>& rows, InputState<Scalar>* recorded)
       : run_{run}, rows_{rows}, recorded_{recorded} {}
 
@@ -100,6 +101,7 @@ class PointEvaluator {
     for (Index k = 0; k < recorded_->layout().arrays[run_.node(i)]; ++k)
       arrays.push_back(recorded_->array(run_.node(i), k));
     stage.prepare(source.nngp, 1, arrays.data());
+    // The arrays were gathered before the stage was prepared, when the tile began.
     run_.memory.arrays(i).gather_right(rows_, 1);
   }
 

@@ -8,7 +8,7 @@
 namespace widelimit {
 namespace {
 
-/// As many numbers amortise the calls and stay in the first-level cache.
+/// With this many numbers the calls cost little for each, and the slots stay in the first-level cache.
 constexpr Index numbers_at_once = 1024;
 
 std::vector<NodeId> find_sources(const Program& program) {

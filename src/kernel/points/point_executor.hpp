@@ -11,33 +11,33 @@
 
 namespace widelimit {
 
-/// Executes what comes after the positions, or a network that never had any: one number a pair. A vector is
-/// some rows of the tile, one after the other: left inputs, each with all right inputs.
+/// Executes what comes after the positions, or a network that never had any: one number for each pair. Some rows of a
+/// tile are computed together as one vector; a row is a left input with all right inputs.
 template <typename Scalar>
 class PointExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `rows` left and `columns` right inputs.
-  /// `state` is the layout of any input: after the positions all are alike.
+  /// The program must outlive the executor. Tiles have at most `rows` left and `columns` right inputs. `state` is the
+  /// layout of any input, because after the positions all are alike.
   PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index rows, Index columns,
                 StopRequest stop = {});
 
-  /// The right inputs of the rows to come.
+  /// Sets the right inputs of the rows to come, and packs their arrays.
   void begin_tile(const std::vector<const InputState<Scalar>*>& right);
-  /// Numbers from a row to the next.
+  /// The distance from one row to the next.
   [[nodiscard]] Index row_step() const { return padded(static_cast<Index>(right_.size())); }
-  /// Rows that run() takes.
+  /// The most rows that run() takes.
   [[nodiscard]] Index rows_at_once() const { return rows_at_once_; }
 
-  /// The readouts and inputs whose values source() wants before every run().
+  /// The readouts and inputs whose values the caller writes to source() before every run().
   [[nodiscard]] const std::vector<NodeId>& source_nodes() const { return source_nodes_; }
   [[nodiscard]] Plane<Scalar> source(std::size_t number) { return memory_.source(number); }
 
-  /// The output for some rows. Valid until the next call.
+  /// Computes the output for some rows. It is valid until the next call.
   Plane<Scalar> run(std::span<const PointRow<Scalar>> rows) {
     return interpret_rows({rows, right_}, nullptr);
   }
 
-  /// Runs on an input with itself, the sources being its own, and records in `state` what pairs need.
+  /// Runs on an input with itself, whose values must be in source(), and records in `state` what pairs need.
   void record_state(InputState<Scalar>& state);
 
   [[nodiscard]] StepTimer& timer() { return timer_; }

@@ -5,7 +5,7 @@
 namespace widelimit {
 namespace {
 
-/// Numbers that the pair stages of a run use besides.
+/// The largest scratch that a pair stage of the run asks for.
 Index scratch_size(const Program& program) {
   Index size = 0;
   for (const Instruction& instruction : program.points.instructions)
@@ -14,7 +14,7 @@ Index scratch_size(const Program& program) {
   return padded(size);
 }
 
-/// Arrays of a side; only row stages read any.
+/// The number of arrays on each side of an instruction. Only row stages have any; pair stages read states.
 Index array_count(const Program& program, const Instruction& instruction, const StateLayout& state) {
   const bool is_row = std::holds_alternative<RowNode>(program.graph.nodes[instruction.node].operation);
   return is_row ? state.arrays[instruction.node] : 0;

@@ -9,24 +9,25 @@
 
 namespace widelimit {
 
-/// Auxiliary arrays of a row stage: [k] rows of both sides.
+/// The auxiliary arrays of a row stage for both sides of rows of pairs: array k at left[k] and right[k].
 template <typename Scalar>
 struct PointArrays {
   NodeId node = 0;
   std::vector<Scalar*> left;
   std::vector<Scalar*> right;
 
-  /// Fills the right sides of a row, and repeats it for so many rows.
+  /// Fills the right side of a row, and repeats it for `count` rows.
   void gather_right(const PointRows<Scalar>& rows, Index count) const {
     for (std::size_t k = 0; k < right.size(); ++k) {
       for (std::size_t j = 0; j < rows.right.size(); ++j)
         right[k][j] = rows.right[j]->array(node, static_cast<Index>(k))[0];
-      // Stages take whole vectors: after the last input they see variances of 0, not those of a wider tile.
+      // Stages read whole vectors. After the last input they read variances of 0, not those of a wider tile.
       std::fill(right[k] + rows.right.size(), right[k] + rows.step(), Scalar{0});
       for (Index row = 1; row < count; ++row)
         std::copy_n(right[k], rows.step(), right[k] + row * rows.step());
     }
   }
+  // A left input's number is the same along its whole row.
   void gather_left(const PointRows<Scalar>& rows) const {
     rows.for_each([&](const PointRow<Scalar>& row, Index place) {
       for (std::size_t k = 0; k < left.size(); ++k)
@@ -35,12 +36,12 @@ struct PointArrays {
   }
 };
 
-/// The memory of a run on rows of pairs: slots of its instructions, the values that it begins with, auxiliary
-/// arrays, and scratch of pair stages.
+/// The memory of a run on rows of pairs: slots of its instructions, the values with which it begins, auxiliary
+/// arrays, and the scratch of pair stages.
 template <typename Scalar>
 class PointMemory {
  public:
-  /// For `capacity` numbers a row. `state` is the layout of any input.
+  /// A slot has room for `capacity` numbers of each kernel. `state` is the layout of any input.
   PointMemory(const Program& program, const StateLayout& state, bool with_ntk, Index capacity,
               std::size_t sources);
 

@@ -3,7 +3,8 @@
 namespace widelimit {
 namespace {
 
-/// Entries of rows at some places, with their arrays, taken out while the stage is applied to all.
+/// Entries at some places of rows, with their arrays, which are copied before the stage is applied to whole rows.
+/// They then obey the rule for multiples instead.
 template <typename Scalar>
 class TakenEntries {
  public:
@@ -16,7 +17,7 @@ class TakenEntries {
     for (const Scalar* row : arrays.right) right_.push_back(gathered(row));
   }
 
-  /// Applies the rule for multiples and puts them back.
+  /// Applies the rule for multiples and writes the entries back.
   void apply(const RowStage& stage) {
     if (places_.empty()) return;
     const auto left = pointers(left_), right = pointers(right_);
@@ -49,7 +50,7 @@ class TakenEntries {
   std::vector<Values> left_, right_;  ///< [k]
 };
 
-/// Where the multiples of the rows' inputs stand.
+/// The places of multiples of the rows' left inputs.
 template <typename Scalar>
 std::vector<Index> places_of_multiples(const PointRows<Scalar>& rows) {
   std::vector<Index> places;
@@ -59,7 +60,7 @@ std::vector<Index> places_of_multiples(const PointRows<Scalar>& rows) {
   return places;
 }
 
-/// An input with itself, at a place of the rows.
+/// Applies the stage to an input with itself, at a place of the rows.
 template <typename Scalar>
 void apply_to_itself(const RowStage& stage, const PointArrays<Scalar>& arrays, const Plane<Scalar>& itself,
                      Index place) {
@@ -71,7 +72,7 @@ void apply_to_itself(const RowStage& stage, const PointArrays<Scalar>& arrays, c
   stage.apply_self({itself.nngp, itself.ntk, left.data(), right.data(), 1});
 }
 
-/// What inputs with themselves are before the stage.
+/// The kernels of an input with itself before the stage.
 template <typename Scalar>
 struct Itself {
   Index place;
@@ -99,6 +100,7 @@ void apply_row_stage(const RowStage& stage, const PointRows<Scalar>& rows, const
   const std::vector<Itself<Scalar>> before = values_before(rows, target);
   TakenEntries<Scalar> multiples(keeps_multiples ? places_of_multiples(rows) : std::vector<Index>(), target,
                                  arrays);
+  // Whole rows go first, as one vector; the few entries with another rule are then put in their place.
   stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), rows.size()});
   multiples.apply(stage);
   for (const auto& [place, nngp, ntk] : before) {

@@ -6,8 +6,8 @@
 
 namespace widelimit {
 
-/// Applies a row stage to rows of pairs, in place: inputs with themselves by the stage's rule for that, and, where
-/// they are perfectly correlated (`keeps_multiples`), multiples by that for them.
+/// Applies a row stage to rows of pairs, in place. Inputs with themselves obey the stage's rule for that. Multiples
+/// of each other obey its rule for multiples, if they are perfectly correlated before the stage (`keeps_multiples`).
 template <typename Scalar>
 void apply_row_stage(const RowStage& stage, const PointRows<Scalar>& rows, const PointArrays<Scalar>& arrays,
                      bool keeps_multiples, const Plane<Scalar>& target);

@@ -8,7 +8,7 @@
 
 namespace widelimit {
 
-/// A left input of a tile, and what is known of it and the right inputs.
+/// A left input of a tile, and how it relates to the right inputs.
 template <typename Scalar>
 struct PointRow {
   const InputState<Scalar>* left;
@@ -22,10 +22,10 @@ struct PointRows {
   std::span<const PointRow<Scalar>> rows;
   std::span<const InputState<Scalar>* const> right;
 
-  /// Numbers from a row to the next.
+  /// The distance from one row to the next.
   [[nodiscard]] Index step() const { return padded(static_cast<Index>(right.size())); }
   [[nodiscard]] std::size_t size() const { return rows.size() * static_cast<std::size_t>(step()); }
-  /// Calls body(row, place) for every row and where it begins.
+  /// Calls body(row, place) for every row, where it begins at `place`.
   template <typename Body>
   void for_each(const Body& body) const {
     Index place = 0;

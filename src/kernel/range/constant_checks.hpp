@@ -4,8 +4,8 @@
 
 namespace widelimit {
 
-/// Throws NumericalError, naming the layer, for a variance or a factor of the graph that is not 0, but 0 or infinite in
-/// Scalar. What becomes inaccurate only is found where variances are.
+/// Throws NumericalError, naming the layer, for a variance or factor of the graph that is not 0 but becomes 0 or
+/// infinite in Scalar. Constants that only lose digits there are found by the checks of variances.
 template <typename Scalar>
 void check_constants(const Graph& graph);
 

@@ -10,7 +10,7 @@
 namespace widelimit {
 namespace {
 
-/// Stages that make 0 of everything, such as that of the polynomial 0, lose nothing.
+/// True for stages that turn a variance of 1 into 0, such as that of the polynomial 0. They lose nothing by rounding.
 template <typename Scalar>
 bool makes_zero_of_one(const RowStage& stage) {
   const Index step = padded(1);
@@ -38,7 +38,8 @@ void VanishingCheck<Scalar>::note(std::size_t number, const Instruction& instruc
     throw_vanished<Scalar>();
 }
 
-/// Of what reads kept planes (local and circular convolutions, poolings, pair stages) nothing is known.
+/// True if exact arithmetic leaves a variance above 0 after an instruction. Nothing is known of instructions that
+/// read kept planes (local and circular convolutions, poolings, pair stages).
 template <typename Scalar>
 bool VanishingCheck<Scalar>::must_stay_positive(const Instruction& instruction,
                                                 const Operation& operation) const {
@@ -46,10 +47,10 @@ bool VanishingCheck<Scalar>::must_stay_positive(const Instruction& instruction,
   const auto& inputs = instruction.inputs;
   if (inputs.empty()) return false;
   if (const auto* affine = std::get_if<AffineNode>(&operation))
-    // A window may leave positions out.
+    // Strided windows may leave out all positions that are not 0, so all of them have to be positive.
     return affine->weight_variance > 0 && of_input(0) == Positive::all;
   if (const auto* row = std::get_if<RowNode>(&operation)) {
-    // A mask may leave none but positions that are 0, such as those between the steps of a transposed convolution.
+    // A mask may leave only positions that are 0, such as those between the steps of a transposed convolution.
     if (dynamic_cast<const MaskStage*>(row->stage.get()) != nullptr) return of_input(0) == Positive::all;
     return of_input(0) != Positive::none && !makes_zero_of_one<Scalar>(*row->stage);
   }

@@ -9,12 +9,12 @@ namespace widelimit {
 /// At how many positions an instruction's variances are above 0.
 enum class Positive { none, some, all };
 
-/// Follows the variances of an input through the instructions of a run, and finds where rounding leaves none
-/// of them above 0 although exact arithmetic would.
+/// Follows the variances of an input through the instructions of a run, and finds where rounding leaves none of them
+/// above 0 although exact arithmetic would leave some.
 template <typename Scalar>
 class VanishingCheck {
  public:
-  /// After every instruction that was evaluated, in order. Throws NumericalError.
+  /// Called after every instruction that was evaluated, in order. Throws NumericalError.
   void note(std::size_t number, const Instruction& instruction, const Operation& operation,
             Positive positive);
 

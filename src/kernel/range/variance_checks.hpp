@@ -15,13 +15,13 @@
 /// are made: covariances of pairs are not larger.
 namespace widelimit {
 
-/// The error with the layer's path in front.
+/// Throws the error again with the layer's path before its message.
 template <typename AnyError>
 [[noreturn]] void throw_named(const Node& node, const AnyError& error) {
   throw AnyError(fmt::format("{}: {}", node.path, error.what()));
 }
 
-/// Runs body() and puts the layer's path before numerical errors, and of what users' functions are refused for.
+/// Calls body() and puts the layer's path before numerical errors, and before errors about functions that users gave.
 template <typename Body>
 void name_layer(const Node& node, const Body& body) {
   try {
@@ -38,7 +38,7 @@ constexpr const char* out_of_range_advice =
     sizeof(Scalar) == 4 ? "it leaves the range of float: rescale the inputs or weights, or use double"
                         : "it leaves the range of double: rescale the inputs or weights";
 
-/// True if all numbers are 0 or normal: by their bits, which compilers compare whole vectors at a time.
+/// True if all numbers are 0 or normal. It compares their bits, which compilers do for whole vectors at a time.
 template <typename Scalar>
 bool are_in_range(const Scalar* numbers, Index count) {
   using Bits = std::conditional_t<sizeof(Scalar) == 4, std::uint32_t, std::uint64_t>;
@@ -48,6 +48,8 @@ bool are_in_range(const Scalar* numbers, Index count) {
   Bits outside = 0;
   for (Index i = 0; i < count; ++i) {
     const Bits size = without_sign(numbers[i]);
+    // Unsigned differences wrap around, so one comparison finds numbers below `least` (subnormal) as well as those
+    // from `end` on (infinity, NaN).
     outside |= size != 0 && size - least >= end - least ? Bits{1} : Bits{0};
   }
   return outside == 0;
@@ -73,14 +75,14 @@ void check_ntk(const Scalar* ntk, Index positions) {
       throw NumericalError(fmt::format("the ntk is not finite, {}", out_of_range_advice<Scalar>));
 }
 
-/// Throws NumericalError if no variance is left of an input that is not 0 but for rounding: a layer after it
-/// that knows no scale (sign, a norm) would make zeros of what should be ones.
+/// Throws NumericalError for an input that is not 0 but whose variances have all been rounded to 0. A later layer
+/// that knows no scale (a sign, a norm) would make zeros of what should be ones.
 template <typename Scalar>
 [[noreturn]] void throw_vanished() {
   throw NumericalError(fmt::format("variances above 0 are rounded to 0, {}", out_of_range_advice<Scalar>));
 }
 
-/// Throws NumericalError unless the variance of a vector that is not 0 can be told from 0.
+/// Throws NumericalError if the variance of a vector that is not 0 has been rounded to 0 or leaves the range.
 template <typename Scalar>
 void check_input_variance(Scalar variance, bool is_zero) {
   check_variances(&variance, 1);

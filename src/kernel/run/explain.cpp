@@ -21,7 +21,8 @@
 namespace widelimit {
 namespace {
 
-/// A node of a plan, for pairs of inputs of one shape.
+/// Writes the line of one node of a plan: what it computes, what is demanded of it, where its result goes, and its
+/// operations for each pair. Both inputs of the pair have the same shape.
 class PlanNode {
  public:
   PlanNode(const GramPlan& plan, const PairGeometry& geometry, const Shape& input, NodeId id)
@@ -47,6 +48,7 @@ class PlanNode {
 
   [[nodiscard]] std::string storage() const {
     if (!has_positions(id_)) return "number";
+    // A node that is not kept lives in the planes of a run, one offset at a time.
     if (!plan_.program.kept[id_]) return "fused";
     return plan_.program.as_matrix[id_] ? "kept, matrix" : "kept, planes";
   }
@@ -86,6 +88,7 @@ class PlanNode {
   }
 
   void describe(const AffineNode& affine, PlanLine& line) const {
+    // Every tap is an addition for each kernel. The two further operations are the factor and the bias.
     const double taps =
         affine.window.sizes.empty() ? 1 : static_cast<double>(product(Window3(affine.window).size));
     line.operation = affine.window.sizes.empty()                   ? "scale and shift"
@@ -101,6 +104,7 @@ class PlanNode {
 
   void describe(const RowNode&, PlanLine& line) const {
     line.operation = "entry by entry";
+    // Row stages differ, but a dual activation stands for all of them.
     line.flops = line.entries * flops_per_dual;
   }
 
@@ -146,7 +150,8 @@ class PlanNode {
     line.flops = pair.stage->flops(size);
   }
 
-  /// Every entry is read by as many as read its positions on both sides, along the first axes, then along the last.
+  /// An entry contributes to one sum for every pair of rows that read its two positions. The first axes are mapped
+  /// before the last one, as planes/plane_map does it, so each axis works on the entries that the previous ones left.
   void describe(const PlaneMapping& mapping, PlanLine& line) const {
     line.operation = "maps positions";
     double pairs = entries(node_.inputs[0]);
@@ -170,7 +175,9 @@ class PlanNode {
   double kernels_;
 };
 
-/// Fills the measured times of a plan: twice as many inputs until it takes long enough to tell.
+/// Measures the times of a plan. The number of random inputs is doubled until a Gram matrix takes at least a third of
+/// the time that may be spent: twice as many inputs would have four times as many pairs, and exceed it. A single pair
+/// would mostly measure how long a plan takes to be made.
 template <typename Scalar>
 void measure(const Network& network, const Shape& input, Index channels, GramOptions options, double enough,
              StepTimes times, Plan& plan) {
@@ -187,6 +194,8 @@ void measure(const Network& network, const Shape& input, Index channels, GramOpt
     if (3 * seconds <= enough && count < most_inputs) continue;
     const double pairs = static_cast<double>(count) * static_cast<double>(count + 1) / 2;
     plan.seconds_per_pair = seconds / pairs;
+    // The time of a pair comes from the run without timers, because reading a clock around every step slows small
+    // steps down.
     if (times == StepTimes::none) return;
     std::vector<double> seconds_per_line;
     options.seconds_per_line = &seconds_per_line;
@@ -196,7 +205,7 @@ void measure(const Network& network, const Shape& input, Index channels, GramOpt
   }
 }
 
-/// With a prefix of thousands, and three digits.
+/// Writes a number with three digits and a prefix of its unit. `thousand` is 1000 or 1024.
 std::string scaled(double value, double thousand, const std::string& unit) {
   static constexpr std::array prefixes{"", "k", "M", "G", "T"};
   std::size_t prefix = 0;
@@ -222,7 +231,8 @@ std::string duration(double seconds) {
 
 namespace {
 
-/// What is known of inputs that are too large to be computed: the shapes.
+/// The plan of inputs that are too large for a list of their offsets. Only the shapes after each layer are known, and
+/// the entries of whole covariance matrices as upper bounds.
 Plan bounded_plan(const Network& network, const Shape& input, const std::string& reason) {
   const Graph graph = Lowering::lower(network, input);
   const std::vector<Shape> shapes = node_shapes(graph, input);
@@ -240,7 +250,8 @@ Plan bounded_plan(const Network& network, const Shape& input, const std::string&
   return plan;
 }
 
-/// Why a pair of such inputs cannot be run within the time, if so.
+/// The reason why a pair of such inputs cannot be measured within the time, or an empty string. The speeds are rough:
+/// the estimate only has to keep `explain` from hanging or from exhausting the memory.
 std::string too_large_to_measure(const Plan& plan, double input_bytes, double enough) {
   constexpr double flops_a_second = 3e9, bytes_a_second = 5e7, most_bytes = 0x1p30;
   const double seconds = plan.flops / flops_a_second + input_bytes / bytes_a_second;
@@ -262,6 +273,8 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   }
   const double scalar_bytes = gram_plan.in_double ? sizeof(double) : sizeof(Scalar);
   plan.state_bytes = static_cast<double>(layout.size) * scalar_bytes;
+  // What a pair keeps is written once and read once. The states of a tile's 2 * side inputs are read once for its
+  // side^2 pairs.
   plan.bytes = 2 * static_cast<double>(pair.stores.size) * scalar_bytes +
                2 * plan.state_bytes / static_cast<double>(side);
   if (!gram_plan.vectors_only)
@@ -273,6 +286,8 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
 
 template <typename Scalar>
 Plan planned(const Network& network, const Shape& input, Index channels, const GramOptions& options) {
+  // The side of tiles depends on how many pairs there are. A plan for many inputs has the tiles of a batch that is
+  // worth planning for.
   constexpr Index many_inputs = 1000;
   const GramSize size{.channels = channels,
                       .inputs = many_inputs,

@@ -14,7 +14,8 @@ namespace widelimit {
 /// does not depend on who was faster.
 class FirstError {
  public:
-  /// body(), unless an earlier task failed; its NumericalError is kept.
+  /// Calls body(), unless an earlier task failed, and keeps its NumericalError. A later task that is already running
+  /// may fail as well; its error is dropped as soon as an earlier one comes.
   template <typename Body>
   void run(Index task, const Body& body) {
     if (task > first_) return;
@@ -28,7 +29,7 @@ class FirstError {
     }
   }
 
-  /// Once all tasks are done.
+  /// Throws the error that was kept, if there is one. It may only be called after all tasks.
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }

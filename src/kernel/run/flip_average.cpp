@@ -14,6 +14,7 @@
 namespace widelimit {
 namespace {
 
+/// The matrices of a result. Every average treats them alike; matrices that were not asked for are empty.
 template <typename Scalar>
 constexpr std::array kernel_matrices{&GramResult<Scalar>::nngp, &GramResult<Scalar>::ntk,
                                      &GramResult<Scalar>::nngp_error, &GramResult<Scalar>::ntk_error};
@@ -28,7 +29,8 @@ Inputs<Scalar> some_inputs(const Inputs<Scalar>& x, Index first, Index count) {
   return copied_inputs<Scalar, Scalar>(batches);
 }
 
-/// Reverses rows of `width` positions of so many numbers each.
+/// Reverses every row of `width` positions with `numbers` numbers each; `size` counts all numbers. The last spatial
+/// axis is the one from left to right, so rows of any number of leading axes are consecutive.
 template <typename Source, typename Target>
 void flip_rows(Source source, std::ptrdiff_t size, std::ptrdiff_t width, std::ptrdiff_t numbers,
                Target target) {
@@ -91,19 +93,21 @@ std::vector<xt::xarray<bool>> flipped_mask_list(const Inputs<Scalar>& x) {
   throw ArgumentError("flip: expected inputs without graphs, which have no left and right");
 }
 
-/// Adds up Gram matrices, and reports the progress of all of them as one.
+/// A weighted sum of Gram matrices. The progress of its parts is reported as that of one computation.
 template <typename Scalar>
 class GramMean {
  public:
   /// `pairs` in all parts together.
   GramMean(const GramOptions& options, Index pairs) : options_{options}, pairs_{pairs} {}
 
-  /// add(compute(options), transform): the next part, of so many pairs.
+  /// Adds `weight` times compute(options), which computes so many pairs.
   template <typename Compute>
   void add(Index pairs, double weight, const Compute& compute) {
     GramOptions options = options_;
     if (options_.progress)
       options.progress = [this, pairs](const GramProgress& part) {
+        // A part of a sampled network counts its pairs once for each replicate, so its numbers are only used as a
+        // share.
         const double share = static_cast<double>(part.done) / static_cast<double>(part.total);
         options_.progress({done_ + static_cast<Index>(share * static_cast<double>(pairs)), pairs_});
       };
@@ -116,6 +120,8 @@ class GramMean {
  private:
   void add(GramResult<Scalar> part, double weight) {
     for (const auto matrix : kernel_matrices<Scalar>) {
+      // Standard errors are averaged like the kernels. The error of a mean is at most the mean of the errors, whether
+      // or not the parts are independent.
       part.*matrix *= static_cast<Scalar>(weight);
       if ((sum_.*matrix).size() == 0)
         sum_.*matrix = std::move(part.*matrix);
@@ -130,7 +136,7 @@ class GramMean {
   GramResult<Scalar> sum_;
 };
 
-/// Replaces A by (A + A^T) / 2.
+/// Replaces every matrix A by (A + A^T) / 2.
 template <typename Scalar>
 GramResult<Scalar> symmetrised(GramResult<Scalar> result) {
   for (const auto member : kernel_matrices<Scalar>) {
@@ -179,6 +185,8 @@ bool FlipAverage<Scalar>::flips_both(const Inputs<Scalar>& x) const {
 
 template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x, const GramOptions& options) const {
+  // The average is over four pairs: [K(x, x') + K(sx, sx') + K(sx, x') + K(x, sx')] / 4, where s exchanges left and
+  // right. A network that does not tell left from right has K(sx, sx') = K(x, x'), which saves one of them.
   const Index n = x.size(), triangle = n * (n + 1) / 2;
   const bool both = flips_both(x);
   const Inputs<Scalar> other = flipped(x);
@@ -197,6 +205,8 @@ template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                                              const GramOptions& options) const {
   const Inputs<Scalar> flipped2 = flipped(x2);
+  // Without flipping the left side, the two remaining pairs already have the mean of all four, because K(sx, sx') =
+  // K(x, x') and K(sx, x') = K(x, sx').
   std::vector<Inputs<Scalar>> left{x1};
   if (flips_both(x1) || flips_both(x2)) left.push_back(flipped(x1));
   const Index pairs = x1.size() * x2.size(), parts = 2 * static_cast<Index>(left.size());
@@ -216,10 +226,13 @@ typename FlipAverage<Scalar>::Prepared FlipAverage<Scalar>::prepare(const Inputs
   return prepared;
 }
 
-/// Flips the new inputs: where only one side is flipped, K(sx, x') = K(x, sx').
+/// The kept inputs have states, so it is the few new inputs that are flipped: where only one side has to be, K(sx,
+/// x') = K(x, sx').
 template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::gram_with(const Inputs<Scalar>& x1, const Prepared& prepared,
                                                   const GramOptions& options) const {
+  // The kept inputs have no mirrored states, but the new ones have a shape or mask for which the equation above is
+  // not known. All four pairs are then computed without kept states.
   if (!prepared.mirrored && flips_both(x1)) return gram(x1, prepared.inputs.inputs(), options);
   const Inputs<Scalar> flipped1 = flipped(x1);
   std::vector<const PreparedInputs<Scalar>*> kept{&prepared.inputs};
@@ -236,7 +249,8 @@ GramResult<Scalar> FlipAverage<Scalar>::gram_with(const Inputs<Scalar>& x1, cons
 
 template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::diagonal(const Inputs<Scalar>& x, const GramOptions& options) const {
-  // Pairs within a block are computed besides those that are wanted, (i, i); single pairs would cost more.
+  // All pairs within a block are computed although only (i, i) and (i, si) are wanted. Computing these one by one
+  // would make a plan and states for every single input, which costs more.
   constexpr Index block = 8;
   GramOptions quiet = options;
   quiet.progress = nullptr;

@@ -22,7 +22,8 @@
 /// What inputs must be before a Gram matrix is computed.
 namespace widelimit {
 
-/// Throws ArgumentError naming the first number that is not.
+/// Throws ArgumentError that names the first number that is not finite. All threads look for one; which is the first
+/// is found out afterwards, so that the error does not depend on the threads.
 template <typename Scalar>
 void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
   const auto is_finite = [&](Index i) {
@@ -48,6 +49,7 @@ void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
 template <typename Scalar>
 void check_alike(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2) {
   if (x1.axes() != x2.axes() || x1.channels() != x2.channels() ||
+      // Ragged batches may differ in their shapes; check_pairs() asks the layers about these.
       (!x1.is_ragged() && !x2.is_ragged() && x1.shape(0) != x2.shape(0)))
     throw ArgumentError(
         fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
@@ -73,12 +75,12 @@ void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name)
   }
 }
 
-/// Throws NetworkError, naming input and layer, for a mask of which a layer leaves no position, or which it cannot
-/// take.
-/// `first` is the number of input 0 in the batch that errors mean.
+/// Throws NetworkError, naming input and layer, for a mask of which a layer leaves no position, or which a layer
+/// cannot take. `first` is the number that input 0 has in the batch that errors name.
 template <typename Scalar>
 void check_masks(const Network& network, const Inputs<Scalar>& x, const char* name, Index first = 0) {
   if (!x.is_masked()) return;
+  // Lowering a network is far slower than checking a mask, so the layers are found once for each shape.
   std::map<Shape, std::vector<MaskedLayer>> layers;
   for (Index i = 0; i < x.size(); ++i) {
     const Shape& shape = x.shape(i);
@@ -120,7 +122,7 @@ std::vector<ShapedInput> shaped_inputs(const Graph& graph, const Inputs<Scalar>&
   return inputs;
 }
 
-/// What a node says of pairs of shapes; null if it takes all.
+/// The check that a node makes of pairs of shapes; null for nodes that take all pairs.
 inline const ShapePairCheck* pair_check(const Node& node) {
   if (const auto* pair = std::get_if<PairNode>(&node.operation))
     return dynamic_cast<const ShapePairCheck*>(pair->stage.get());
@@ -148,6 +150,7 @@ void check_pairs(const Graph& graph, const Inputs<Scalar>& x1, const char* name1
     for (const ShapedInput& left : of_left)
       for (const ShapedInput& right : of_right) {
         // A batch with itself has every pair twice.
+        // An input with itself has passed when its network was lowered.
         if (left.shape == right.shape || (&x1 == &x2 && right.shape < left.shape)) continue;
         try {
           check->check_pair(shape_before(node, left), shape_before(node, right));
@@ -159,7 +162,7 @@ void check_pairs(const Graph& graph, const Inputs<Scalar>& x1, const char* name1
   }
 }
 
-/// Both of a batch.
+/// Checks the graphs and the masks of a batch.
 template <typename Scalar>
 void check_inputs(const Network& network, const Graph& graph, const Inputs<Scalar>& x, const char* name) {
   check_graphs(graph, x, name);

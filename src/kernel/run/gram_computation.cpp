@@ -17,12 +17,15 @@
 namespace widelimit {
 namespace {
 
-/// Runs a tile of two batches with its sides exchanged, and writes it as if they were not.
+/// Runs a tile of two batches with its sides exchanged, and writes the transpose of the result. Which input of a pair
+/// is the left one decides the order of sums, so exchanging the sides gives the bits of a Gram matrix of the whole
+/// batch, in which the input that comes first in the order of shapes is always the left one.
 template <typename Scalar, typename Result>
 bool run_exchanged(PairWorker<Scalar>& worker, const StateRange<Scalar>& rows,
                    const StateRange<Scalar>& columns, const TilePlace& place,
                    const GramTarget<Result>& target) {
   const std::size_t row_count = place.rows.size(), column_count = place.columns.size();
+  // The worker writes to a matrix of the tile's own, so its rows and columns are counted from 0.
   std::vector<Index> numbers(std::max(row_count, column_count));
   std::iota(numbers.begin(), numbers.end(), Index{0});
   const std::span<const Index> from_zero = numbers;
@@ -88,9 +91,12 @@ void GramComputation<Scalar, Result>::rectangular(const Inputs<Result>& inputs1,
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::compute_symmetric(const Batch& x, const GramTarget<Result>& target) {
   for_each_block(x, 0, [&](const auto& left) {
+    // Only blocks to the right of the diagonal are computed; the worker mirrors their entries.
     compute(left, left, Batches::one, target);
     for_each_block(x, left.end(), [&](const auto& right) { compute(left, right, Batches::one, target); });
   });
+  // This throws if the NTK of an input with itself overflows. Otherwise run_gram() names the pair and searches for
+  // its layer.
   if (!is_finite_) find_out_of_range(x.inputs);
 }
 
@@ -108,8 +114,10 @@ void GramComputation<Scalar, Result>::compute_rectangular(const Batch& x1, const
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::fill(Kept& states, std::int64_t sharers) {
   const OrderedInputs<Result>& x = states.inputs;
+  // The other half is for the blocks that are computed beside the kept states.
   Index end = block_end(x, 0, options_.state_memory_bytes / 2 / static_cast<std::size_t>(sharers));
-  // The next block begins on the grid of every plan.
+  // Kept states serve plans whose tiles have different sides, all of which divide the largest one. The block after
+  // the kept ones has to begin on the grid of each plan, or entries would have other bits.
   if (plan_.vectors_only && end < x.size()) end -= end % largest_vector_tile_side;
   if (end > 0) states.block.emplace(make_states(x, 0, end));
 }
@@ -121,7 +129,8 @@ void GramComputation<Scalar, Result>::for_each_block(const Batch& x, Index begin
     use(*x.kept);
     begin = x.kept->end();
   }
-  // Of two sides, or beside kept states, a block takes half of what there is.
+  // Two blocks are in memory at a time, one of each side, so each takes half of what there is. Kept states may
+  // already take half of it.
   const std::size_t bytes = options_.state_memory_bytes / (x.kept == nullptr ? 2 : 4);
   while (begin < x.inputs.size()) {
     const auto block = make_states(x.inputs, begin, block_end(x.inputs, begin, bytes));
@@ -138,6 +147,8 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
     const auto block = make_states(x, first, block_end(x, first, options_.state_memory_bytes / 2));
+    // A tile is one input with itself. Its mirrored pairs do not exist, so Batches::one only makes the worker take
+    // the variance of the state.
     Workers workers([this] { return make_worker({1, 1}); });
     parallel(block.end() - block.begin(), [&](Index offset) {
       const Index i = block.begin() + offset;
@@ -164,6 +175,8 @@ Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x,
     if (bytes > left) break;
     left -= bytes;
   }
+  // Blocks end at multiples of the largest side, so that tiles are not cut at the ends of blocks and entries do not
+  // depend on the memory. At least one tile's side is taken even if it exceeds the memory.
   if (end == x.size()) return end;
   return std::min(x.size(), begin + std::max((end - begin) / plan_.largest_tile_side, Index{1}) *
                                         plan_.largest_tile_side);
@@ -172,8 +185,10 @@ Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x,
 template <typename Scalar, typename Result>
 template <typename Body>
 void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
+  // Tasks already occupy all threads. BLAS must not start others within each of them.
   const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(arena_.threads()));
-  // In order, whoever is free: with the largest tasks first, threads finish together.
+  // Each thread takes the next task as soon as it is free. The largest tasks come first, so that threads finish at
+  // about the same time. The order in which tasks begin is also what FirstError relies on.
   std::atomic<Index> next = 0;
   try {
     const auto work = [&](int) {
@@ -188,7 +203,8 @@ void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
     else
       work(0);
   } catch (const Cancelled&) {
-    // From within a tile. How far the computation came is known here.
+    // A tile that was stopped throws from within. The error below replaces it, because the number of pairs that were
+    // computed is known here.
     if (!options_.stop.stop_requested()) throw;
   }
   if (options_.stop.stop_requested())
@@ -199,6 +215,7 @@ void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
 template <typename Scalar, typename Result>
 Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const OrderedInputs<Result>& x,
                                                                    Index begin, Index end) {
+  // One block of memory holds all states, one after the other. For vectors these are the rows of a matrix.
   std::vector<const StateLayout*> layouts;
   for (Index i = begin; i < end; ++i) layouts.push_back(&x.layout(i));
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
@@ -216,6 +233,8 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
                                                 Index i, InputState<Scalar>& state) const {
   const std::span<const Result> input = x.input(i);
   std::optional<PositionMask> mask;
+  // The state refers to the mask only while it is being made. Everything that pairs need of the mask is then in its
+  // arrays.
   if (plan_.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
   state.set_graph(x.graph(i));
   try {
@@ -232,6 +251,8 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Result>& x) {
   if (plan_.kernel != Kernel::with_ntk) return;
+  // States are made without the NTK, unless a stage reads it, and only their variances are checked. This runs every
+  // input with itself once more with its NTK, whose checks name the layer.
   StateWorker<Scalar> worker(plan_, StopRequest(options_.stop), Kernel::with_ntk);
   for (Index i = 0; i < x.size(); ++i) {
     StateBlock<Scalar> state({&x.layout(i)}, i);
@@ -239,8 +260,9 @@ void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Resu
   }
 }
 
-/// Cuts a block into sides of tiles: inputs of one shape into sides of nearly equal size; vectors on a
-/// fixed grid.
+/// Cuts a block into sides of tiles. Inputs of one shape are cut into sides of nearly equal size, because no entry
+/// depends on where they are cut. Vectors are cut on a fixed grid: a matrix product may add up in another order if
+/// its size changes.
 template <typename Scalar, typename Result>
 std::vector<TileSide> GramComputation<Scalar, Result>::sides(const Block<Scalar, Result>& block) const {
   std::vector<TileSide> sides;
@@ -271,6 +293,7 @@ void GramComputation<Scalar, Result>::compute(const Block<Scalar, Result>& left,
   TileSize most{1, 1};
   for (const TileSide& i : sides(left))
     for (const TileSide& j : sides(right)) {
+      // Tiles below the diagonal are the mirror images of others.
       if (batches == Batches::one && i.begin > j.begin) continue;
       tiles.push_back({i, j});
       most = most.joined({i.size(), j.size()});
@@ -283,6 +306,7 @@ void GramComputation<Scalar, Result>::compute(const Block<Scalar, Result>& left,
     const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
     const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
     const TilePlace place{left.inputs->originals(i.begin, i.end), right.inputs->originals(j.begin, j.end)};
+    // Networks of vectors keep the order of the batch (OrderedInputs), so their left input is the one of the row.
     const bool exchange = order == LeftInput::of_first_shape && !plan_.vectors_only &&
                           right.inputs->shape(j.begin) < left.inputs->shape(i.begin);
     const bool finite = exchange ? run_exchanged(workers.local(), rows, columns, place, target)

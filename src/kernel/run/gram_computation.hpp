@@ -33,7 +33,7 @@ template <typename Scalar, typename Result>
 struct KeptStates {
   std::shared_ptr<const GramPlan> plan;
   OrderedInputs<Result> inputs;
-  std::optional<Block<Scalar, Result>> block;  ///< From the first input on, as many as the memory allows.
+  std::optional<Block<Scalar, Result>> block;  ///< The first inputs, as many as the memory allows.
 
   [[nodiscard]] const Block<Scalar, Result>* first_block() const { return block ? &*block : nullptr; }
 
@@ -82,18 +82,20 @@ class GramComputation {
   /// Inputs with themselves: a single column.
   void diagonal(const Inputs<Result>& inputs, const GramTarget<Result>& target);
 
-  /// Makes states to be kept, as many as fit into half of the memory allowed, which `sharers` share.
+  /// Makes states to be kept: as many as fit into half of the memory allowed, divided by the number of sharers.
+  /// Replicates of a sampled network share it, because each keeps its own.
   void fill(Kept& states, std::int64_t sharers);
 
   /// The states of inputs [begin, end), all in memory.
   [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin, Index end);
-  /// All pairs of two blocks; those of a block with itself, if that is what they are.
+  /// Computes all pairs of two blocks. With Batches::one both are parts of one batch, and pairs below the diagonal
+  /// are mirrored.
   void compute(const Block<Scalar, Result>& left, const Block<Scalar, Result>& right, Batches batches,
                const GramTarget<Result>& target, LeftInput order = LeftInput::of_row);
   /// Throws NumericalError for the first input whose own NTK leaves the range, naming the layer.
   void find_out_of_range(const OrderedInputs<Result>& x);
 
-  /// False if some entry that was computed is not.
+  /// False if an entry was computed that is not finite.
   [[nodiscard]] bool is_finite() const { return is_finite_; }
 
  private:

@@ -17,8 +17,9 @@
 namespace widelimit {
 namespace {
 
-/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, and in the
-/// second-level cache what every plane touches: matrices, and the auxiliary arrays of its offset.
+/// Larger tiles share more packing of auxiliary arrays. But the whole workspace of a tile should stay in the caches,
+/// and what each plane touches should stay in the second-level cache: the matrices of all pairs, and the auxiliary
+/// arrays of both sides for one offset. The three limits are 8, 2.25 and 0.75 MiB.
 constexpr Index most_inputs_a_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{8} << 20;
 constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
@@ -37,6 +38,8 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     const auto* plane = std::get_if<PlaneStep>(&plan.program.steps[s]);
     if (plane == nullptr) continue;
     double numbers = 0, planes = 1;
+    // Offsets are a product of one set for each axis. The entries of all planes divided by their number are the size
+    // of an average plane.
     for (const auto& offsets : geometry.runs[s].offsets) planes *= static_cast<double>(offsets.size());
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;
@@ -67,6 +70,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   while (side > 1 && !fits()) --side;
   const Index threads = numerics::resolve_threads(options.threads, "gram");
   const auto tiles = [&] { return size.pairs / (side * std::clamp<Index>(size.fewer_inputs, 1, side)); };
+  // A side is no longer than the smaller batch, which may have fewer inputs than a tile.
   while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
   return side;
 }
@@ -94,16 +98,18 @@ bool states_read_ntk(const Graph& graph, const Shape& input) {
   });
 }
 
+/// The scatter of 16 replicates gives a standard error within about 20 %, and more of them would each have fewer
+/// samples.
 constexpr std::int64_t most_replicates = 16;
 
-/// About 25 layers with nonlinearities: their roundings in float may add up to half of 1e-6.
+/// About 25 dense layers with nonlinearities. Up to here the roundings of float add up to at most half of 1e-6.
 constexpr std::size_t most_instructions_in_float = 50;
 
 }  // namespace
 
-/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
-/// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
-/// takes more channels.
+/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are demanded,
+/// or if attention reads the matrix anyway. The entries of an image's plane are scattered over the matrix, so images
+/// need more channels than sequences before it pays.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
   constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 32;
   const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
@@ -128,6 +134,8 @@ std::int64_t sampled_replicates(const Graph& graph) {
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
   LoweredNetwork lowered = lower_for(network, shapes, {size.masks, size.channels}, replicate);
+  // lower_for() puts the largest shape first. It decides what is kept as a matrix for all shapes, so that the program
+  // is one.
   const std::vector<Shape>& of_largest = lowered.shapes.front();
   const std::set<NodeId> products = matrix_inputs(lowered.graph, of_largest, size.channels);
   GramPlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),
@@ -146,6 +154,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
         shape, make_state_layout(plan.program, node_shapes(plan.program.graph, shape), shape, size.channels));
     plan.states_read_ntk = plan.states_read_ntk || states_read_ntk(plan.program.graph, shape);
   }
+  // Each instruction after the positions rounds once for each pair. check_constants() below has to know the type in
+  // which weights are applied.
   plan.in_double =
       (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);

@@ -26,32 +26,34 @@ struct GramPlan {
   /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
   bool vectors_only;
 
-  /// True if float results are rounded from double: over a hundred layers of vectors, the roundings of float
-  /// add up to more than its digits are worth; and graphs have many nodes that are perfectly correlated.
+  /// True if results of type float are computed in double and rounded. The roundings of float would add up to more
+  /// than its digits are worth over a hundred layers of vectors. On graphs, many nodes are perfectly correlated,
+  /// where a rounding error of the covariance costs half the digits (docs/theory/graphs.md, section 3).
   bool in_double;
 
   InputMasks masks;
 
-  /// True if a stage makes its state of an input's NTK with itself too (FunctionalStage::reads_own_ntk()).
+  /// True if the state of some stage is made of the input's NTK with itself as well
+  /// (FunctionalStage::reads_own_ntk()).
   bool states_read_ntk = false;
 
-  /// What is wanted of pairs, or of inputs with themselves, which need no NTK but where states read it.
+  /// What is computed of pairs, or of inputs with themselves. These need no NTK unless states read it.
   [[nodiscard]] PairDemand demand(Purpose purpose) const {
     const Kernel of_states = states_read_ntk ? Kernel::with_ntk : Kernel::nngp_only;
     return {purpose, purpose == Purpose::state ? of_states : kernel, demand_everything};
   }
-  /// After the positions the states of all inputs are alike.
+  /// A layout for everything that comes after the positions, where the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };
 
-/// Side of the tiles of vectors where there are many; of fewer it is a divisor.
+/// Side of the tiles of vectors in large batches. The side for small batches divides it.
 inline constexpr Index largest_vector_tile_side = 512;
 
-/// What the plan wants to know of the inputs besides their shapes.
+/// What a plan depends on besides the shapes of the inputs.
 struct GramSize {
   Index channels;
-  Index inputs;        ///< Of the larger batch.
-  Index fewer_inputs;  ///< Of the smaller one.
+  Index inputs;        ///< Inputs of the larger batch.
+  Index fewer_inputs;  ///< Inputs of the smaller batch.
   Index pairs;
   InputMasks masks = InputMasks::absent;
 
@@ -62,8 +64,9 @@ struct GramSize {
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 
-/// Inputs whose products are one matrix product a pair, for these shapes after all nodes: with many channels most
-/// offsets of which are demanded, and those that attention wants whole.
+/// The inputs that are multiplied as matrices, one product [d, C] x [C, d'] for each pair, where `shapes` are those
+/// after all nodes. They have many channels and most of their offsets are demanded, or attention reads them as a
+/// whole.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels);
 
 /// How often a network with sampled stages is run; 1 without.

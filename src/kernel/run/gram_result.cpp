@@ -12,7 +12,7 @@
 namespace widelimit {
 namespace {
 
-/// Names the first entry that is not finite, if there is one here.
+/// Throws an error that names the first entry of one kernel that is not finite, if there is one.
 template <typename Scalar>
 void throw_named_entry(const Matrix<Scalar>& gram, const char* name, const LayerOfPair& layer_of,
                        Index first_row, Index first_column) {

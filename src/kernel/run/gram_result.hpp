@@ -9,19 +9,19 @@
 
 namespace widelimit {
 
-/// A result of this size; its memory is not initialised. Throws where there is not enough.
+/// A result of this size, whose memory is not initialised. Throws if there is not enough memory.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns);
 
-/// Where its entries go.
+/// Where the entries of a result are written.
 template <typename Scalar>
 [[nodiscard]] GramTarget<Scalar> target_of(GramResult<Scalar>& result);
 
-/// "layers[3] (erf)": where the kernels of pair (i, j) leave the range, if that is known.
+/// The layer where the kernels of pair (i, j) leave the range, such as "layers[3] (erf)", if it can be found.
 using LayerOfPair = std::function<std::optional<std::string>(Index i, Index j)>;
 
-/// Names the first entry that is not finite, if there is one, and its layer. The result is that of the pairs from
-/// (first_row, first_column) on.
+/// Throws NumericalError that names the first entry that is not finite and its layer; returns if all are finite.
+/// Entry (0, 0) of the result belongs to pair (first_row, first_column).
 template <typename Scalar>
 void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of, Index first_row = 0,
                       Index first_column = 0);

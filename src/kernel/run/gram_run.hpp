@@ -29,7 +29,7 @@ struct GramTask {
   Index columns;
   Index pairs;
   InputMasks masks;
-  LayerOfPair layer_of;                     ///< For errors.
+  LayerOfPair layer_of;                     ///< Finds the layer that errors name.
   std::function<void(const Graph&)> check;  ///< Checks the inputs' graphs and masks against the network.
 };
 
@@ -38,7 +38,7 @@ inline GramSize size_of(const GramTask& task) {
           task.masks};
 }
 
-/// Where plans come from: made for every Gram matrix.
+/// The source of plans of gram(): each Gram matrix makes its own. PlanCache has the same function for kept inputs.
 struct NewPlans {
   template <typename Make>
   std::shared_ptr<const GramPlan> get(const PlanKey& /*key*/, const Make& make) {
@@ -46,7 +46,7 @@ struct NewPlans {
   }
 };
 
-/// Of a batch without inputs.
+/// The result of a batch without inputs: empty matrices, with errors if the network is sampled.
 template <typename Scalar>
 GramResult<Scalar> no_pairs(const GramOptions& options, const GramTask& task, bool is_sampled) {
   auto result = empty_result<Scalar>(options, task.rows, task.columns);
@@ -56,8 +56,9 @@ GramResult<Scalar> no_pairs(const GramOptions& options, const GramTask& task, bo
   return result;
 }
 
-/// Runs compute(computation, target, plan, replicate) once, or for every replicate of a sampled network. Plans come
-/// from `plans`, but those of replicates, which draw samples of their own.
+/// Runs compute(computation, target, plan, replicate) once, or once for every replicate of a sampled network. Plans
+/// come from `plans`, except those of replicates: a lowered network contains its samples, and each replicate draws
+/// its own.
 template <typename Scalar, typename Compute, typename Plans = NewPlans>
 GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const GramOptions& options,
                             const Compute& compute, Plans&& plans = {}) {
@@ -75,7 +76,8 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
       return compute_in(GramComputation<Scalar, Scalar>(*plan, options, progress));
     };
     const bool finite = compute_all();
-    // A pair that was forgotten must not pass unnoticed.
+    // The memory of the result is not initialised, so an entry that no tile covers would contain any number. Counting
+    // the pairs rules this out.
     if (progress.done() - before != task.pairs)
       throw std::logic_error(
           fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));
@@ -86,6 +88,8 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
     return std::make_shared<const GramPlan>(
         make_plan(network, task.shapes, size_of(task), sizeof(Scalar), options, replicate));
   };
+  // This plan of a sampled network only checks the inputs and counts the samples; the loop below makes one for each
+  // replicate.
   const auto plan = plans.get(PlanKey(task.shapes, size_of(task), options), [&] { return plan_of({}); });
   task.check(plan->program.graph);
   if (task.pairs == 0) return no_pairs<Scalar>(options, task, plan->program.graph.fewest_samples != 0);
@@ -107,6 +111,7 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
 template <typename Scalar>
 NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
   NamedShapes shapes;
+  // A batch without inputs still has a shape, for which its network is checked.
   for (Index i = 0; i < (x.is_ragged() ? std::max<Index>(x.size(), 1) : 1); ++i)
     if (!shapes.contains(x.shape(i))) shapes.emplace(x.shape(i), fmt::format("input {} of {}", i, name));
   return shapes;
@@ -125,7 +130,7 @@ LayerOfPair layer_search(const Network& network, const Inputs<Scalar>& x1, const
   };
 }
 
-// Tasks refer to the network and the inputs.
+// Tasks keep references to the network and the inputs, which must outlive them.
 
 template <typename Scalar>
 GramTask symmetric_task(const Network& network, const Inputs<Scalar>& x) {
@@ -161,7 +166,8 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
   return task;
 }
 
-/// The same with inputs that were checked before.
+/// A rectangular task whose right inputs were checked when they were kept. Only their pairs with new shapes remain to
+/// be checked.
 template <typename Scalar>
 GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& kept) {
   GramTask task = rectangular_task(network, x1, kept);
@@ -172,7 +178,7 @@ GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Input
   return task;
 }
 
-/// The pairs of every input with itself.
+/// The pairs of every input with itself, in a matrix of one column.
 template <typename Scalar>
 GramTask diagonal_task(const Network& network, const Inputs<Scalar>& x) {
   GramTask task = symmetric_task(network, x);
@@ -188,6 +194,7 @@ GramTask diagonal_task(const Network& network, const Inputs<Scalar>& x) {
 /// The NNGP of every input with itself.
 template <typename Scalar>
 Vector<double> variances_of(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
+  // Callbacks and timers of the Gram matrix itself must not see this second computation.
   GramOptions alone;
   alone.kernels = Kernels::nngp;
   alone.threads = options.threads;
@@ -196,7 +203,7 @@ Vector<double> variances_of(const Network& network, const Inputs<Scalar>& x, con
   return gram_diagonal(network, x, alone).nngp.col(0).template cast<double>();
 }
 
-/// Fills the inputs' variances, if they are asked for.
+/// Fills the inputs' variances if the options ask for them.
 template <typename Scalar>
 void fill_variances(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   if (options.variances != nullptr) *options.variances = {.first = variances_of(network, x, options)};

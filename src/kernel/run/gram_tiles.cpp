@@ -13,6 +13,8 @@
 
 namespace widelimit {
 
+/// Everything that tiles share: copies of the batches, the task of the whole matrix, and one ReplicateTiles with its
+/// states for each replicate. The plan is that of the whole matrix, so that a tile has the bits that gram() gives.
 template <typename Scalar>
 struct GramTiles<Scalar>::Tiles {
   Network network;
@@ -30,13 +32,18 @@ struct GramTiles<Scalar>::Tiles {
         x2{std::move(columns)},
         options{tiles_options},
         task{x2 ? rectangular_task(network, x1, *x2) : symmetric_task(network, x1)} {
+    // Tiles have no result for these two options.
     options.variances = nullptr;
     options.seconds_per_line = nullptr;
     GramPlan plan = plan_of({});
     task.check(plan.program.graph);
+    // Entries of vectors come from matrix products of whole tiles, whose grid must be that of gram(). Entries of
+    // inputs with positions do not depend on the tile.
     if (plan.vectors_only) grid = plan.largest_tile_side;
     const GramBatches<Scalar> batches{x1, x2 ? &*x2 : nullptr};
     const std::int64_t count = sampled_replicates(plan.program.graph);
+    // Replicates share the memory for states. Networks without sampled stages have a single one, which takes over the
+    // plan above.
     const std::size_t bytes = options.state_memory_bytes / static_cast<std::size_t>(count);
     has_errors = plan.program.graph.fewest_samples != 0;
     if (!has_errors) {
@@ -44,6 +51,7 @@ struct GramTiles<Scalar>::Tiles {
       return;
     }
     for (std::int64_t r = 0; r < count; ++r)
+      // Plans of replicates differ in the samples that their stages draw.
       replicates.push_back(make_replicate_tiles(plan_of({r, count}), batches, options, bytes));
   }
   Tiles(const Tiles&) = delete;
@@ -65,6 +73,7 @@ struct GramTiles<Scalar>::Tiles {
   void check(InputRange rows, InputRange columns) const {
     check(rows, task.rows, "rows");
     check(columns, task.columns, "columns");
+    // Tiles below the diagonal are not computed, and a tile that is partly on it would need both kinds of pairs.
     if (!x2 && rows != columns && columns.begin < rows.end)
       throw ArgumentError(fmt::format(
           "GramTiles: of a symmetric matrix, expected rows that are the columns or come before them, got "
@@ -75,6 +84,7 @@ struct GramTiles<Scalar>::Tiles {
   GramResult<Scalar> run(ReplicateTiles<Scalar>& replicate, InputRange rows, InputRange columns, Index pairs,
                          ProgressCounter& progress) const {
     auto result = empty_result<Scalar>(options, rows.size(), columns.size());
+    // A mistake in a tile's plan would leave entries that nobody computed.
     const Index before = progress.done();
     const bool finite = replicate.compute(rows, columns, target_of(result), progress);
     if (progress.done() - before != pairs)
@@ -146,6 +156,7 @@ GramResult<Scalar> GramTiles<Scalar>::compute(InputRange rows, InputRange column
   ProgressCounter progress(tiles_->options, pairs * static_cast<Index>(replicates.size()));
   if (!has_errors()) return tiles_->run(*replicates.front(), rows, columns, pairs, progress);
   ReplicateMean<Scalar> nngp, ntk;
+  // Results of replicates are added in one order, so that the mean does not depend on threads.
   for (const auto& replicate : replicates) {
     const auto result = tiles_->run(*replicate, rows, columns, pairs, progress);
     nngp.add(result.nngp);

@@ -12,7 +12,8 @@
 namespace widelimit {
 namespace {
 
-/// Sizes are products of positions, channels and a few arrays; an index holds no more.
+/// Sizes of buffers are products of positions, channels and the number of arrays. With at most 2^48 numbers an input,
+/// none of them overflows a 64-bit index.
 void check_size(const Shape& shape, const std::string& name, Index channels) {
   constexpr double most_numbers = 0x1p48;
   double numbers = static_cast<double>(channels);
@@ -83,6 +84,8 @@ LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes, cons
   lowered.shapes.push_back(node_shapes(lowered.graph, largest));
   for (const auto& [shape, name] : shapes)
     if (shape != largest) lowered.shapes.push_back(shapes_behind(lowered.graph, shape, name));
+  // The graph is that of the largest shape and holds for all: operations contain windows and strides, no sizes.
+  // Whether they can be applied to another shape is found out by computing all shapes after its nodes.
   if (shapes.size() > 1) check_flattened(lowered.graph, shapes);
   return lowered;
 }

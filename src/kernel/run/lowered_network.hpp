@@ -13,10 +13,10 @@ namespace widelimit {
 /// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
 using NamedShapes = std::map<Shape, std::string>;
 
-/// A network for inputs of several shapes.
+/// A network that was lowered for inputs of several shapes.
 struct LoweredNetwork {
   Graph graph;
-  /// Of all nodes, for every input shape, the largest input's first.
+  /// The shapes after all nodes, [shape of the inputs][node]; those of the largest input come first.
   std::vector<std::vector<Shape>> shapes;
 };
 

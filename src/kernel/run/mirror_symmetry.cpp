@@ -12,10 +12,13 @@
 namespace widelimit {
 namespace {
 
-/// Every pair of shapes is computed. Batches of more shapes are treated as if left and right differed.
+/// All pairs of shapes are computed. Batches of more shapes than this are treated as if left and right differed,
+/// which is correct for every network but slower.
 constexpr std::size_t most_shapes = 8;
+/// Three inputs have the lengths 1/2, 1 and 2, and three pairs of different inputs.
 constexpr Index inputs_of_a_shape = 3;
-/// Relative to the variances. Deep networks round to 1e-13; an edge pixel more or less in a window weighs far more.
+/// The tolerance is relative to the variances. Deep networks round to 1e-13; a pixel at an edge that a window
+/// contains on one side only weighs far more.
 constexpr double equality_tolerance = 1e-11;
 
 template <typename Scalar>
@@ -25,7 +28,8 @@ std::set<Shape> shapes_of(const Inputs<Scalar>& x) {
   return shapes;
 }
 
-/// [3, spatial..., C], of different lengths, since not every layer is homogeneous.
+/// Random inputs [3, spatial..., C] of different lengths. Layers that are homogeneous would give the same answer at
+/// one length, but not every layer is.
 xt::xarray<double> random_array(const Shape& shape, Index channels, numerics::RandomStream& random) {
   std::vector<std::size_t> sizes{static_cast<std::size_t>(inputs_of_a_shape)};
   sizes.insert(sizes.end(), shape.begin(), shape.end());
@@ -83,9 +87,9 @@ bool treats_alike(const Network& network, const Inputs<double>& x, const MirrorS
     const auto straight = gram(network, x, options), mirrored = gram(network, flip(x), options);
     return kernels_are_equal(straight.nngp, mirrored.nngp) && kernels_are_equal(straight.ntk, mirrored.ntk);
   } catch (const NumericalError&) {
-    return false;  // The data may be smaller. Flipping both sides is right for every network.
+    return false;  // The data may be in range. Flipping both sides is correct for every network.
   } catch (const NetworkError&) {
-    return false;  // Of a mask that leaves nothing, or of shapes that do not go together.
+    return false;  // A mask leaves nothing, or shapes cannot be paired.
   }
 }
 

@@ -10,10 +10,11 @@
 namespace widelimit {
 
 /// Whether K(sx, sx') = K(x, x') for a network and all inputs of some shapes, sx being the mirror image of x.
+/// FlipAverage asks this, because it saves a Gram matrix.
 ///
-/// Found out with normal random numbers, three inputs of every shape, in double. A kernel that is equal for numbers
-/// that are as good as any is equal for all, and data never say so:
-/// symmetric images have equal kernels after any network.
+/// It is found out by computing both kernels, in double, for three normal random inputs of every shape. Kernels that
+/// are equal for inputs in general position are equal for all. The data themselves cannot answer: symmetric images
+/// have equal kernels under any network.
 class MirrorSymmetry {
  public:
   /// Exchanges left and right.
@@ -30,7 +31,7 @@ class MirrorSymmetry {
   [[nodiscard]] bool holds_for(const Inputs<Scalar>& x) const;
 
  private:
-  std::set<Shape> shapes_;  ///< For which it holds.
+  std::set<Shape> shapes_;  ///< The shapes for which the equation holds.
   bool masked_ = false;
 };
 

@@ -12,11 +12,13 @@
 
 namespace widelimit {
 
-/// A batch in the order in which it is computed: by shape, so that each side of a tile has one.
+/// A batch in the order in which it is computed: by shape, so that each side of a tile has one. Vectors have no
+/// positions whose sizes matter and keep the order of the batch. Indices of all functions count in this order;
+/// originals() translates to the batch.
 template <typename Scalar>
 class OrderedInputs {
  public:
-  /// For errors: `name` of the batch, and the number that `inputs` begin with there.
+  /// Errors call input i of `inputs` number `first` + i of the batch `name`.
   OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan, const char* name, Index first = 0)
       : inputs_{inputs},
         plan_{plan},
@@ -31,7 +33,7 @@ class OrderedInputs {
 
   [[nodiscard]] Index size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const Scalar> input(Index i) const { return inputs_[original(i)]; }
-  /// The mask of input i: of those without one, all positions count.
+  /// The mask of input i. An input without a mask counts all its positions.
   [[nodiscard]] PositionMask mask(Index i) const {
     const auto counts = inputs_.mask(original(i));
     return counts.empty() ? full_mask(shape(i)) : PositionMask{shape(i), {counts.begin(), counts.end()}};

@@ -14,15 +14,17 @@
 namespace widelimit {
 namespace {
 
-/// Products of vectors of so few channels cost no more than what else is done for a pair, even in double.
-/// With them a Gram matrix of float has no errors but its own rounding, where the network is linear; those of
-/// a sum in float would be several times larger.
+/// Products of vectors with so few channels cost no more in double than what else is done for a pair. With them the
+/// Gram matrix of a linear network has no errors in float except the rounding of its entries; sums in float would
+/// make errors several times larger.
 constexpr Index few_channels = 512;
 
-/// So few rows are multiplied one by one: a matrix product in double works on copies of all right rows.
+/// Up to this many left inputs are multiplied one by one, because a matrix product in double first copies all right
+/// inputs. Single new inputs with many kept ones are such tiles.
 constexpr Index few_rows = 3;
 
-/// Rows of a tile whose mirrored entries are written together: a cache line of a mirrored row.
+/// Rows whose mirrored entries are written together. A mirrored row is a column of the result, so each write touches
+/// another cache line; 16 entries of float fill one.
 constexpr std::size_t mirrored_rows = 16;
 
 /// Copies the entries of some rows of a tile that were computed to the places of the mirrored pairs.
@@ -32,12 +34,15 @@ void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> place
   for (std::size_t j = 0; j < columns.size(); ++j) {
     Result* mirrored = matrix + columns[j] * matrix_columns;
     const Result* entry = matrix + columns[j];
+    // Left input i is number rows[i].same on the right side, or -1 if it is not there. Right inputs up to that number
+    // were not computed.
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (static_cast<Index>(j) > rows[i].same) mirrored[places[i]] = entry[places[i] * matrix_columns];
   }
 }
 
-/// Numbers that are finite as they are may not be once they are rounded.
+/// Entries are checked after rounding to the result's type: a double may be finite and still exceed the range of
+/// float.
 template <typename Result, typename Scalar>
 bool all_finite(const Scalar* values, Index count) {
   if constexpr (std::is_same_v<Scalar, Result>)
@@ -83,11 +88,14 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     multiply_inputs(batches == Batches::one && left.begin == right.begin);
   else
     planes_.run(tile_);
+  // The points' stages pack the arrays of the right inputs once for all rows of the tile.
   points_.begin_tile(tile_.right);
   rows_.clear();
   mirrored_ = 0;
   for (Index i = left.begin; i < left.end; ++i) {
     const bool has_itself = batches == Batches::one && i >= right.begin && i < right.end;
+    // Both ranges count in the order of the batch. In a tile on the diagonal a left input is therefore also one of
+    // the right inputs.
     rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1, {}});
   }
   const auto lefts = static_cast<Index>(rows_.size());
@@ -108,6 +116,7 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     const Plane<Scalar> values = points_.run(rows);
     for_each_row([&](Index i, Index same, Index step) {
       const Index row = place.rows[static_cast<std::size_t>(i)];
+      // A row begins at its diagonal entry; the entries before it are mirrored from rows above.
       if (!write(values + step, std::max<Index>(same, 0), row, place, target)) finite = false;
     });
     if (batches == Batches::one) mirror_rows(static_cast<std::size_t>(begin) + rows.size(), place, target);
@@ -115,7 +124,7 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
   return finite;
 }
 
-/// Mirrors the rows of the tile before `end` that have not been yet, once they are enough.
+/// Mirrors all finished rows that are not mirrored yet, as soon as there are enough of them or the tile ends.
 template <typename Scalar>
 template <typename Result>
 void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
@@ -128,7 +137,7 @@ void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
   mirrored_ = end;
 }
 
-/// The values of one left input with the right inputs from `first` on.
+/// Writes the values of one left input with the right inputs from `first` on to row `row` of the result.
 template <typename Scalar>
 template <typename Result>
 bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
@@ -138,7 +147,7 @@ bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index r
     if (target.nngp != nullptr) target.nngp[entry] = static_cast<Result>(values.nngp[j]);
     if (target.ntk != nullptr) target.ntk[entry] = static_cast<Result>(values.ntk[j]);
   }
-  // Here they are in the cache.
+  // The check follows at once, while the values are in the cache. A kernel that is not wanted may overflow.
   const auto is_finite = [&](const Result* wanted, const Scalar* row_values) {
     return wanted == nullptr || all_finite<Result>(row_values + first, columns() - first);
   };
@@ -164,11 +173,12 @@ void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRang
   });
 }
 
-/// The input products of a whole tile; the tiles' grid is fixed, so each entry is always computed by the same
-/// product. Of a tile on the diagonal, a quarter is mirrored and left out.
+/// Multiplies the inputs of a whole tile. The grid of tiles is fixed, so each entry always comes from the same matrix
+/// product. A tile on the diagonal leaves out a quarter of its products, lower left, which is mirrored.
 template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
   const auto lefts = static_cast<Index>(tile_.left.size());
+  // The second half begins on a multiple of the vector length, so that its part of each row of products is aligned.
   const Index half = padded(lefts / 2);
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
@@ -183,7 +193,9 @@ void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
   }
 }
 
-/// Of some left inputs with all right inputs from the first one on.
+/// Multiplies left inputs [first_left, first_left + left_count) with all right inputs from first_right on. States are
+/// consecutive in memory and of equal size (equalise_sizes() in gram_plan.cpp), so that their vectors are the rows of
+/// a matrix with this leading dimension.
 template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, Index left_count,
                                          Index first_right) {
@@ -210,6 +222,8 @@ void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, I
                  Scalar{0}, products(source, first_left) + first_right, padded(most_.right));
 }
 
+/// Fills the values with which a row of pairs begins: readouts on features, products of vectors, or readouts of the
+/// planes that the tile has passed through. Entries of mirrored pairs may stay as they were; nothing reads them.
 template <typename Scalar>
 void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source) {
   const NodeId node = points_.source_nodes()[number];
@@ -224,11 +238,13 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
                            });
     return;
   }
+  // Inputs have no parameters before them, so their NTK is 0 (docs/theory/kernel-recursion.md, section 1).
   if (source.ntk != nullptr && is_input(plan_, node)) std::fill_n(source.ntk, columns(), Scalar{0});
   if (plan_.vectors_only) {
     const Index first = std::max<Index>(same, 0);
     std::copy_n(products(number, row) + first, columns() - first, source.nngp + first);
-    // The variance as the state has it: so the correlation of an input with itself is exactly 1.
+    // The diagonal takes the variance that the state recorded, so that the correlation of an input with itself is
+    // exactly 1.
     if (same >= 0) source.nngp[same] = left.extra(node)[0];
     return take_multiples(number, row, same, source.nngp);
   }
@@ -245,8 +261,9 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
   }
 }
 
-/// Of inputs that may be multiples of each other the products are taken again, one by one: matrix products
-/// add up in another order than variances do.
+/// Takes the products again, one by one, of inputs that may be multiples of each other. A matrix product adds up in
+/// another order than variances do, so that |c| could exceed or miss the root of pq by a rounding error, which costs
+/// half the digits of the angle (docs/theory/accuracy.md, sections 1 and 2).
 template <typename Scalar>
 void PairWorker<Scalar>::take_multiples(std::size_t source, Index row, Index same, Scalar* values) {
   const NodeId node = points_.source_nodes()[source];
@@ -258,12 +275,14 @@ void PairWorker<Scalar>::take_multiples(std::size_t source, Index row, Index sam
     return numerics::precise_products<Scalar>().any_exceeds(values + begin, bounds + begin, factor,
                                                             static_cast<std::size_t>(count));
   };
+  // Most rows have no such pair; one vectorised pass over the row finds this out.
   if (!exceeds(first, columns() - first)) return;
   for (Index j = first; j < columns(); ++j)
     if (j != same && exceeds(j, 1)) values[j] = take_product(node, row, j);
 }
 
-/// The product of a left and a right input, which are noted if one is a multiple of the other.
+/// The product of a left and a right input. If one is a multiple of the other, the row takes note of the column,
+/// since row stages treat such pairs as perfectly correlated.
 template <typename Scalar>
 Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
   const auto left = static_cast<std::size_t>(row), right = static_cast<std::size_t>(column);

@@ -35,14 +35,18 @@ struct TilePlace {
   std::span<const Index> columns;
 };
 
-/// Computes tiles of pairs from states to kernels, which may be rounded to another type. One a thread.
+/// Computes tiles of pairs from states to kernels, which may be rounded to another type. Every thread has its own,
+/// because buffers are reused from tile to tile.
+///
+/// A tile passes through the positions as a whole. What comes after them is computed row by row: a row has one left
+/// input and all right inputs of the tile, one number for each pair.
 template <typename Scalar>
 class PairWorker {
  public:
   /// `plan` must outlive the worker; `most`: the largest numbers of inputs on the sides of a tile.
   PairWorker(const GramPlan& plan, const TileSize& most, StopRequest stop);
 
-  /// Measures the time of every node from now on.
+  /// Starts measuring the time of every node.
   void start_timer();
   /// Adds what was measured.
   void add_seconds(std::vector<double>& seconds_per_node);
@@ -66,11 +70,11 @@ class PairWorker {
                            const GramTarget<Result>& target) const;
   template <typename Result>
   void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Result>& target);
-  /// The input products of a left input of a tile of vectors.
+  /// The products of one left input with the right inputs, in a tile of vectors.
   [[nodiscard]] Scalar* products(std::size_t source, Index row) {
     return products_.data() + (static_cast<Index>(source) * most_.left + row) * padded(most_.right);
   }
-  /// Roots of the variances of the right inputs of a tile of vectors.
+  /// The standard deviations of the right inputs, in a tile of vectors.
   [[nodiscard]] Scalar* deviations(std::size_t source) {
     return deviations_.data() + static_cast<Index>(source) * padded(most_.right);
   }
@@ -86,7 +90,7 @@ class PairWorker {
   Tile<Scalar> tile_;
   std::vector<PointRow<Scalar>> rows_;
   std::size_t mirrored_ = 0;        ///< Rows of the tile whose mirrored entries are written.
-  std::vector<Index> pair_number_;  ///< [left][right], -1 for pairs that are not computed.
+  std::vector<Index> pair_number_;  ///< [left][right]: index into tile_.pairs, or -1 for mirrored pairs.
 };
 
 }  // namespace widelimit

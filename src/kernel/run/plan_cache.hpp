@@ -31,11 +31,12 @@ struct PlanKey {
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
-/// The plans that were asked for last: single inputs come again and again, and making a plan would take as long as the
-/// pairs of one.
+/// Keeps the plans that were asked for last. Predicting one input after another asks for the same plan again and
+/// again, and making it would take as long as the pairs of one input.
 class PlanCache {
  public:
-  /// That of the key, by make() if it is not there.
+  /// The plan of this key. If it is not there, make() makes it, without the lock: two threads may then make equal
+  /// plans, which is harmless.
   template <typename Make>
   std::shared_ptr<const GramPlan> get(const PlanKey& key, const Make& make) {
     {

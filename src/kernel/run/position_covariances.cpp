@@ -13,7 +13,8 @@
 namespace widelimit {
 namespace {
 
-/// Keeps what reaches it of a pair, over replicates, and passes on nothing. For one pair: it is not thread-safe.
+/// A pair stage that adds the pair's covariances to a mean over replicates, and passes on zeros at a single position.
+/// It writes without locks, so it may only see one pair.
 class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMapping {
  public:
   StageRules rules() const override { return {}; }
@@ -30,7 +31,8 @@ class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMa
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     result.nngp.setZero();
-    // An input with itself, while states are made, comes without the NTK.
+    // While states are made, an input passes through the stage with itself and without the NTK. Only the pair itself
+    // counts.
     if (result.ntk.size() == 0) return;
     result.ntk.setZero();
     nngp_.add(pair.nngp.template cast<double>());
@@ -52,15 +54,16 @@ class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMa
   mutable ReplicateMean<double> ntk_;
 };
 
-/// Whether there are positions after the last layer.
+/// Whether the output of the network has positions.
 bool leaves_positions(const Network& network, const Shape& input) {
   Shape shape = input;
   for (const TraceLine& line : Lowering::trace(network, input))
+    // Lines of greater depth belong to layers within branches.
     if (line.depth == 0) shape = line.shape;
   return !shape.empty();
 }
 
-/// Input i alone, whose mask fits the network.
+/// Input i alone, after checking that there is such an input and that its mask fits the network.
 template <typename Scalar>
 Inputs<Scalar> chosen(const Network& network, const Inputs<Scalar>& x, Index i, const char* name) {
   if (i < 0 || i >= x.size())
@@ -71,13 +74,15 @@ Inputs<Scalar> chosen(const Network& network, const Inputs<Scalar>& x, Index i, 
   return one;
 }
 
-/// compute(network, options) runs the network on a single pair.
+/// Appends a KeptCovariances to the network and calls compute(network, options), which runs it on a single pair.
 template <typename Scalar, typename Compute>
 PositionCovariances<Scalar> kept_of(const Network& network, bool has_positions, const GramOptions& options,
                                     const Compute& compute) {
   const auto kept = std::make_shared<KeptCovariances>();
   Layers layers = network.layers();
   layers.push_back(layers::pair_layer("position covariances", kept));
+  // gram() accepts only networks whose output has no positions. The pooling sums up the zeros that the stage passes
+  // on.
   if (has_positions) layers.push_back(layers::global_sum_pool());
   GramOptions pair;
   pair.threads = options.threads;

@@ -9,11 +9,12 @@
 #include "kernel/run/state_cache.hpp"
 
 namespace widelimit {
+/// What prepared inputs keep. Plans that compute float in double keep states of another type than the others.
 template <typename Scalar>
 struct PreparedInputs<Scalar>::Kept {
   Network network;
   Inputs<Scalar> inputs;
-  GramOptions options;  ///< Of the states.
+  GramOptions options;  ///< Those options on which the states depend.
   StateCache<Scalar, Scalar> states;
   StateCache<double, Scalar> states_in_double;
   PlanCache plans;
@@ -37,6 +38,7 @@ struct PreparedInputs<Scalar>::Kept {
       computation.fill(*made, sampled_replicates(plan->program.graph));
       return made;
     };
+    // For Scalar = double both caches have one type, and only the first is used.
     if constexpr (std::is_same_v<typename Computation::Kept, KeptStates<Scalar, Scalar>>)
       return states.get(*plan, replicate, make);
     else
@@ -48,7 +50,7 @@ template <typename Scalar>
 PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scalar>& x,
                                        const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  // Pairs are checked when they are asked for.
+  // The inputs are checked here, once. Pairs of shapes are checked when their kernels are asked for.
   const GramTask task = diagonal_task(network, x);
   task.check(make_plan(network, task.shapes, size_of(task), sizeof(Scalar), options).program.graph);
   GramOptions own;

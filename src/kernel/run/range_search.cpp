@@ -10,6 +10,8 @@
 namespace widelimit {
 namespace {
 
+/// Every step of the search computes and keeps whole covariance matrices of the pair. This many entries take 128 MiB
+/// in double for each kernel.
 constexpr double most_entries = 0x1p24;
 
 template <typename Scalar>
@@ -34,7 +36,8 @@ std::optional<std::string> layer_out_of_range(const Network& network, const Inpu
       return false;
     }
   };
-  // After `finite` layers all is well, after `broken` it is not.
+  // Kernels are finite after the first `finite` layers and not finite after the first `broken` ones. Halving the
+  // interval finds a layer at which they change, with a number of runs that is the logarithm of the depth.
   std::size_t finite = 0, broken = layers.size();
   if (!is_finite_behind(finite) || is_finite_behind(broken)) return std::nullopt;
   while (finite + 1 < broken) {

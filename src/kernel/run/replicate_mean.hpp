@@ -5,7 +5,8 @@
 
 namespace widelimit {
 
-/// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.
+/// Adds up results of replicates of a sampled network. The mean and the standard error of every entry follow from the
+/// scatter of the replicates, updated by Welford's recursion, which does not subtract large squares.
 template <typename Scalar>
 class ReplicateMean {
  public:
@@ -24,6 +25,7 @@ class ReplicateMean {
 
   [[nodiscard]] Matrix<Scalar> mean() const { return mean_.template cast<Scalar>(); }
   [[nodiscard]] Matrix<Scalar> error() const {
+    // The standard error of the mean of n replicates is the root of sum (x - mean)^2 / (n (n - 1)).
     return (squares_ / (static_cast<double>(count_) * static_cast<double>(count_ - 1)))
         .cwiseSqrt()
         .template cast<Scalar>();

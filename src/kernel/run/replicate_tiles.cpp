@@ -9,7 +9,8 @@
 namespace widelimit {
 namespace {
 
-/// Tiles that are computed in Scalar.
+/// Computes tiles in the type Scalar. A tile of a store is cut into slices whose states fit into the memory, and
+/// these into the tiles that threads compute.
 template <typename Scalar, typename Result>
 class TilesIn final : public ReplicateTiles<Result> {
  public:
@@ -28,6 +29,8 @@ class TilesIn final : public ReplicateTiles<Result> {
     for (const InputRange& left : rows_.cut(rows, grid())) {
       const auto left_states = rows_.get(left, computation);
       for (const InputRange& right : columns_cache().cut(columns, grid())) {
+        // Slices of a tile on the diagonal are cut alike on both sides. Those below the diagonal are mirrored from
+        // the others.
         if (is_diagonal && right.begin < left.begin) continue;
         const auto right_states = columns_cache().get(right, computation);
         compute(computation, *left_states, *right_states,
@@ -36,6 +39,7 @@ class TilesIn final : public ReplicateTiles<Result> {
           mirror(target, {left.begin - rows.begin, left.end - rows.begin},
                  {right.begin - rows.begin, right.end - rows.begin});
         if (computation.is_finite()) continue;
+        // These name the layer if an input's own NTK overflows. Otherwise GramTiles names the entry.
         computation.find_out_of_range(left_states->inputs);
         computation.find_out_of_range(right_states->inputs);
       }
@@ -58,6 +62,8 @@ class TilesIn final : public ReplicateTiles<Result> {
     else if (left.range == right.range)
       computation.compute(left.block, left.block, Batches::one, target);
     else
+      // Two parts of one batch share no input here. The left input of each pair must be the one that gram() would
+      // take.
       computation.compute(left.block, right.block, Batches::two, target, LeftInput::of_first_shape);
   }
 
@@ -79,7 +85,7 @@ class TilesIn final : public ReplicateTiles<Result> {
   GramPlan plan_;
   const GramOptions& options_;
   Cache rows_;
-  std::optional<Cache> own_columns_;  ///< Of another batch.
+  std::optional<Cache> own_columns_;  ///< The columns' states, if they are another batch than the rows.
 };
 
 }  // namespace

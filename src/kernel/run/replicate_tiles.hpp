@@ -28,7 +28,8 @@ class ReplicateTiles {
                                      ProgressCounter& progress) = 0;
 };
 
-/// All must outlive the tiles, the plan is taken over; `bytes`: for states.
+/// Makes the tiles of one replicate. The plan is taken over; batches and options must outlive the result. States may
+/// take `bytes`.
 template <typename Result>
 [[nodiscard]] std::unique_ptr<ReplicateTiles<Result>> make_replicate_tiles(GramPlan plan,
                                                                            const GramBatches<Result>& batches,

@@ -12,7 +12,8 @@
 
 namespace widelimit {
 
-/// Inputs [begin, end) of a batch with their states, and what these refer to.
+/// Inputs [begin, end) of a batch with their states, and what these refer to. Members are in the order in which each
+/// refers to the previous ones.
 template <typename Scalar, typename Result>
 struct SliceStates {
   InputRange range;
@@ -30,17 +31,18 @@ struct SliceStates {
   SliceStates& operator=(const SliceStates&) = delete;
 };
 
-/// The states of slices of one batch, as many as the memory allows: those used last.
+/// Keeps the states of slices of one batch: as many as the memory allows, the ones that were used last.
 template <typename Scalar, typename Result>
 class SliceStateCache {
  public:
   using States = std::shared_ptr<const SliceStates<Scalar, Result>>;
 
-  /// Batch and plan must outlive it. `name`: of the batch, for errors.
+  /// The batch and the plan must outlive the cache. Errors call the batch `name`.
   SliceStateCache(const Inputs<Result>& batch, const char* name, const GramPlan& plan, std::size_t bytes)
       : batch_{batch}, name_{name}, plan_{plan}, bytes_{bytes} {}
 
-  /// Cuts a range into slices, several of which fit into the memory, if they hold more than one input.
+  /// Cuts a range into slices that begin at multiples of `grid`. A slice takes at most a quarter of the memory unless
+  /// one step of the grid takes more, so that several fit at a time.
   [[nodiscard]] std::vector<InputRange> cut(InputRange range, Index grid) const {
     std::vector<InputRange> slices;
     for (Index begin = range.begin; begin < range.end;) {
@@ -80,6 +82,7 @@ class SliceStateCache {
     for (const States& states : kept_) bytes += bytes_of(states->range);
     for (auto last = kept_.end(); bytes > bytes_ && last != kept_.begin();) {
       --last;
+      // A slice that a computation is using holds its memory anyway.
       if (last->use_count() > 1) continue;
       bytes -= bytes_of((*last)->range);
       last = kept_.erase(last);
@@ -90,7 +93,7 @@ class SliceStateCache {
   const char* name_;
   const GramPlan& plan_;
   std::size_t bytes_;
-  std::list<States> kept_;  ///< That used last comes first.
+  std::list<States> kept_;  ///< The most recently used comes first.
 };
 
 }  // namespace widelimit

@@ -27,7 +27,7 @@ inline const FeatureNode* feature_node(const GramPlan& plan, NodeId node) {
   return std::get_if<FeatureNode>(&plan.program.graph.nodes[node].operation);
 }
 
-/// One input with others, by a readout on features: calls take(j, values) for each.
+/// Pairs one input with others by a readout on features, and calls take(j, values) for each of the others.
 template <typename Scalar, typename Take>
 void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& left,
                     std::span<const InputState<Scalar>* const> right, const Take& take) {
@@ -37,6 +37,7 @@ void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& l
   const StateLayout* layout = nullptr;
   Shape right_shape;
   for (std::size_t j = 0; j < right.size(); ++j) {
+    // Inputs come in the order of their shapes, so a shape is transformed once for many inputs.
     if (&right[j]->layout() != layout) {
       layout = &right[j]->layout();
       right_shape = transformed_shape(layout->shape, node.transforms);

@@ -16,8 +16,9 @@ bool are_same(const Node& a, const Node& b) {
 
 }  // namespace
 
-// Both plans are of one network, and layers make the same of a shape whatever the others are. What the largest shape
-// decides is which nodes there are, what is kept as a matrix, and how states are laid out.
+/// Both plans belong to one network, whose layers make the same state of an input whatever the other inputs are. Only
+/// the largest shape and the options can make a difference: they decide which nodes there are, what is kept as a
+/// matrix, and how states are laid out. Comparing these is therefore enough.
 bool states_agree(const GramPlan& a, const GramPlan& b) {
   const auto &nodes_a = a.program.graph.nodes, &nodes_b = b.program.graph.nodes;
   const bool same_program = a.in_double == b.in_double && a.masks == b.masks &&

@@ -13,13 +13,15 @@ namespace widelimit {
 /// Whether the states of inputs are the same under both plans, for all shapes that both know.
 [[nodiscard]] bool states_agree(const GramPlan& a, const GramPlan& b);
 
-/// States of one batch, of each replicate under two plans: the first one asked for, and the last other one.
+/// States of one batch, for each replicate under at most two plans: the first one that was asked for, and the latest
+/// other one.
 template <typename Scalar, typename Result>
 class StateCache {
  public:
   using States = std::shared_ptr<const KeptStates<Scalar, Result>>;
 
-  /// Those under this plan, by make() if they are not there. Others wait: they want the same.
+  /// The states under this plan. If they are not there, make() makes them under the lock: threads that wait for it
+  /// want the same states.
   template <typename Make>
   States get(const GramPlan& plan, std::int64_t replicate, const Make& make) {
     const std::scoped_lock lock(mutex_);

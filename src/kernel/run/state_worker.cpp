@@ -12,8 +12,8 @@
 namespace widelimit {
 namespace {
 
-/// Throws NumericalError if the variance of no position can be told from 0, while the input is not 0. Single
-/// positions far smaller than others may well be 0 beside them.
+/// Throws NumericalError if the variances of all positions are too small for the type although the input is not 0.
+/// Single positions that are far smaller than others may become 0, because they are 0 beside these.
 template <typename Scalar>
 void check_features(const Features<Scalar>& features) {
   Scalar largest = 0;
@@ -35,6 +35,8 @@ StateWorker<Scalar>::StateWorker(const GramPlan& plan, StopRequest stop, Kernel 
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
+  // The input passes through the network with itself, as a tile of one pair. Each step that leaves something in the
+  // state (variances before row stages, attention weights) records it on the way.
   write_features(input, state);
   if (!plan_.vectors_only) planes_.record_state(state);
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
@@ -46,6 +48,7 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
     };
     const InputState<Scalar>* itself = &state;
     if (is_input(plan_, node))
+      // The NTK of an input is 0, like that of pairs.
       put(FeatureStage::Values{record_variance(node, state), 0});
     else if (feature_node(plan_, node) != nullptr)
       feature_values<Scalar>(plan_, node, state, {&itself, 1},
@@ -65,6 +68,7 @@ Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& sta
     check_input_variance(variance,
                          std::all_of(vector.begin(), vector.end(), [](Scalar x) { return x == 0; }));
   });
+  // PairWorker reads the diagonal entries of products from here.
   return state.extra(node)[0] = variance;
 }
 
@@ -78,6 +82,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
     const auto* transforms = input_transforms(nodes[id].operation);
     if (transforms == nullptr) continue;
     const FeatureNode* feature = feature_node(plan_, id);
+    // An input without positions or layers of its own is already its features.
     if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
       std::copy(input.begin(), input.end(), state.array(id, 0));
       continue;
@@ -96,6 +101,8 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
       continue;
     }
     name_layer(nodes[id], [&] { check_features(features); });
+    // Channel by channel, the positions are laid out like the plane of offset 0, guards included, so that planes can
+    // be multiplied in place. The guards stay zero from the allocation.
     const PlaneLayout& layout = state.layout().planes[id];
     const Scalar* row = features.values.data();
     for (Index channel = 0; channel < features.channels; ++channel)

@@ -8,12 +8,12 @@
 
 namespace widelimit {
 
-/// Makes the states of inputs. One a thread.
+/// Makes the states of inputs. Every thread has its own.
 template <typename Scalar>
 class StateWorker {
  public:
-  /// States need no NTK but where the plan says so; with it, run() finds the layer where an input's NTK with itself
-  /// leaves the range.
+  /// States need no NTK unless the plan says so. With Kernel::with_ntk, run() names the layer where the NTK of an
+  /// input with itself leaves the range.
   StateWorker(const GramPlan& plan, StopRequest stop, Kernel kernel = Kernel::nngp_only);
 
   /// `input` is [spatial..., C]. Throws NumericalError, naming the layer, for numbers out of range.

@@ -8,7 +8,7 @@
 namespace widelimit::finite {
 namespace {
 
-/// A dense layer, applied at every position. Tape: the input.
+/// A dense layer, applied at every position. Its tape has the input.
 template <typename Scalar>
 class Dense final : public FiniteLayer<Scalar> {
  public:
@@ -43,7 +43,7 @@ class Dense final : public FiniteLayer<Scalar> {
   AffineMap<Scalar> map_;
 };
 
-/// A dense layer on what the window sees. Tape: that.
+/// A dense layer applied to what a window sees, which its tape has.
 template <typename Scalar>
 class Convolution final : public FiniteLayer<Scalar> {
  public:
@@ -85,8 +85,8 @@ class Convolution final : public FiniteLayer<Scalar> {
   AffineMap<Scalar> map_;
 };
 
-/// A convolution with weights of its own at every position: the rows of a position, in steps of all
-/// positions, are a small dense layer. Tape: what the window sees.
+/// A convolution with weights of its own at every position. The rows of one position, which are d rows apart, pass
+/// through a small dense layer. The tape has what the window sees.
 template <typename Scalar>
 class LocalConvolution final : public FiniteLayer<Scalar> {
  public:
@@ -123,6 +123,7 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
     Matrix<Scalar> seen(gradient.values.rows(), in_);
     const Index d = position_count(output_.shape), out = output_.channels;
     for (Index a = 0; a < d; ++a)
+      // The rows of position a of all inputs are d rows apart, which the stride d * out expresses without a copy.
       numerics::gemm(Transpose::no, Transpose::yes, gradient.inputs, in_, out, weight_scale_,
                      {gradient.values.data() + a * out, d * out}, {parameters + a * block(), out}, Scalar{0},
                      seen.data() + a * in_, d * in_);
@@ -133,6 +134,7 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
                               Activations<Scalar> direction,
                               const Scalar* parameter_direction) const override {
     Matrix<Scalar> z(tape.saved[0].rows(), output_.channels);
+    // d(x W + b) = x dW + dx W + db.
     apply(parameter_direction, tape.saved[0], Scalar{0}, z);
     apply(parameters, patches_.gather(direction.values, direction.inputs), Scalar{1}, z);
     add_biases(parameter_direction, z);
@@ -140,10 +142,10 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
   }
 
  private:
-  /// Parameters of a position.
+  /// The number of parameters of one position.
   Index block() const { return (in_ + (bias_scale_ == 0 ? 0 : 1)) * output_.channels; }
 
-  /// z = scale seen W + keep z, position by position.
+  /// z = scale * seen W + keep * z, position by position.
   void apply(const Scalar* parameters, const Matrix<Scalar>& seen, Scalar keep, Matrix<Scalar>& z) const {
     const Index d = position_count(output_.shape), out = output_.channels;
     for (Index a = 0; a < d; ++a)
@@ -176,6 +178,8 @@ AffineScales affine_scales(const AffineVariances& variances, Index channels, Ind
   if (!variances.standard)
     return {.weight_scale = std::sqrt(variances.weight / (width * seen)),
             .bias_scale = std::sqrt(variances.bias)};
+  // At the width N/s of the limit the weights have the variance w / (N F / s). At any other width the forward pass is
+  // rescaled by the root of the ratio of widths, so that the NTK keeps its factor N F / s.
   const double limit_width =
       static_cast<double>(variances.standard->input_width) / variances.standard->width_scale;
   const bool biased = variances.standard->zero_biases || variances.bias > 0;

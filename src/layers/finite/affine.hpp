@@ -15,20 +15,22 @@ struct AffineVariances {
   std::optional<layers::StandardParametrisation> standard = {};
 };
 
-/// z = weight_scale x W + bias_scale beta; W and beta begin as standard normal numbers times their deviations.
+/// z = weight_scale x W + bias_scale beta, where W and beta begin as standard normal numbers times their deviations.
+/// In the NTK parametrisation deviations are 1 and the scales carry the variances; in the standard one it is the
+/// other way round.
 struct AffineScales {
   double weight_scale;
   double weight_deviation = 1;
-  double bias_scale = 0;  ///< 0: there are no biases.
+  double bias_scale = 0;  ///< 0 if there are no biases.
   double bias_deviation = 1;
 };
 
-/// For weights that see `channels` channels at `positions` positions.
+/// The scales for weights that see `channels` channels at `positions` positions.
 AffineScales affine_scales(const AffineVariances& variances, Index channels, Index positions = 1);
 
 CounterpartPointer dense_counterpart(const AffineVariances& variances);
 
-/// make_*() throws ArgumentError if the window does not fit.
+/// Its make_*() throw ArgumentError if the window does not fit.
 CounterpartPointer convolution_counterpart(const Window& window, const AffineVariances& variances,
                                            Sharing sharing);
 

@@ -6,8 +6,8 @@
 
 namespace widelimit::finite {
 
-/// z = scale x W + bias scale beta, the same at every position: what every layer with weights is made of.
-/// Parameters, from `offset` on: W [in, out], then beta [out] unless its scale is 0.
+/// z = weight_scale x W + bias_scale beta, the same at every position: the part with parameters of every layer that
+/// has weights. Its parameters, from `offset` on, are W [in, out] and then beta [out], unless the scale of beta is 0.
 template <typename Scalar>
 class AffineMap {
  public:
@@ -23,7 +23,7 @@ class AffineMap {
   [[nodiscard]] Index out() const { return out_; }
   [[nodiscard]] Index parameter_count() const { return (in_ + (bias_scale_ == 0 ? 0 : 1)) * out_; }
 
-  /// What standard normal numbers become at initialisation.
+  /// Turns standard normal numbers into initial parameters.
   void initialise(Scalar* parameters) const {
     using Numbers = Eigen::Map<Vector<Scalar>>;
     Numbers(parameters + offset_, in_ * out_) *= static_cast<Scalar>(scales_.weight_deviation);
@@ -37,7 +37,7 @@ class AffineMap {
     return z;
   }
 
-  /// The gradient with respect to x; that of the parameters goes to the sink.
+  /// Returns the gradient with respect to x. That of the parameters goes to the sink.
   [[nodiscard]] Matrix<Scalar> backward(const Scalar* parameters, const Matrix<Scalar>& x,
                                         const Matrix<Scalar>& gradient, Index inputs,
                                         GradientSink<Scalar>& sink) const {
@@ -45,7 +45,7 @@ class AffineMap {
     return product_transposed(weight_scale_, gradient, weights(parameters));
   }
 
-  /// The derivative along (x', W', beta').
+  /// The derivative along (x', W', beta'): x W' + x' W + beta', with the scales.
   [[nodiscard]] Matrix<Scalar> tangent(const Scalar* parameters, const Matrix<Scalar>& x,
                                        const Matrix<Scalar>& x_direction,
                                        const Scalar* parameter_direction) const {

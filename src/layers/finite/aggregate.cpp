@@ -12,7 +12,7 @@ namespace {
 using layers::AggregateOptions;
 using layers::NodeFactors;
 
-/// x -> P x or P^T x for one input.
+/// Whether P or P^T is applied to an input.
 enum class Way { forth, back };
 
 template <typename Scalar>
@@ -31,7 +31,7 @@ void aggregate(const InputGraph& graph, const AggregateOptions& options, Way way
   }
 }
 
-/// No tape: the layer is linear and has no parameters.
+/// The layer is linear and has no parameters, so it leaves nothing on the tape.
 template <typename Scalar>
 class Aggregate final : public FiniteLayer<Scalar> {
  public:

@@ -5,8 +5,8 @@
 
 namespace widelimit::finite {
 
-/// y = P x on the graph of each input. Passes throw ArgumentError for graphs that aggregate() cannot take; make_*()
-/// throws it for inputs that do not have one axis.
+/// y = P x on the graph of each input. Passes throw ArgumentError for graphs that aggregate() cannot take. Its
+/// make_*() throw ArgumentError for inputs that do not have one axis.
 CounterpartPointer aggregate_counterpart(const layers::AggregateOptions& options);
 
 }  // namespace widelimit::finite

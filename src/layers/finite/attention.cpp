@@ -17,7 +17,7 @@ using layers::AttentionOptions;
 using layers::AttentionScaling;
 using layers::QueryKeyWeights;
 
-/// The shape of the site; ArgumentError if attention cannot act on it.
+/// The shape of the site. Throws ArgumentError if attention cannot act on it.
 const Shape& fitting_shape(const Site& site, const AttentionOptions& options) {
   layers::check_attention_fits(options, site.input.shape);
   return site.input.shape;
@@ -29,17 +29,19 @@ Tying tying(const AttentionOptions& options) {
   return layers::query_key_weights(options) == QueryKeyWeights::tied ? Tying::tied : Tying::untied;
 }
 
+/// The factor of Q K^T: sigma / width or sigma / sqrt(width), by the scaling (docs/theory/attention.md, sections 2 and
+/// 3).
 double logit_scale(const AttentionOptions& options, Index key_width) {
   const auto width = static_cast<double>(key_width);
   return options.query_key_std /
          (options.scaling == AttentionScaling::inverse_width ? width : std::sqrt(width));
 }
 
-/// The affine maps inside attention; parameters after those of the encodings.
+/// The affine maps inside attention. Their parameters follow those of the encodings.
 template <typename Scalar>
 struct AttentionMaps {
   AffineMap<Scalar> query;
-  AffineMap<Scalar> key;  ///< The query's if tied.
+  AffineMap<Scalar> key;  ///< The same as `query` if tied.
   AffineMap<Scalar> value;
   AffineMap<Scalar> output;
   Index parameter_count;
@@ -48,6 +50,7 @@ struct AttentionMaps {
 template <typename Scalar>
 AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& options) {
   const Heads& heads = site.heads;
+  // Encodings are parameters too, [d, channels], and come first.
   Index offset = options.positions ? position_count(site.input.shape) * site.input.channels : 0;
   const auto next = [&offset](Index in, Index out, double weight_variance, double bias_variance) {
     const AffineMap<Scalar> map(offset, in, out, affine_scales({weight_variance, bias_variance}, in));
@@ -65,20 +68,22 @@ AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& option
   return {query, key, value, output, offset};
 }
 
-/// Places in the tape's list of matrices.
+/// The places of the tape's matrices, with n inputs and d positions.
 enum Saved : std::size_t {
   saved_encoded,  ///< X~
-  saved_raw,      ///< X where the values see it instead of X~, else empty
+  saved_raw,      ///< X if the values see it instead of X~, else empty
   saved_queries,  ///< Q, all heads side by side, turned by rotary positions
-  saved_keys,     ///< K likewise; empty if tied
+  saved_keys,     ///< K, all heads side by side, turned; empty if tied
   saved_values,   ///< V
   saved_weights,  ///< zeta(G): [d, d] for every input and head
   saved_slopes,   ///< zeta'(G) for elementwise weights, else empty
   saved_joined,   ///< zeta(G) V, all heads side by side, normalised if there is a norm
-  saved_roots,    ///< what the norm leaves behind
+  saved_roots,    ///< the inverse roots of the norm, if there is one
   saved_count
 };
 
+/// Self-attention with finitely many heads: y = sum over heads of zeta(Q K^T scale) V W_O. Queries, keys and values
+/// of all heads are computed as one product each; what follows goes head by head.
 template <typename Scalar>
 class Attention final : public FiniteLayer<Scalar> {
   using Mat = Matrix<Scalar>;
@@ -96,6 +101,7 @@ class Attention final : public FiniteLayer<Scalar> {
         rotation_(options, heads_.key_width, d_),
         maps_{make_maps<Scalar>(site, options)},
         places_(d_, heads_.count),
+        // The epsilon only keeps rows of equal numbers from dividing by 0.
         norm_(Centring::mean, 1e-12),
         encodings_(options.positions, site.input.shape) {}
 
@@ -120,6 +126,7 @@ class Attention final : public FiniteLayer<Scalar> {
     saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value_width);
     for_each_head(input, [&](Index i, Index h) {
       const auto weights = places_.square(saved[saved_weights], i, h);
+      // The logits G of a head are written where the weights will be.
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(saved[saved_queries], i, h),
                      part(keys(tape), i, h), Scalar{0}, weights);
       zeta_.apply(weights.data, places_.square(saved[saved_slopes], i, h).data);
@@ -142,6 +149,8 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat queries(n * d_, heads_.count * heads_.key_width), key_gradient(queries.rows(), queries.cols());
     Mat values(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(gradient, [&](Index i, Index h) {
+      // `out` is the gradient O-bar of zeta(G) V. V-bar = zeta(G)^T O-bar, zeta-bar = O-bar V^T, and through G = s Q
+      // K^T: Q-bar = s G-bar K and K-bar = s G-bar^T Q.
       const auto weights = square(saved[saved_weights], i, h), out = part(joined, i, h);
       multiply_heads(yes, no, {d_, heads_.value_width, d_}, Scalar{1}, weights, out, Scalar{0},
                      places_.side_by_side(values, i, h));
@@ -153,6 +162,7 @@ class Attention final : public FiniteLayer<Scalar> {
       multiply_heads(yes, no, {d_, heads_.key_width, d_}, logit_scale_, square(logits, 0, 0),
                      part(saved[saved_queries], i, h), Scalar{0}, places_.side_by_side(key_gradient, i, h));
     });
+    // Rotations are orthogonal, so that gradients are turned back by the inverse.
     rotation_.turn_back(queries);
     rotation_.turn_back(key_gradient);
     return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
@@ -173,6 +183,7 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat joined(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(direction, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h);
+      // dG = s (dQ K^T + Q dK^T), and d(zeta(G) V) = dzeta V + zeta dV.
       const auto change = places_.square(logits, 0, 0);
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(queries, i, h),
                      part(keys(tape), i, h), Scalar{0}, change);
@@ -191,7 +202,7 @@ class Attention final : public FiniteLayer<Scalar> {
   }
 
  private:
-  /// Gradients with respect to queries, keys and values.
+  /// The gradients with respect to queries, keys and values.
   struct HeadGradients {
     Mat& queries;
     const Mat& keys;
@@ -203,12 +214,14 @@ class Attention final : public FiniteLayer<Scalar> {
                                      GradientSink<Scalar>& sink) const {
     const Mat& encoded = tape.saved[saved_encoded];
     const Index n = like.inputs;
+    // Tied keys are the queries, so that both gradients reach the same map.
     if (tying_ == Tying::tied) heads.queries += heads.keys;
     Mat through_encoded = maps_.query.backward(parameters, encoded, heads.queries, n, sink);
     if (tying_ == Tying::untied)
       through_encoded += maps_.key.backward(parameters, encoded, heads.keys, n, sink);
     Mat through_values = maps_.value.backward(parameters, value_input(tape), heads.values, n, sink);
     if (encodes_values_) through_encoded += through_values;
+    // Values that do not see the encodings pass their gradient to X only, after those of the encodings are computed.
     encodings_.backward(through_encoded, n, sink);
     if (!encodes_values_) through_encoded += through_values;
     return like.with(std::move(through_encoded));
@@ -229,12 +242,12 @@ class Attention final : public FiniteLayer<Scalar> {
         body(i, h);
       }
   }
-  /// What a product reads of input i and head h.
+  /// The part of input i and head h in a matrix with heads side by side.
   HeadBlock<const Scalar> part(const Mat& all, Index i, Index h) const {
     return places_.side_by_side(all, i, h);
   }
   HeadBlock<const Scalar> square(const Mat& all, Index i, Index h) const { return places_.square(all, i, h); }
-  /// Every head of every position as a row.
+  /// Every head of every position as a row of its own, for the norm.
   auto head_rows(Mat& all) const {
     return Eigen::Map<Mat>(all.data(), all.size() / heads_.value_width, heads_.value_width);
   }
@@ -246,7 +259,7 @@ class Attention final : public FiniteLayer<Scalar> {
   Heads heads_;
   Index d_;
   Tying tying_;
-  bool encodes_values_;  ///< Or there is nothing to encode.
+  bool encodes_values_;  ///< True also if there are no encodings.
   Scalar logit_scale_;
   HeadWeights<Scalar> zeta_;
   HeadRotation<Scalar> rotation_;

@@ -5,8 +5,8 @@
 
 namespace widelimit::finite {
 
-/// Multi-head self-attention. make_*() throws ArgumentError for inputs without positions or encodings that do
-/// not fit.
+/// Multi-head self-attention. Its make_*() throw ArgumentError for inputs without positions, and for encodings that
+/// do not fit.
 CounterpartPointer attention_counterpart(const layers::AttentionOptions& options);
 
 }  // namespace widelimit::finite

@@ -5,8 +5,9 @@
 namespace widelimit::finite {
 namespace {
 
-/// With u = x / r and e = y / r, dy = sqrt(gamma) e dx + e (1 - sqrt(gamma) u) dr and dr = mean(u dx). Tape: u, e. What
-/// is all zeros has no direction u: it counts as 0, and e as its mean.
+/// With u = x / r and e = y / r: dy = sqrt(gamma) e dx + e (1 - sqrt(gamma) u) dr and dr = mean(u dx). The tape has u
+/// and e. A position that is all zeros has no direction; u counts as 0 and e as its mean, as in the limit of infinite
+/// width (docs/theory/kernel-recursion.md, section 3).
 template <typename Scalar>
 class ExpNormalised final : public FiniteLayer<Scalar> {
  public:

@@ -4,7 +4,8 @@
 
 namespace widelimit::finite {
 
-/// y = r exp(sqrt(gamma) x / r + gamma (shift - 1) / 2) position by position, r^2 the mean of x^2 over channels.
+/// y = r exp(sqrt(gamma) x / r + gamma (shift - 1) / 2) at every position, where r^2 is the mean of x^2 over the
+/// channels.
 CounterpartPointer exp_normalized_counterpart(double gamma, double shift);
 
 }  // namespace widelimit::finite

@@ -6,19 +6,19 @@
 
 namespace widelimit::finite {
 
-/// The part of an input and a head in a matrix: `leading` numbers from one row to the next.
+/// The part of one input and one head in a matrix, whose rows are `leading` numbers apart.
 template <typename Value>
 struct HeadBlock {
   Value* data;
   Index leading;
 };
 
-/// Where the parts of input i and head h are, with d positions and `heads` heads.
+/// Where the parts of input i and head h are, given d positions and `heads` heads.
 class HeadPlaces {
  public:
   HeadPlaces(Index d, Index heads) : d_{d}, heads_{heads} {}
 
-  /// In [n d, heads * width], heads side by side.
+  /// In matrices [n d, heads * width], with the heads side by side.
   template <typename Scalar>
   [[nodiscard]] HeadBlock<const Scalar> side_by_side(const Matrix<Scalar>& all, Index i, Index h) const {
     return {all.data() + i * d_ * all.cols() + h * (all.cols() / heads_), all.cols()};
@@ -28,7 +28,7 @@ class HeadPlaces {
     return {all.data() + i * d_ * all.cols() + h * (all.cols() / heads_), all.cols()};
   }
 
-  /// In [n heads d, d], one below the other; null if the matrix is empty.
+  /// In matrices [n heads d, d], with the heads one below the other. The data are null if the matrix is empty.
   template <typename Scalar>
   [[nodiscard]] HeadBlock<const Scalar> square(const Matrix<Scalar>& all, Index i, Index h) const {
     return {all.size() == 0 ? nullptr : all.data() + (i * heads_ + h) * d_ * d_, d_};
@@ -43,14 +43,14 @@ class HeadPlaces {
   Index heads_;
 };
 
-/// Rows and columns of a product, and the length of its sums.
+/// The rows and columns of a product, and the length of its sums.
 struct ProductSize {
   Index rows;
   Index columns;
   Index length;
 };
 
-/// c = scale op(a) op(b) + keep c
+/// c = scale * op(a) op(b) + keep * c.
 template <typename Scalar>
 void multiply_heads(numerics::Transpose transpose_a, numerics::Transpose transpose_b, const ProductSize& size,
                     Scalar scale, const HeadBlock<const Scalar>& a, const HeadBlock<const Scalar>& b,

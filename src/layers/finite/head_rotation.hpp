@@ -10,12 +10,13 @@
 
 namespace widelimit::finite {
 
-/// Rotary positions of queries and keys: at position a the channels 2i and 2i + 1 of a head are turned by the angle a
-/// theta_i, theta the frequencies over and over. Without rotary positions nothing happens.
+/// Rotary positions of queries and keys: at position a, channels 2i and 2i + 1 of a head are rotated by the angle a
+/// theta_i, where the frequencies theta are repeated as often as the key width needs. Without rotary positions
+/// nothing happens.
 template <typename Scalar>
 class HeadRotation {
  public:
-  /// ArgumentError unless the key width is a multiple of twice the number of frequencies.
+  /// Throws ArgumentError unless the key width is a multiple of twice the number of frequencies.
   HeadRotation(const layers::AttentionOptions& options, Index key_width, Index d) : d_{d} {
     if (!options.sequence.rotary) return;
     const auto& frequencies = options.sequence.rotary->frequencies;
@@ -35,9 +36,9 @@ class HeadRotation {
       }
   }
 
-  /// Queries, keys or their tangents [n d, heads * key width], in place.
+  /// Rotates queries, keys or their tangents [n d, heads * key width], in place.
   void turn(Matrix<Scalar>& all) const { turn(all, Scalar{1}); }
-  /// The inverse, which is the adjoint: for gradients.
+  /// Rotates back. The inverse of a rotation is its transpose, so this is the backward pass.
   void turn_back(Matrix<Scalar>& all) const { turn(all, Scalar{-1}); }
 
  private:

@@ -16,7 +16,7 @@ namespace widelimit::finite {
 template <typename Scalar>
 class HeadWeights {
  public:
-  /// For d positions.
+  /// The weights of d positions.
   HeadWeights(const layers::AttentionOptions& options, Index d)
       : adds_one_{options.weights.is_softmax1()},
         alibi_slope_{static_cast<Scalar>(options.sequence.alibi_slope)},
@@ -25,7 +25,7 @@ class HeadWeights {
 
   [[nodiscard]] bool is_softmax() const { return zeta_ == nullptr; }
 
-  /// Logits [d, d] become weights; `slopes`, not read for softmax, gets zeta' for elementwise weights.
+  /// Replaces logits [d, d] by weights. For elementwise weights `slopes` receives zeta'; softmax does not touch it.
   void apply(Scalar* logit_data, Scalar* slope_data) const {
     const Index d = seen_.size();
     Eigen::Map<Matrix<Scalar>> logits(logit_data, d, d);
@@ -38,8 +38,8 @@ class HeadWeights {
     for (Index a = 0; a < d; ++a) apply_elementwise(a, logits, slopes);
   }
 
-  /// The derivative along a direction of the logits, in place, from what apply() left. As a matrix it is
-  /// symmetric, so gradients go back the same way.
+  /// Replaces a direction of the logits by the derivative of the weights along it, given what apply() wrote. The
+  /// Jacobian of each row is symmetric, so gradients pass backward by the same function.
   void differentiate(const Scalar* weight_data, const Scalar* slope_data, Matrix<Scalar>& direction) const {
     const Index d = direction.rows();
     if (!is_softmax()) {
@@ -86,7 +86,7 @@ class HeadWeights {
       for (Index c = range.begin; c < range.end; ++c) body(c);
   }
 
-  bool adds_one_;  ///< softmax1
+  bool adds_one_;  ///< Whether the weights are softmax1.
   Scalar alibi_slope_;
   numerics::ActivationPtr zeta_;
   layers::SeenPositions seen_;

@@ -5,7 +5,7 @@
 namespace widelimit::finite {
 namespace {
 
-/// Tape: the output and the inverse roots.
+/// The norm of layers::NormOptions. Its tape has the output and the inverse roots.
 template <typename Scalar>
 class Norm final : public FiniteLayer<Scalar> {
  public:
@@ -44,7 +44,7 @@ class Norm final : public FiniteLayer<Scalar> {
     return direction.with(in_places(std::move(grouped)));
   }
 
-  /// Positions that are normalised together one after the other, input by input.
+  /// Reorders positions such that those which are normalised together follow one another, input by input.
   Matrix<Scalar> in_groups(Matrix<Scalar> values) const {
     if (order_.empty()) return values;
     Matrix<Scalar> grouped(values.rows(), values.cols());
@@ -73,7 +73,7 @@ class Norm final : public FiniteLayer<Scalar> {
 
   Form form_;
   Index row_length_ = 1;
-  std::vector<Index> order_;  ///< Of positions in groups; empty where they lie so already.
+  std::vector<Index> order_;  ///< Positions in the order of groups; empty if they are so already.
   NormalisedRows<Scalar> norm_;
 };
 

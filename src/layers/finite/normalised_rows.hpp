@@ -9,15 +9,15 @@ namespace widelimit::finite {
 
 enum class Centring { none, mean };
 
-/// Rows divided by the root of (their variance + epsilon), and the derivative of that. With y = (x - m) r,
-/// r = (v + epsilon)^(-1/2), the derivative is symmetric in the rows' numbers: y' = r (x' - mean(x') - y
-/// mean(y x')), the mean of x' only where there is centring; so gradients go back by the same formula.
+/// Rows divided by the root of (their variance + epsilon), and the derivative of that. With y = (x - m) r and r = (v
+/// + epsilon)^(-1/2), the derivative y' = r (x' - mean(x') - y mean(y x')) is symmetric in the numbers of a row, so
+/// gradients pass backward by the same formula. Without centring there is no mean of x'.
 template <typename Scalar>
 class NormalisedRows {
  public:
   NormalisedRows(Centring centring, double epsilon) : centring_{centring}, epsilon_{epsilon} {}
 
-  /// In place; returns r, [rows, 1].
+  /// Normalises in place, and returns r, [rows, 1].
   [[nodiscard]] Matrix<Scalar> normalise(Eigen::Map<Matrix<Scalar>> rows) const {
     Matrix<Scalar> roots(rows.rows(), 1);
     for (Index i = 0; i < rows.rows(); ++i) {
@@ -30,7 +30,7 @@ class NormalisedRows {
     return roots;
   }
 
-  /// In place: x' becomes y', from the rows and roots that normalise() left.
+  /// Replaces x' by y', given the rows and roots of normalise().
   void differentiate(const Eigen::Map<const Matrix<Scalar>>& rows, const Matrix<Scalar>& roots,
                      Eigen::Map<Matrix<Scalar>> direction) const {
     const auto channels = static_cast<Scalar>(rows.cols());

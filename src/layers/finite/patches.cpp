@@ -5,7 +5,7 @@
 namespace widelimit::finite {
 namespace {
 
-/// The coordinates of number `index` in a row-major box.
+/// The coordinates of number `index` in a row-major box of these sizes.
 std::vector<Index> coordinates(Index index, const std::vector<Index>& sizes) {
   std::vector<Index> place(sizes.size());
   for (std::size_t axis = sizes.size(); axis-- > 0;) {

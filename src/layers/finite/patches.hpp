@@ -7,7 +7,7 @@
 
 namespace widelimit::finite {
 
-/// Which positions a window sees from each of its places.
+/// The positions that a window sees from each of its places.
 class Patches {
  public:
   /// Throws ArgumentError if the window does not fit the shape.
@@ -16,15 +16,15 @@ class Patches {
   [[nodiscard]] const Shape& output_shape() const { return output_shape_; }
   [[nodiscard]] Index window_size() const { return window_size_; }
 
-  /// [n * output positions, window size * channels]: what the window sees, zeros beyond the border.
+  /// What the window sees, with zeros beyond the border: [n * output positions, window size * channels].
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> gather(const Matrix<Scalar>& values, Index inputs) const;
 
-  /// The adjoint of gather(): back to [n * input positions, channels].
+  /// The adjoint of gather(), [n * input positions, channels].
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> scatter(const Matrix<Scalar>& patches, Index inputs) const;
 
-  /// Sums over windows, [n * output positions, channels], and the adjoint.
+  /// Sums over windows, [n * output positions, channels]. spread_sums() is the adjoint.
   template <typename Scalar>
   [[nodiscard]] Matrix<Scalar> window_sums(const Matrix<Scalar>& values, Index inputs) const;
   template <typename Scalar>
@@ -37,7 +37,7 @@ class Patches {
   [[nodiscard]] Index seen(Index output, Index tap) const {
     return positions_[static_cast<std::size_t>(output * window_size_ + tap)];
   }
-  /// body(row of the output, tap, row of the input) for everything seen inside.
+  /// Calls body(row of the output, tap, row of the input) for everything that windows see inside the border.
   template <typename Body>
   void for_each_seen(Index inputs, const Body& body) const;
 

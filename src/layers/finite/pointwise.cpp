@@ -6,7 +6,7 @@
 namespace widelimit::finite {
 namespace {
 
-/// Tape: the input.
+/// A nonlinearity. Its tape has the input.
 template <typename Scalar>
 class ActivationLayer final : public FiniteLayer<Scalar> {
  public:
@@ -45,7 +45,7 @@ class ActivationLayer final : public FiniteLayer<Scalar> {
   numerics::ActivationPtr activation_;
 };
 
-/// Tape: 1 / keep for every number that is kept, 0 for the others.
+/// Dropout. Its tape has 1 / keep for every number that is kept, and 0 for the others.
 template <typename Scalar>
 class Dropout final : public FiniteLayer<Scalar> {
  public:
@@ -57,6 +57,7 @@ class Dropout final : public FiniteLayer<Scalar> {
     const Index rows = input.positions();
     Matrix<Scalar> kept(input.values.rows(), input.values.cols());
     for (Index i = 0; i < input.inputs; ++i) {
+      // The stream depends on the input's number in the batch, so that cutting a batch into parts changes no draws.
       numerics::RandomStream stream(mixed_seed(seed_, input.pass),
                                     static_cast<std::uint64_t>(input.first_input + i));
       for (Index k = 0; k < rows * kept.cols(); ++k)

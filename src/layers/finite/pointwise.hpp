@@ -8,7 +8,7 @@ namespace widelimit::finite {
 
 CounterpartPointer activation_counterpart(numerics::ActivationPtr activation);
 
-/// Keeps every number with probability `keep`, divided by it; drawn anew for every input and pass.
+/// Keeps every number with probability `keep` and divides it by that. Every input and pass has draws of its own.
 CounterpartPointer dropout_counterpart(double keep);
 
 }  // namespace widelimit::finite

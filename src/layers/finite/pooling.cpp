@@ -6,14 +6,14 @@
 namespace widelimit::finite {
 namespace {
 
-/// The form of the site; ArgumentError if it has no positions.
+/// The form of the site. Throws ArgumentError if it has no positions.
 const Form& form_with_positions(const Site& site) {
   if (site.input.shape.empty())
     throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
   return site.input;
 }
 
-/// Windows that leave positions after them. No tape: the layer is linear.
+/// Sums over windows that leave positions after them. The layer is linear, so it leaves nothing on the tape.
 template <typename Scalar>
 class Pooling : public FiniteLayer<Scalar> {
  public:
@@ -89,7 +89,7 @@ class Flatten final : public FiniteLayer<Scalar> {
   }
 
  private:
-  /// Row-major numbers need no move; resize() keeps them as their count stays.
+  /// Numbers in row-major order need not move. resize() keeps them, because their count stays the same.
   Activations<Scalar> flat(Activations<Scalar> batch) const {
     batch.values.resize(batch.inputs, output().channels);
     batch.shape = {};

@@ -8,14 +8,14 @@ namespace widelimit::finite {
 
 enum class PoolWeight { mean, sum };
 
-/// Mean or sum over windows; padded positions count as zeros. make_*() throws ArgumentError if the window
-/// does not fit.
+/// Mean or sum over windows; padded positions count as zeros. Its make_*() throw ArgumentError if the window does not
+/// fit.
 CounterpartPointer pooling_counterpart(const Window& window, PoolWeight weight);
 
-/// Mean or sum over all positions. make_*() throws ArgumentError if there are none.
+/// Mean or sum over all positions. Its make_*() throw ArgumentError if there are none.
 CounterpartPointer global_pooling_counterpart(PoolWeight weight);
 
-/// All positions side by side. make_*() throws ArgumentError if there are none.
+/// All positions side by side. Its make_*() throw ArgumentError if there are none.
 CounterpartPointer flatten_counterpart();
 
 }  // namespace widelimit::finite

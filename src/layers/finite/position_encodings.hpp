@@ -10,8 +10,8 @@
 
 namespace widelimit::finite {
 
-/// What attention sees of its input X: X~ = sqrt(w_in) X + root Z with the encodings Z, [d, channels] parameters; X
-/// itself where nothing is encoded. Linear in (X, Z), so it is its own derivative.
+/// What attention sees of its input X: X~ = sqrt(w_in) X + root Z, where the encodings Z [d, channels] are
+/// parameters, or X itself if nothing is encoded. It is linear in (X, Z), and thereby its own derivative.
 template <typename Scalar>
 class PositionEncodings {
   using Mat = Matrix<Scalar>;
@@ -20,7 +20,8 @@ class PositionEncodings {
   PositionEncodings(const std::optional<layers::PositionalEncodings>& positions, const Shape& shape) {
     if (!positions) return;
     input_scale_ = static_cast<Scalar>(std::sqrt(positions->input_weight));
-    // A square root of the encodings' covariance, times the root of their weight; it may be singular.
+    // A square root of the encodings' covariance, times the root of their weight. The covariance may be singular, so
+    // it is no Cholesky factor.
     const Matrix<double> covariance = layers::position_covariance(*positions, shape, shape);
     root_ = (std::sqrt(positions->position_weight) * numerics::semidefinite_roots(covariance).factor())
                 .template cast<Scalar>();
@@ -28,7 +29,7 @@ class PositionEncodings {
 
   [[nodiscard]] bool are_there() const { return root_.size() != 0; }
 
-  /// Of n inputs, [n d, channels].
+  /// X~ of n inputs, [n d, channels].
   [[nodiscard]] Mat encode(const Scalar* parameters, const Mat& input, Index n) const {
     if (!are_there()) return input;
     const Index d = root_.rows();
@@ -38,7 +39,7 @@ class PositionEncodings {
     return encoded;
   }
 
-  /// Turns gradients with respect to X~ into those with respect to X; those of Z go to the sink.
+  /// Turns gradients with respect to X~ into those with respect to X. The gradients of Z go to the sink.
   void backward(Mat& gradient, Index n, GradientSink<Scalar>& sink) const {
     if (!are_there()) return;
     const Mat roots = root_.replicate(n, 1);

@@ -8,13 +8,14 @@ namespace {
 template <typename Scalar>
 using Sparse = Eigen::SparseMatrix<Scalar, Eigen::RowMajor>;
 
-/// The matrix over all positions, in row-major order of the axes.
+/// The matrix over all positions, in row-major order of the axes: the Kronecker product of the maps of the axes.
 template <typename Scalar>
 Sparse<Scalar> whole_matrix(const std::vector<layers::AxisMap>& maps) {
   struct Entry {
     Index row, column;
     double weight;
   };
+  // Begins with the map of no axes, of one position, and multiplies one axis on after the other.
   std::vector<Entry> entries{{0, 0, 1}};
   Index rows = 1, columns = 1;
   for (const layers::AxisMap& map : maps) {
@@ -39,7 +40,7 @@ Sparse<Scalar> whole_matrix(const std::vector<layers::AxisMap>& maps) {
   return matrix;
 }
 
-/// No tape: the layer is linear and has no parameters.
+/// The layer is linear and has no parameters, so it leaves nothing on the tape.
 template <typename Scalar>
 class PositionMapping final : public FiniteLayer<Scalar> {
  public:
@@ -67,6 +68,7 @@ class PositionMapping final : public FiniteLayer<Scalar> {
   }
 
  private:
+  // Every channel of every input is mapped alike.
   static Activations<Scalar> mapped(const Sparse<Scalar>& matrix, const Activations<Scalar>& batch,
                                     const Shape& shape) {
     Matrix<Scalar> values(batch.inputs * matrix.rows(), batch.values.cols());
@@ -81,7 +83,7 @@ class PositionMapping final : public FiniteLayer<Scalar> {
   Sparse<Scalar> matrix_;
 };
 
-/// Tape and parameters are those of the convolution.
+/// A map and then a convolution, whose tape and parameters are those of the layer.
 template <typename Scalar>
 class MappedConvolution final : public FiniteLayer<Scalar> {
  public:

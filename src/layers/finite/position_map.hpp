@@ -5,14 +5,14 @@
 
 namespace widelimit::finite {
 
-/// What the map of inputs with one axis leaves.
+/// What a map of inputs with one axis leaves: positions, or a vector (a map that chooses one position).
 enum class OneAxisLeaves { positions, vectors };
 
-/// y = M x, channel by channel. make_*() throws ArgumentError if the map does not fit.
+/// y = M x, channel by channel. Its make_*() throw ArgumentError if the map does not fit.
 CounterpartPointer position_map_counterpart(layers::PositionMapPointer map,
                                             OneAxisLeaves one_axis = OneAxisLeaves::positions);
 
-/// The map, and after it a convolution of its own: `convolution` makes that for the positions that the map leaves.
+/// The map followed by a convolution; `convolution` makes that for the positions that the map leaves.
 CounterpartPointer mapped_convolution_counterpart(layers::PositionMapPointer map,
                                                   CounterpartPointer convolution);
 

@@ -17,7 +17,7 @@ ConstMap<Scalar> map_of(const Matrix<Scalar>& matrix) {
   return ConstMap<Scalar>(matrix.data(), matrix.rows(), matrix.cols());
 }
 
-/// target = scale op(A) op(B) + keep target. BLAS on as many threads as it is set to.
+/// target = scale * op(A) op(B) + keep * target. BLAS uses as many threads as it is set to.
 template <typename Scalar>
 void multiply(Transpose transpose_a, Transpose transpose_b, Scalar scale, const ConstMap<Scalar>& a,
               const ConstMap<Scalar>& b, Scalar keep, Matrix<Scalar>& target) {

@@ -4,8 +4,8 @@
 
 namespace widelimit::finite {
 
-/// A seed of its own for every (seed, number): the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)
-/// applied to both.
+/// A seed of its own for every (seed, number), by applying the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA
+/// 2014) to both.
 inline std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t number) {
   const auto mix = [](std::uint64_t bits) {
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -28,6 +28,7 @@ struct Arc {
   using V = hwy::HWY_NAMESPACE::Vec<D>;
 
   /// An angle between 0 and pi / 2 over its sine; `distance` is 1 less its cosine.
+  /// The polynomial of angle_series.hpp, of the degree that the precision needs.
   static HWY_INLINE V angle_over_sine(D d, V distance) {
     return polynomial_at(d, angle_coefficients<Scalar>, distance);
   }

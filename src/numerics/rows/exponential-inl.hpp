@@ -54,6 +54,7 @@ struct Exponential {
   using V = hwy::HWY_NAMESPACE::Vec<D>;
 
   /// e^x 2^shift = scale (1 + less_one), scale = 2^(n + shift).
+  /// The numbers of bits are those of IEEE 754; degree is that of the polynomial below.
   struct Parts {
     V scale;
     V less_one;
@@ -69,7 +70,10 @@ struct Exponential {
         static_cast<Scalar>(3LL << (Numbers::mantissa_bits - 1)) + (Numbers::bias + shift);
     const V shifted = hn::MulAdd(x, hn::Set(d, std::numbers::log2e_v<Scalar>), hn::Set(d, rounder));
     const V n = hn::Sub(shifted, hn::Set(d, rounder));
+    // The lowest bits of `shifted` are n + bias + shift; moved to the place of the exponent they are
+    // the number 2^(n + shift).
     const V scale = hn::BitCast(d, hn::ShiftLeft<Numbers::mantissa_bits>(hn::BitCast(bits, shifted)));
+    // log(2) is subtracted in two parts, so that r keeps its digits although n log(2) may be large.
     const V upper = hn::NegMulAdd(n, hn::Set(d, Numbers::log_2_upper), x);
     const V r = hn::NegMulAdd(n, hn::Set(d, Numbers::log_2_lower), upper);
     const V rest = polynomial_at(d, exponential_coefficients<Scalar>, r);
@@ -78,6 +82,7 @@ struct Exponential {
 
   /// e^-x for x >= 0; 0 below the normal numbers.
   static HWY_INLINE V of_negative(D d, V x) {
+    // The larger argument would leave the normal numbers, where the bits of the exponent mean something else.
     namespace hn = hwy::HWY_NAMESPACE;
     const V most = hn::Set(d, -Numbers::lowest);
     const Parts at = parts(d, hn::Neg(at_most(most, x)));
@@ -95,6 +100,7 @@ struct Exponential {
   static HWY_INLINE V weighted(D d, V x, V weight) {
     namespace hn = hwy::HWY_NAMESPACE;
     const V within = at_most(hn::Set(d, Numbers::overflow), at_least(hn::Set(d, Numbers::lowest), x));
+    // The shift of -1 keeps the scale finite up to the largest exponential; twice the weight makes up for it.
     const Parts at = parts<-1>(d, within);
     const V twice = hn::Add(weight, weight);
     return hn::Mul(hn::MulAdd(twice, at.less_one, twice), at.scale);

@@ -48,6 +48,7 @@ struct ExponentialRowLoops {
 
   /// The larger exponential and what the smaller lacks of it: with E = exp(-4h |c|) - 1 and c >= 0,
   ///     e1 + k e2 = e1 ((1 + k) + k E);  with c < 0  e1 + k e2 = e2 ((1 + k) + E).
+  // The branch for the sign of c is a blend, so that all entries of a vector go the same way.
   static void wave(const WaveDual& dual, const DualRow<Scalar>& row) {
     const V h = set(dual.half_square), four_h = set(4 * dual.half_square);
     const V value = set(dual.value_weight), derivative = set(dual.derivative_weight);
@@ -86,6 +87,7 @@ struct ExponentialRowLoops {
 
   static void decay(Scalar rate, Scalar top, Scalar* row, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
+      // Softmax passes the largest logit of a row as `top`, so no exponent is positive.
       const V below = hn::Sub(hn::Set(d, top), block.load(d, row));
       block.store(d, Exponential<Scalar>::of_negative(d, hn::Mul(hn::Set(d, rate), below)), row);
     });

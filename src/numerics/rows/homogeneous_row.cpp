@@ -44,7 +44,8 @@ struct HomogeneousRowLoops {
           weight{hn::Set(d, static_cast<Scalar>(dual.weight))} {}
   };
 
-  /// By the sign bit. Highway's own looks at all bits of v where there is no blend by signs (SSSE3).
+  /// Selects by the sign bit alone, which is all that a blend by signs needs. Without one (SSSE3) Highway would first
+  /// compare all bits of v.
   static HWY_INLINE V if_negative(V v, V yes, V no) {
 #if HWY_TARGET == HWY_SSSE3
     const D d;
@@ -58,8 +59,8 @@ struct HomogeneousRowLoops {
 
   struct Mapped {
     V root;           ///< sqrt(pq - c^2)
-    V weighted_root;  ///< Times the weight.
-    V distance;       ///< Of the correlation from the nearer of 1 and -1.
+    V weighted_root;  ///< The root times the weight.
+    V distance;       ///< How far the correlation is from the nearer of 1 and -1.
     V derivative;
   };
 
@@ -73,7 +74,7 @@ struct HomogeneousRowLoops {
     const V over_sine = Arc<Scalar>::angle_over_sine(k.d, distance);
     const V derivative =
         if_negative(c, hn::MulAdd(sine, over_sine, k.opposed), hn::NegMulAdd(sine, over_sine, k.aligned));
-    // Guards of planes stay zero by it.
+    // The guards of planes have the inverse 0, and stay zero by this.
     const V slope = hn::IfThenElseZero(hn::Ne(inverse, k.zero), derivative);
     return {root, weighted_root, distance, slope};
   }
@@ -121,6 +122,7 @@ struct HomogeneousRowLoops {
       const V left = block.load(d, p_inverse), right = block.load(d, q_inverse);
       const V c = block.load(d, nngp), above = block.load(d, nngp_adjoint);
       const Mapped mapped = map(k, c, block.load(d, p), block.load(d, q), left, right);
+      // docs/theory/derivatives.md, section 1: K-bar <- K'-bar f_c + T'-bar T g_c, where f_c = g is mapped.derivative.
       V in_c = hn::Mul(above, mapped.derivative), in_variances = hn::Mul(above, mapped.weighted_root);
       if constexpr (with_ntk) {
         const V ntk_above = block.load(d, ntk_adjoint);
@@ -129,6 +131,8 @@ struct HomogeneousRowLoops {
         in_variances = hn::NegMulAdd(c, product, in_variances);
         block.store(d, hn::Mul(ntk_above, mapped.derivative), ntk_adjoint);
       }
+      // 1 / (2p) comes from the prepared inverse root. Positions without variance have -1 there,
+      // but their in_variances is 0.
       const V half = hn::Mul(hn::Set(d, Scalar{0.5}), in_variances);
       block.store(d, in_c, nngp_adjoint);
       block.store(d, hn::Mul(half, hn::Mul(left, left)), left_adjoint);

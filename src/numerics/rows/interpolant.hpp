@@ -14,6 +14,7 @@ std::array<Scalar, degree + 1> interpolant(long double low, long double high, co
   constexpr std::size_t count = degree + 1;
   std::array<long double, count> node, difference;
   for (std::size_t i = 0; i < count; ++i) {
+    // Chebyshev nodes come in descending order; divided differences and Newton's form accept any.
     const long double place = std::cos(std::numbers::pi_v<long double> * (2 * i + 1) / (2 * count));
     node[i] = low + (high - low) * ((1 + place) / 2);
     difference[i] = function(node[i]);

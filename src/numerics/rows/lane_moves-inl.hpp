@@ -36,7 +36,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> entries_from(D d, hwy::HWY_NAMESPACE::Vec<
 }
 #endif
 
-// Of two neighbouring vectors, every second entry.
+// Every second entry of two neighbouring vectors: entries 0, 2, 4, ... or 1, 3, 5, ... With vectors of one entry
+// (HWY_SCALAR) a vector is the even or the odd entry itself.
 #if HWY_TARGET == HWY_SCALAR
 template <class D, class V>
 V even_entries(D /*d*/, V low, V /*high*/) {

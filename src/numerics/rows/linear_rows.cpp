@@ -38,6 +38,8 @@ struct LinearRowLoops {
     std::size_t i = 0;
     for (; i + lanes <= size; i += lanes) hn::StoreU(hn::LoadU(d, source + i), d, target + i);
     if (i == end) return;
+    // The last read takes a whole vector, which can reach past the row by less than row_padding
+    // numbers (LinearRows::pack).
     hn::StoreU(hn::IfThenElseZero(hn::FirstN(d, size - i), hn::LoadU(d, source + i)), d, target + i);
     for (i += lanes; i < end; i += lanes) hn::StoreU(hn::Zero(d), d, target + i);
   }
@@ -75,7 +77,7 @@ struct LinearRowLoops {
     });
   }
 
-  /// Four sums side by side: one alone would wait for itself.
+  /// Four sums run side by side, because each addition of a single sum would wait for the one before.
   static double sum(const Scalar* source, std::size_t size) {
     const D d;
     const std::size_t lanes = hn::Lanes(d), step = 4 * lanes, blocks = size / step * step;
@@ -89,6 +91,7 @@ struct LinearRowLoops {
     for_each_vector<Scalar>(size - blocks, [&](auto tag, auto block) {
       first = hn::Add(first, block.load(tag, source + blocks));
     });
+    // The four sums are joined in a fixed order, so that the bits depend on the size of the row alone.
     const V all = hn::Add(hn::Add(first, second), hn::Add(third, fourth));
     return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, all)));
   }
@@ -111,6 +114,7 @@ struct LinearRowLoops {
       const auto row_of = [&](std::ptrdiff_t k) {
         return source + matrix.columns[k] * static_cast<std::ptrdiff_t>(size);
       };
+      // Two vectors at a time share the loads of the weights.
       std::size_t i = 0;
       for (; i + 2 * lanes <= size; i += 2 * lanes) {
         V first = hn::Zero(d), second = first;
@@ -132,7 +136,7 @@ struct LinearRowLoops {
     }
   }
 
-  /// Zero times an entry is zero if it is finite, else NaN, which stays in the sum.
+  /// Zero times an entry is zero if the entry is finite, and NaN otherwise, which then stays in the sum.
   static bool all_finite(const Scalar* source, std::size_t size) {
     const D d;
     V sum = hn::Zero(d);

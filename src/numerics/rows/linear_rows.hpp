@@ -27,7 +27,7 @@ template <typename Scalar>
 struct RowBlock {
   const Scalar* first;
   std::ptrdiff_t step;
-  std::size_t size;  ///< Of a row.
+  std::size_t size;  ///< Numbers in a row.
 };
 
 /// A sparse matrix: row a has the entries begin[a] to begin[a + 1] - 1, each of a column and a weight.

@@ -29,6 +29,7 @@ struct MappedRowLoops {
                                      Index row_step, Scalar* target) {
     const D d;
     const auto lanes = static_cast<Index>(hn::Lanes(d));
+    // Up to three vectors of sums stay in registers while all terms of the row are added.
     V sums[vectors];
     for (int v = 0; v < vectors; ++v)
       sums[v] = terms.adds[n] != 0 ? hn::LoadU(d, target + v * lanes) : hn::Zero(d);
@@ -57,7 +58,7 @@ struct MappedRowLoops {
     }
   }
 
-  /// `count` rows of a vector's columns; a number of the matrix that is loaded serves all of them.
+  /// Maps `count` rows for the columns of one vector. A number of the matrix that is loaded serves all of these rows.
   template <int count, class Block>
   static HWY_INLINE void map_rows(const ColumnMap<Scalar>& map, const Block& block, const Scalar* source,
                                   Index source_step, Scalar* target, Index target_step) {
@@ -77,7 +78,7 @@ struct MappedRowLoops {
   static HWY_INLINE void map_block(const ColumnMap<Scalar>& map, const Block& block, const Scalar* source,
                                    Index source_step, std::size_t rows, Scalar* target, Index target_step) {
     std::size_t n = 0;
-    // So many sums that none waits for itself.
+    // Eight independent sums hide the latency of a multiply-add.
     for (; n + 8 <= rows; n += 8, source += 8 * source_step, target += 8 * target_step)
       map_rows<8>(map, block, source, source_step, target, target_step);
     for (; n + 4 <= rows; n += 4, source += 4 * source_step, target += 4 * target_step)

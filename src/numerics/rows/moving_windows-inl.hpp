@@ -19,7 +19,7 @@ namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// They move entries between vectors, which Highway does within blocks of vectors only.
+// These windows move entries across the lanes of two vectors (lane_moves-inl.hpp).
 #if WIDELIMIT_MOVES_LANES
 template <typename Scalar>
 constexpr int vector_lanes = 64 / sizeof(Scalar);
@@ -45,7 +45,8 @@ class Window3x3 {
            convolution.axes[1].count == 3;
   }
 
-  /// The sums of entries i, i + 1, ...; i grows by a vector from call to call.
+  /// The sums of entries i, i + 1, ...; i grows by a vector from call to call, which is why
+  /// before_ and here_ can be reused.
   HWY_INLINE V next(std::ptrdiff_t i, bool /*is_last*/) {
     const V after = at(i + lanes);
     const V sum = hn::Add(hn::Add(entries_from<lanes - 1>(D(), before_, here_), here_),
@@ -84,7 +85,8 @@ class Window9 {
     return convolution.axis_count == 1 && convolution.axes[0].step == 1 && convolution.axes[0].count == 9;
   }
 
-  /// As above. What the last vector does not need is not read.
+  /// The sums of entries i, i + 1, ...; i grows by a vector from call to call. What the last vector
+  /// does not need is not read.
   HWY_INLINE V next(std::ptrdiff_t i, bool is_last) {
     const V after = is_last ? hn::Zero(D()) : at(i + 2 * lanes);
     const V next_threes = three(next_, after);

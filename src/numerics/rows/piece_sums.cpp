@@ -20,6 +20,7 @@ struct PieceSumLoops {
   using V = hn::Vec<D>;
 
   static void add(const WeightedPiece<Scalar>* pieces, std::size_t count, double* sums) {
+    // All pieces have a second array or none has (WeightedPiece), so the first one decides.
     if (count > 0 && pieces->second != nullptr)
       add_both(pieces, count, sums);
     else
@@ -28,6 +29,7 @@ struct PieceSumLoops {
 
   static void add_both(const WeightedPiece<Scalar>* pieces, std::size_t count, double* sums) {
     const D d;
+    // Sums run through all pieces in the lanes of the row's precision and are widened once at the end.
     V first = hn::Zero(d), second = hn::Zero(d);
     for (std::size_t k = 0; k < count; ++k) {
       const WeightedPiece<Scalar> piece = pieces[k];

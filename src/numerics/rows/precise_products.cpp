@@ -28,13 +28,15 @@ struct PreciseLoops {
       return hn::PromoteTo(d, block.load(hn::Rebind<Scalar, hn::ScalableTag<double>>(), row));
   }
 
-  /// Sums with their rounding errors (Knuth). Products of floats have none.
+  /// Knuth's two-sum keeps the rounding error of every addition in a second sum. Products of
+  /// floats are exact in double.
   static double dot(const Scalar* left, const Scalar* right, std::size_t size) {
     const hn::ScalableTag<double> wide;
     auto sum = hn::Zero(wide), error = hn::Zero(wide);
     for_each_vector<double>(size, [&](auto, auto block) HWY_ATTR {
       const auto product = hn::Mul(load_wide(block, left), load_wide(block, right));
       const auto next = hn::Add(sum, product), added = hn::Sub(next, sum);
+      // (sum - (next - added)) + (product - added) is exactly what the addition rounded away.
       error = hn::Add(error, hn::Add(hn::Sub(sum, hn::Sub(next, added)), hn::Sub(product, added)));
       sum = next;
     });
@@ -55,6 +57,7 @@ struct PreciseLoops {
                                        std::size_t size, double factor, Scalar* products) {
     static_assert(together == 1 || together == 4);
     const hn::ScalableTag<double> wide;
+    // The bits of a product do not depend on `together`: each right row has one sum, added up in the same order.
     auto first = hn::Zero(wide), second = first, third = first, fourth = first;
     for_each_vector<double>(size, [&](auto, auto block) HWY_ATTR {
       const auto value = load_wide(block, left);
@@ -78,6 +81,7 @@ struct PreciseLoops {
 
   static bool any_exceeds(const Scalar* values, const Scalar* bounds, Scalar factor, std::size_t size) {
     const D d;
+    // The start is below 0, so that an empty row exceeds nothing.
     V most = hn::Set(d, Scalar{-1});
     for_each_vector<Scalar>(size, [&](auto tag, auto block) HWY_ATTR {
       const V bound = hn::Mul(hn::Set(tag, factor), block.load(tag, bounds));

@@ -51,6 +51,7 @@ struct RowConvolutions {
     for (std::size_t k = 0; k + 1 < convolution.axis_count; ++k) {
       const Taps& taps = convolution.axes[k];
       (taps.count == 3 ? window_sum<3> : window_sum<0>)(source, taps, scratch[k], size);
+      // `source` goes from axis to axis: the sums along one axis are the input of the next.
       source = scratch[k];
     }
     return source;
@@ -72,6 +73,7 @@ struct RowConvolutions {
   static void convolve_by(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                           Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
     const auto bias = static_cast<Scalar>(convolution.bias);
+    // The ntk starts from the new nngp: T' = K' + scale sum T (docs/theory/kernel-recursion.md, section 2.1).
     last_sum<known>(convolution, partial_sums(convolution, source_nngp, scratch, size), nngp, size,
                     [bias](auto d, auto) { return hn::Set(d, bias); });
     if (ntk == nullptr) return;
@@ -87,6 +89,7 @@ struct RowConvolutions {
     const V scale = hn::Set(d, static_cast<Scalar>(convolution.scale)),
             bias = hn::Set(d, static_cast<Scalar>(convolution.bias));
     Window window(source_nngp, convolution);
+    // A second window runs through the ntk's source; without one it repeats the first, and its sums are not asked for.
     Window ntk_window(wanted == Ntk::of_source ? source_ntk : source_nngp, convolution);
     const auto count = static_cast<std::ptrdiff_t>(size);
     for (std::ptrdiff_t i = 0; i < count; i += vector_lanes<Scalar>) {
@@ -111,6 +114,7 @@ struct RowConvolutions {
   /// False, and nothing done, if there is no such kernel for the window.
   static bool convolve_in_registers(const Convolution& convolution, const Scalar* source_nngp,
                                     const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    // The windows move whole vectors and have no form for a rest.
     if (size % vector_lanes<Scalar> != 0) return false;
     const bool is_3x3 = Window3x3<Scalar>::fits(convolution), is_9 = Window9<Scalar>::fits(convolution);
     if (is_3x3) convolve_window<Window3x3<Scalar>>(convolution, source_nngp, source_ntk, nngp, ntk, size);
@@ -127,11 +131,13 @@ struct RowConvolutions {
   static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                        Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
     if (convolve_in_registers(convolution, source_nngp, source_ntk, nngp, ntk, size)) return;
+    // A source ntk of zeros leaves T' = K', so a copy does.
     if (ntk != nullptr && source_ntk == nullptr) {
       convolve(convolution, source_nngp, nullptr, scratch, nngp, nullptr, size);
       std::copy_n(nngp, size, ntk);
       return;
     }
+    // Three taps are by far the most frequent filter, and have loops of known length.
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }

@@ -30,6 +30,7 @@ struct RowProducts {
   template <std::size_t known>
   static void product_sum_of(const Scalar* const* left, const Scalar* const* right, std::size_t count,
                              Scalar factor, Scalar* target, std::size_t size) {
+    // With a known count the compiler unrolls the loop over the terms.
     if constexpr (known > 0) {
       std::array<const Scalar*, known> left_rows, right_rows;
       std::copy_n(left, known, left_rows.begin());
@@ -44,6 +45,7 @@ struct RowProducts {
   static HWY_INLINE void add_products(const Rows& left, const Rows& right, std::size_t count, Scalar factor,
                                       Scalar* target, std::size_t size) {
     const std::size_t begin = add_products_by_four(left, right, count, factor, target, size);
+    // The rest of fewer than four vectors goes vector by vector, with the same operations for each entry.
     for_each_vector<Scalar>(size - begin, [&](auto d, auto block) {
       auto sum = hn::Zero(d);
       for (std::size_t k = 0; k < count; ++k)
@@ -89,6 +91,7 @@ struct RowProducts {
                                           std::size_t count, Scalar factor, Scalar* const* targets,
                                           std::size_t target_step, const Load& load, const Store& store) {
     const D d;
+    // The sums of all pairs stay in registers: at most 3 x 3 vectors, or 2 x 2 pairs of two vectors.
     V sums[lefts][rights][vectors];
     for (auto& row : sums)
       for (auto& sum : row)
@@ -143,6 +146,7 @@ struct RowProducts {
                            std::size_t rights, std::size_t count, Scalar factor, Scalar* const* targets,
                            std::size_t size) {
     constexpr std::size_t entries = 1024 / sizeof(Scalar);
+    // A rest of four is cut into 2 + 2 instead of 3 + 1, which loads fewer numbers for each product.
     const auto at_once = [](std::size_t left_over) -> std::size_t {
       return left_over == 2 || left_over == 4 ? 2 : std::min<std::size_t>(left_over, 3);
     };

@@ -33,7 +33,7 @@ struct SeriesRowLoops {
   /// Which truncation serves which entry.
   struct Levels {
     M beyond[levels];   ///< Entries that need more terms than this truncation has.
-    std::size_t count;  ///< Of truncations that some entry needs; levels + 1 if one is served by none.
+    std::size_t count;  ///< Truncations that some entry needs; levels + 1 if none serves one.
 
     HWY_INLINE Levels()
         : count{1} {}  // written out: what is implicit is not compiled for the instruction set
@@ -47,9 +47,11 @@ struct SeriesRowLoops {
   template <class Block>
   static HWY_INLINE Levels levels_of(D d, const DualRow<Scalar>& row, const Block& at, V size) {
     Levels needed;
+    // Truncations are tried from the shortest on, until every entry of the vector is served.
     for (; needed.count <= levels; ++needed.count) {
       const std::size_t level = needed.count - 1;
       const M open = hn::Gt(size, product(d, row, at, SeriesArrays::reach + level));
+      // An entry that a shorter truncation serves stays served: its bits must not depend on its neighbours.
       needed.beyond[level] = level == 0 ? open : hn::And(needed.beyond[level - 1], open);
       if (hn::AllFalse(d, needed.beyond[level])) break;
     }
@@ -76,10 +78,12 @@ struct SeriesRowLoops {
     std::size_t level = std::min(needed.count, levels) - 1, j = series_truncations[level];
     for (; level > 0; --level) {
       while (j > series_truncations[level - 1]) add_term<rises>(d, dual, row, at, --j, step, sums);
+      // Entries that this truncation serves start here: what longer ones have added up for their neighbours is dropped.
       sums.value = hn::IfThenElseZero(needed.beyond[level - 1], sums.value);
       sums.derivative = hn::IfThenElseZero(needed.beyond[level - 1], sums.derivative);
     }
     while (j > 1) add_term<rises>(d, dual, row, at, --j, step, sums);
+    // The step from order k_1 down to k_0 can differ from the others (SeriesDual).
     add_term<rises>(d, dual, row, at, 0, dual.first_skips ? square : rho, sums);
     return sums;
   }
@@ -100,12 +104,14 @@ struct SeriesRowLoops {
     for_each_vector<Scalar>(part.size, [&](auto d, auto at) {
       at.begin += part.begin;
       const V c = at.load(d, row.nngp), one = hn::Set(d, Scalar{1});
+      // Rounding, or a pair that does not belong together, can put |rho| a little above 1.
       const V raw = hn::Mul(c, product(d, row, at, SeriesArrays::inverse_deviation));
       const V rho = at_least(hn::Neg(one), at_most(one, raw));
       const Levels needed = levels_of(d, row, at, hn::Abs(rho));
       const Sums sums = sum<rises>(d, dual, row, at, rho, needed);
       const V value = hn::MulAdd(c, sums.value, product(d, row, at, SeriesArrays::mean));
       const bool all_served = needed.count <= levels;
+      // Entries that no truncation serves keep their covariance, which the caller then maps itself.
       at.store(d, all_served ? value : hn::IfThenElse(needed.beyond[levels - 1], c, value), row.nngp);
       if (row.ntk != nullptr) {
         const V ntk = at.load(d, row.ntk), mapped = hn::Mul(sums.derivative, ntk);

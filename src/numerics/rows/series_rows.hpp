@@ -27,7 +27,7 @@ template <typename Scalar>
 struct SeriesDual {
   std::array<Scalar, series_truncations.back()> inverse_orders;  ///< 1 / (k_j + 1)
   bool first_skips;                                              ///< k_1 - k_0 is 2, not 1.
-  bool others_skip;                                              ///< The same of later orders.
+  bool others_skip;                                              ///< Later orders differ by 2, not 1.
   bool rises;
 };
 

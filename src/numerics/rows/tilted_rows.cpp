@@ -43,7 +43,7 @@ struct TiltedRowLoops {
     return hn::AllTrue(D(), hn::Le(largest, hn::Set(D(), limit)));
   }
 
-  /// Of an entry.
+  /// The numbers from which the dual of an entry and its slopes are made.
   struct Entry {
     V c, p, q;
     V inverse;  ///< 1 / sqrt((s + p)(s + q))
@@ -51,7 +51,7 @@ struct TiltedRowLoops {
     [[nodiscard]] HWY_INLINE V det(D d) const {
       return at_least(hn::Zero(d), Arc<Scalar>::determinant(d, p, q, c));
     }
-    /// R = sqrt(s^2 + s (p + q) + pq - c^2): no term is negative.
+    /// det is pq - c^2; R^2 = s^2 + s (p + q) + det, of which no term is negative, so that nothing cancels.
     [[nodiscard]] HWY_INLINE V root(V shift, V determinant) const {
       return hn::Sqrt(hn::Add(hn::Mul(shift, shift), hn::MulAdd(shift, hn::Add(p, q), determinant)));
     }
@@ -78,6 +78,7 @@ struct TiltedRowLoops {
     const V from_one = hn::NegMulAdd(hn::Abs(at.c), inverse, one);
     const V angle = hn::Mul(hn::Mul(root, inverse), Arc<Scalar>::angle_over_sine(d, from_one));
     const V both_positive = hn::Mul(over_two_pi, angle);
+    // For c < 0 s tends to 0, and 1/2 minus the other angle would lose it.
     const V s = hn::IfThenElse(hn::Lt(at.c, hn::Zero(d)), both_positive, hn::Sub(set(d, 0.5), both_positive));
     // 1 / (1 + p) + 1 / (1 + q), with the same bits for the pair the other way round.
     const V shrinkage = hn::Mul(hn::Add(set(d, 2), hn::Add(at.p, at.q)), hn::Mul(inverse, inverse));
@@ -115,7 +116,8 @@ struct TiltedRowLoops {
     V value_in_q, derivative_in_q;
   };
 
-  /// dR/dp = (s + q) / 2R and dR/dc = -c / R; quotients first, for powers of R leave the range.
+  /// dR/dp = (s + q) / 2R and dR/dc = -c / R. Quotients are taken one after the other, because
+  /// powers of R leave the range.
   static HWY_INLINE Slopes erf_slopes(D d, const TiltedDual& dual, const Entry& at, V p_inverse,
                                       V q_inverse) {
     const V shift = set(d, dual.shift), half = set(d, -0.5);
@@ -139,6 +141,7 @@ struct TiltedRowLoops {
     const V shift = set(d, dual.shift);
     const V over_root = hn::Div(set(d, 1), at.root(shift, at.det(d)));
     const V value = hn::Mul(set(d, dual.weight), over_root), relative = hn::Mul(at.c, over_root);
+    // derivative = value c / R^2, hence d log(derivative) / dp = 3 d log(value) / dp.
     const V slope = hn::Mul(hn::Mul(value, over_root), relative);
     const auto log_slope = [&](V other) {
       return hn::Mul(hn::Mul(set(d, -0.5), hn::Mul(hn::Add(shift, other), over_root)), over_root);
@@ -191,6 +194,7 @@ struct TiltedRowLoops {
       V product = hn::Zero(d);
       if (ntk_adjoint != nullptr) {
         const V ntk_above = block.load(d, ntk_adjoint);
+        // The product T'-bar T multiplies the slopes of the derivative (docs/theory/derivatives.md, section 1).
         product = hn::Mul(ntk_above, block.load(d, ntk));
         block.store(d, hn::Mul(ntk_above, slopes.derivative), ntk_adjoint);
       }
@@ -204,6 +208,8 @@ struct TiltedRowLoops {
   }
 
   static void erf_adjoint(const TiltedDual& dual, const AdjointRow<Scalar>& row) {
+    // A copy on the stack: stores to the row might alias the caller's numbers, which would then
+    // be loaded again and again.
     const TiltedDual numbers = dual;
     go_back(row, [&](D d, const Entry& at, V p_inverse, V q_inverse) {
       return erf_slopes(d, numbers, at, p_inverse, q_inverse);

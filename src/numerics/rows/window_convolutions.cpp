@@ -15,9 +15,11 @@ namespace HWY_NAMESPACE {
 template <typename Scalar>
 typename WindowLoops<Scalar>::Sums choose_convolution(const PlaneWindows& windows) {
   using Loops = WindowLoops<Scalar>;
+  /// The loop for a convolution of both kernels; window_sums.cpp chooses for a single kernel.
   constexpr Start start = Start::bias_and_nngp;
   const bool inside = are_inside(windows);
   if (windows.stride[2] > 2) return Loops::sums_by_entries;
+  // A single tap along the last axis leaves sums of rows, which need no neighbouring entries.
   if (windows.stride[2] == 1 && windows.taps[2] == 1 && inside) return Loops::template rows_only<start>[0];
   if (windows.stride[2] == 1)
     return inside ? Loops::template any_sums<1, true, start> : Loops::template any_sums<1, false, start>;

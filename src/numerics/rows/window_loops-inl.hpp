@@ -70,6 +70,7 @@ struct WindowLoops {
     const Rows rows = rows_of(work, first, size, span);
     using Short = hn::CappedTag<Scalar, 4>;
     const auto lanes = static_cast<Index>(hn::Lanes(D())), few = static_cast<Index>(hn::Lanes(Short()));
+    // The first entry of the last vector of a row.
     Index k = (windows.target_extent[2] - 1) / lanes * lanes;
     if (few < lanes && windows.target_extent[2] - k <= few) {
       WindowVectors<Short>::template sum_rows<Known>(windows, rows, k);
@@ -86,6 +87,7 @@ struct WindowLoops {
                sum_entries(windows, window, target);
                if (target.ntk == 0) return;
                window.first += window.ntk;
+               // The ntk starts from the nngp that the first call has written.
                target.start = target.first;
                target.first += target.ntk;
                sum_entries(windows, window, target);
@@ -101,6 +103,7 @@ struct WindowLoops {
       V sums = hn::Zero(d);
       for (Index c = columns.begin; c < columns.end; c += static_cast<Index>(hn::Lanes(d))) {
         const auto in_window = hn::FirstN(d, static_cast<std::size_t>(columns.end - c));
+        // Lanes past the window's end may have read what is beyond it, and are cleared.
         sums = hn::Add(sums, hn::IfThenElseZero(
                                  in_window, WindowVectors<D>::template sum_of_rows<Any>(windows, window, c)));
       }
@@ -109,7 +112,7 @@ struct WindowLoops {
     }
   }
 
-  /// A row whose windows are empty.
+  /// The target row of windows that lie wholly in the padding: their sums are empty, and the start alone is left.
   static void put_nothing(const PlaneWindows& windows, const TargetRow<Scalar>& target) {
     if (target.start == target.first) return;
     if (target.start != nullptr)
@@ -157,6 +160,8 @@ struct WindowLoops {
   static void sum_windows(const Work& work, const Sums& sums) {
     const PlaneWindows& windows = work.windows;
     const Index row_count = windows.target_extent[1], stride = windows.stride[1], taps = windows.taps[1];
+    // Row j begins at first + stride j: it has all its rows from all_begin on (first + stride j >= 0) to all_end - 1
+    // (its last row is within the source).
     const Index first = windows.first[1], room = windows.source_extent[1] - taps - first;
     const Index all_begin = std::min((std::max<Index>(-first, 0) + stride - 1) / stride, row_count);
     const Index all_end = room < 0 ? all_begin : std::clamp(room / stride + 1, all_begin, row_count);
@@ -176,6 +181,7 @@ struct WindowLoops {
           else
             put_nothing(windows, rows_of(work, nullptr, {0, 0}, span).target);
         };
+        // A slab whose windows are empty has edge rows only.
         const Index begin = slab_count > 0 ? all_begin : row_count,
                     end = slab_count > 0 ? all_end : row_count;
         for (Index j = 0; j < begin; ++j) at_edge(j);

@@ -45,8 +45,8 @@ struct KnownWindow {
   static constexpr std::ptrdiff_t stride = stride_;
   static constexpr bool inside = inside_;  ///< Windows stay in the source and its guards along the last axis.
   static constexpr Start start = start_;
-  static constexpr std::ptrdiff_t rows = rows_;  ///< Of a single slab.
-  static constexpr std::ptrdiff_t taps = taps_;  ///< Along the last axis.
+  static constexpr std::ptrdiff_t rows = rows_;  ///< Rows in a slab.
+  static constexpr std::ptrdiff_t taps = taps_;  ///< Taps along the last axis.
 };
 
 }  // namespace widelimit::numerics

@@ -31,14 +31,14 @@ struct Clipped {
   [[nodiscard]] bool empty() const { return begin >= end; }
 };
 
-/// Where windows stay in the source and its guards along the last axis.
+/// Whether windows stay in the source and its guards along the last axis.
 inline bool are_inside(const PlaneWindows& windows) {
   const std::ptrdiff_t last = windows.first[2] + windows.stride[2] * (windows.target_extent[2] - 1);
   return windows.first[2] >= -windows.source_guard &&
          last + windows.taps[2] <= windows.source_extent[2] + windows.source_guard;
 }
 
-/// Where there are loops for windows of so many rows and taps.
+/// Whether there are loops for windows of so many rows and taps.
 inline bool are_small(const PlaneWindows& windows) {
   return windows.taps[0] == 1 && windows.taps[1] <= 3 && windows.taps[2] <= 3;
 }

@@ -15,7 +15,7 @@ struct PlaneWindows {
   std::array<std::ptrdiff_t, 3> taps;
   std::array<std::ptrdiff_t, 3> source_extent;
   std::array<std::ptrdiff_t, 3> target_extent;
-  std::array<std::ptrdiff_t, 2> source_step;  ///< From slab to slab and from row to row.
+  std::array<std::ptrdiff_t, 2> source_step;  ///< Distances between slabs and between rows.
   std::array<std::ptrdiff_t, 2> target_step;
   /// So many numbers before and after every source row are read as they are: zeros, or what only
   /// entries see that do not matter.

@@ -63,11 +63,13 @@ struct WindowVectors {
     const D d;
     const Scalar* row = window.first + place;
     V sum = hn::LoadU(d, row);
+    // A slab count of 1 is implied: known windows lie in a single slab.
     if constexpr (Known::rows > 0) {
       for (Index b = 1; b < Known::rows; ++b)
         sum = hn::Add(sum, hn::LoadU(d, row + b * windows.source_step[1]));
     } else {
       for (Index a = 0; a < window.slabs; ++a)
+        // The first row of the first slab is loaded above already.
         for (Index b = a == 0 ? 1 : 0; b < window.rows; ++b)
           sum = hn::Add(sum, hn::LoadU(d, row + a * windows.source_step[0] + b * windows.source_step[1]));
     }
@@ -83,6 +85,7 @@ struct WindowVectors {
     if (place >= extent || in_front) return hn::Zero(d);
     const V sum = sum_of_rows<Known>(windows, window, place);
     if (Known::inside) return sum;
+    // Entry numbers are compared as Scalars: they are small integers, which float holds exactly.
     const V entry = hn::Iota(d, static_cast<Scalar>(place));
     const auto exists =
         hn::And(hn::Ge(entry, hn::Zero(d)), hn::Lt(entry, hn::Set(d, static_cast<Scalar>(extent))));
@@ -99,6 +102,7 @@ struct WindowVectors {
     if constexpr (Known::stride == 1) {
       for (Index t = 0; t < taps; ++t) sum = hn::Add(sum, rows_at<Known>(windows, window, place + t));
     } else {
+      // A vector of output entries takes every second entry of two vectors, for two taps at a time.
       for (Index t = 0; t < taps; t += 2) {
         const V low = rows_at<Known>(windows, window, place + t);
         const V high = rows_at<Known>(windows, window, place + t + static_cast<Index>(hn::Lanes(d)));
@@ -131,6 +135,7 @@ struct WindowVectors {
     const D d;
     const auto lanes = static_cast<Index>(hn::Lanes(d));
     const Index in_front = windows.gap_size > 0 ? windows.gap_at - k : lanes;
+    // A gap is skipped by reading gap_size further on from entry gap_at on.
     const Index place = windows.first[2] + k + (in_front > 0 ? 0 : windows.gap_size);
     if (in_front <= 0 || in_front >= lanes)
       return for_each(rows,
@@ -139,6 +144,7 @@ struct WindowVectors {
                           return sum_of_rows<Known>(windows, of, place);
                         });
                       });
+    // The gap begins within this vector: both sides are read and joined.
     const auto is_in_front = hn::FirstN(d, static_cast<std::size_t>(in_front));
     for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
       put<Known>(target, window, k, [&](const WindowOfRows<Scalar>& of) HWY_ATTR {
@@ -163,6 +169,7 @@ struct WindowVectors {
         const V low = vectors > 0 ? sum_of_rows<Known>(windows, of, place) : zero;
         const V high = vectors > 1 ? sum_of_rows<Known>(windows, of, place + lanes) : zero;
         const V next = vectors > 2 ? sum_of_rows<Known>(windows, of, place + 2 * lanes) : zero;
+        // Taps 0 and 1 are the even and odd entries; tap 2 of an entry is tap 0 of the next one.
         const V even = even_entries(d, low, high), odd = odd_entries(d, low, high);
         const V next_even = vectors > 2 ? even_entries(d, next, zero) : zero;
         return hn::Add(hn::Add(even, odd), entries_from<1>(d, even, next_even));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/laws.hpp"
@@ -43,7 +44,8 @@ enum class Fault {
   precision,
   not_finite,
   gaps,
-  zero_variance
+  zero_variance,
+  not_finite_at_zero
 };
 
 class FaultyPair final : public PairStageOf<FaultyPair> {
@@ -98,6 +100,10 @@ class FaultyRow final : public RowStageOf<FaultyRow> {
     if (fault_ == Fault::zero_variance && row.ntk != nullptr)
       for (std::size_t i = 0; i < row.size; ++i)
         if (!(row.left[0][i] > 0 && row.right[0][i] > 0)) row.ntk[i] = 0;
+    if (fault_ == Fault::not_finite_at_zero)
+      for (std::size_t i = 0; i < row.size; ++i)
+        if (!(row.left[0][i] > 0 && row.right[0][i] > 0))
+          row.nngp[i] = std::numeric_limits<Scalar>::quiet_NaN();
   }
 
  private:
@@ -151,6 +157,8 @@ TEST_CASE("a row stage that breaks a law fails it") {
   CHECK(fails(faulty_row(Fault::precision), "precision"));
   CHECK(fails(faulty_row(Fault::not_finite), "finite"));
   CHECK(fails(faulty_row(Fault::zero_variance), "zero variance"));
+  // The NTK of the same entries is right, and must not hide it.
+  CHECK(fails(faulty_row(Fault::not_finite_at_zero), "zero variance"));
 }
 
 TEST_CASE("a report prints one line a law") {

@@ -4,14 +4,15 @@
 
 namespace widelimit {
 
-/// What a backward pass has to do with besides the NNGP and derivatives by the inputs.
+/// What a backward pass computes besides derivatives of the NNGP with respect to the inputs.
 struct BackwardScope {
   bool with_ntk;
-  /// Derivatives by graph_scalars() read values that derivatives by the inputs need not keep.
+  /// Derivatives with respect to graph_scalars() read values that derivatives with respect to the inputs need not
+  /// keep.
   bool with_scalars;
 };
 
-/// The run of a plane step, between inputs of two shapes.
+/// The run of a plane step between inputs of two shapes, with what all parts of its backward pass read.
 struct BackwardRun {
   const Program& program;
   const PairGeometry& geometry;

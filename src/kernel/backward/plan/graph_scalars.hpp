@@ -7,8 +7,9 @@
 
 namespace widelimit {
 
-/// The numbers of a linear operation: of an AffineNode its weight and bias variance, of a SumNode its factors, of a
-/// ProductNode its factor; of others none, as what they are made of stays inside them.
+/// The numbers of a linear operation: the weight and bias variance of an AffineNode, the factors of a SumNode, the
+/// factor of a ProductNode. Other operations have none, because the numbers that they depend on are hidden inside
+/// their stages.
 [[nodiscard]] inline std::vector<double> scalars_of(const Operation& operation) {
   if (const auto* affine = std::get_if<AffineNode>(&operation))
     return {affine->weight_variance, affine->bias_variance};
@@ -17,7 +18,7 @@ namespace widelimit {
   return {};
 }
 
-/// Those of all operations of a graph, in the order of its nodes.
+/// The numbers of all operations of a graph, in the order of its nodes.
 [[nodiscard]] inline std::vector<double> graph_scalars(const Graph& graph) {
   std::vector<double> scalars;
   for (const Node& node : graph.nodes)
@@ -25,7 +26,7 @@ namespace widelimit {
   return scalars;
 }
 
-/// Whether an operation has no numbers but these, which is all that graph_scalars() can tell of it.
+/// Whether graph_scalars() has all numbers on which an operation depends.
 [[nodiscard]] inline bool has_scalars_only(const Operation& operation) {
   if (const auto* input = std::get_if<InputNode>(&operation)) return input->transforms.empty();
   return std::holds_alternative<AffineNode>(operation) || std::holds_alternative<SumNode>(operation) ||

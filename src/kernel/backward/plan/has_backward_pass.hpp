@@ -18,13 +18,13 @@ namespace widelimit {
   return true;
 }
 
-/// Whether every operation of a graph has one.
+/// Whether every operation of a graph has an adjoint.
 [[nodiscard]] inline bool has_backward_pass(const Graph& graph) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return has_backward_pass(node.operation); });
 }
 
-/// Throws ArgumentError, naming the layer, for a graph with an operation that has none.
+/// Throws ArgumentError, naming the layer, for a graph with an operation that has no adjoint.
 inline void require_backward_pass(const Graph& graph) {
   for (const Node& node : graph.nodes)
     if (!has_backward_pass(node.operation))

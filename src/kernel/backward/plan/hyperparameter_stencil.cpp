@@ -8,6 +8,7 @@
 namespace widelimit {
 namespace {
 
+/// Central differences with four places on either side. The place 0 has weight 0.
 Stencil central_stencil() {
   constexpr std::array<double, 4> coarse = {2.0 / 3, -1.0 / 12, 0, 0};
   Stencil places;
@@ -18,7 +19,8 @@ Stencil central_stencil() {
   return places;
 }
 
-/// From 0 to one side.
+/// Differences of nine places from 0 to one side. The weights are those of the forward differences of orders eight
+/// and four.
 Stencil one_sided_stencil(double side) {
   constexpr std::array<double, 9> fine = {-761.0 / 280, 8,         -14,     56.0 / 3, -35.0 / 2,
                                           56.0 / 5,     -14.0 / 3, 8.0 / 7, -1.0 / 8};
@@ -32,6 +34,7 @@ Stencil one_sided_stencil(double side) {
 }  // namespace
 
 std::optional<Stencil> stencil_in_range(double step, const std::function<bool(double)>& is_in_range) {
+  // Ranges of numbers are taken to be intervals, so that a stencil stays within them if its outermost places do.
   constexpr double central_reach = 4, one_sided_reach = 8;
   if (is_in_range(central_reach * step) && is_in_range(-central_reach * step)) return central_stencil();
   for (const double side : {1.0, -1.0})

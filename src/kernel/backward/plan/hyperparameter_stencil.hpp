@@ -6,8 +6,8 @@
 
 namespace widelimit {
 
-/// A place on a line, in steps, with its weights in a difference of eighth order and in one of fourth, which tells
-/// whether both mean a derivative.
+/// A place on a line, in steps, with its weights in a difference of eighth order and in one of fourth order. If the
+/// two differences disagree, neither means a derivative.
 struct StencilPlace {
   double steps;
   double weight;
@@ -15,7 +15,8 @@ struct StencilPlace {
 };
 using Stencil = std::vector<StencilPlace>;
 
-/// Around 0, or from 0 to one side, whatever `is_in_range(shift)` leaves room for; nothing where it leaves none.
+/// A central stencil around 0, or one from 0 to either side, whichever stays within the numbers' range:
+/// `is_in_range(shift)` says whether a shift does. Returns nothing if none of them does.
 [[nodiscard]] std::optional<Stencil> stencil_in_range(double step,
                                                       const std::function<bool(double)>& is_in_range);
 

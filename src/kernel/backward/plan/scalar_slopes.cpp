@@ -11,22 +11,26 @@
 namespace widelimit {
 namespace {
 
-/// Whether `inner` is the path `outer`, or leads into it.
+/// Whether the path `inner` is `outer` or continues it. The next character is compared as well, since "layers[1]"
+/// does not contain "layers[10]", nor "weight" "weight_variance".
 bool is_inside(const std::string& inner, const std::string& outer) {
   if (!inner.starts_with(outer)) return false;
   return inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[';
 }
 
-/// "layers[2].branches[0].layers[1]" of "layers[2].branches[0].layers[1] (relu)".
+/// The part "layers[2].branches[0].layers[1]" of a path "layers[2].branches[0].layers[1] (relu)".
 std::string layer_path(const Node& node) { return node.path.substr(0, node.path.find(' ')); }
 
-/// Whether an operation may hold the number in itself: its layer has the number, or is inside what has it.
+/// Whether a number may be hidden inside an operation, because the operation's layer has the number or is inside the
+/// layer that has it.
 bool may_hold(const Node& node, const std::string& number) {
   if (has_scalars_only(node.operation)) return false;
   const std::string layer = layer_path(node), holder = number.substr(0, number.rfind('.'));
   return is_inside(number, layer) || is_inside(layer, holder);
 }
 
+/// Whether two graphs have the same operations, so that their scalars correspond one to one. A number that changes
+/// the graph itself has no such slopes.
 bool alike(const Graph& one, const Graph& other) {
   return std::equal(one.nodes.begin(), one.nodes.end(), other.nodes.begin(), other.nodes.end(),
                     [](const Node& a, const Node& b) {
@@ -55,7 +59,8 @@ std::optional<std::vector<double>> scalar_slopes(const Network& network, const s
       return false;
     }
   };
-  // Scalars are powers and sums of numbers: nothing bends more within a number's own size.
+  // Scalars are powers and sums of numbers. These are nearly polynomials within a small share of the number's own
+  // size, where differences of eighth order have no error to speak of.
   const double step = 0x1p-5 * (value != 0 ? std::abs(value) : 1);
   const auto stencil = stencil_in_range(step, is_in_range);
   if (!stencil) return std::nullopt;

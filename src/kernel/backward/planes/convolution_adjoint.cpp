@@ -6,7 +6,7 @@
 namespace widelimit {
 namespace {
 
-/// The rows of a plane of one piece without its guards.
+/// Copies the rows of a plane of one piece, without its guards, one after the other.
 template <typename Scalar>
 void take_rows(const PlaneLayout& layout, const Scalar* plane, std::vector<Scalar>& dense) {
   dense.clear();
@@ -16,7 +16,7 @@ void take_rows(const PlaneLayout& layout, const Scalar* plane, std::vector<Scala
   });
 }
 
-/// Calls put(entry, number) for its entries.
+/// Calls put(entry of the plane, number) for all numbers of such rows.
 template <typename Scalar, typename Put>
 void put_rows(const PlaneLayout& layout, const std::vector<Scalar>& dense, Scalar* plane, const Put& put) {
   const Scalar* next = dense.data();
@@ -28,8 +28,9 @@ void put_rows(const PlaneLayout& layout, const std::vector<Scalar>& dense, Scala
 
 }  // namespace
 
-/// In the forward pass the second kernel is the sum of the first and of what windows see of it; so the same function,
-/// with the kernels exchanged and the windows turned round, is the backward pass.
+/// The forward pass computes K' = s W K + b and T' = K' + s W T. The backward pass is the same function with the two
+/// kernels exchanged, with W^T in place of W, and without the bias: T-bar = s W^T T'-bar and K-bar = T-bar + s W^T
+/// K'-bar. For stride-1 windows W^T is a convolution whose windows are turned round.
 template <typename Scalar>
 void ConvolutionAdjoint<Scalar>::shift_adjoint(const ConvolvedPlanes& planes, const Plane<Scalar>& after,
                                                const Plane<Scalar>& before, const Scratch& scratch) {
@@ -43,11 +44,14 @@ void ConvolutionAdjoint<Scalar>::shift_adjoint(const ConvolvedPlanes& planes, co
                        static_cast<std::size_t>(planes.count * layout.length), exchanged(before));
   Index3 turned_front;
   for (std::size_t k = 0; k < 3; ++k) turned_front[k] = affine.window.size[k] - 1 - affine.left_front[k];
+  // The turned windows read over the ends of rows, where only zeros may be.
   clear_guards(layout, planes.count, after);
   convolve_shifted(affine.window, turned_front, layout, planes.count, affine.scale, 0.0, exchanged(after),
                    exchanged(before), scratch);
 }
 
+/// Strided or unpadded windows: every adjoint after the convolution is added to all entries of its window. Planes are
+/// copied without guards, so that windows that end at borders are cut to what is there.
 template <typename Scalar>
 void ConvolutionAdjoint<Scalar>::spread_adjoint(const ConvolvedPlanes& planes, const Plane<Scalar>& after,
                                                 const Plane<Scalar>& before) {
@@ -65,6 +69,7 @@ void ConvolutionAdjoint<Scalar>::spread_adjoint(const ConvolvedPlanes& planes, c
     const Plane<Scalar> source = after + n * to.layout.length, target = before + n * from.layout.length;
     spread(source.nngp, target.nngp);
     if (source.ntk == nullptr) continue;
+    // T' contains K' if weights are trained.
     if (affine.trained) spread(source.ntk, target.nngp);
     spread(source.ntk, target.ntk);
   }

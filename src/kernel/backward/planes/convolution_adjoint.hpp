@@ -8,15 +8,16 @@
 
 namespace widelimit {
 
-/// The backward pass through convolutions and dense layers between planes; circular ones are not among them.
+/// The backward pass through dense layers and convolutions between planes. Circular convolutions are not among them;
+/// RunBackwardPass reads their windows from kept nodes.
 template <typename Scalar>
 class ConvolutionAdjoint {
  public:
   using Scratch = std::array<Scalar*, 2>;
 
-  /// K-bar = scale W^T (K'-bar + T'-bar), T-bar = scale W^T T'-bar; without weights T'-bar goes to T-bar only. `from`
-  /// is not empty. May change the adjoints in guards after the convolution. `scratch`: two rows with a margin of zeros
-  /// before them.
+  /// Writes K-bar = scale W^T (K'-bar + T'-bar) and T-bar = scale W^T T'-bar; without trained weights T'-bar goes to
+  /// T-bar only. W sums over windows. The plane before the convolution must not be empty. Adjoints in guards after
+  /// the convolution may change. `scratch` has two rows with a margin of zeros before them.
   void propagate(const ConvolvedPlanes& planes, const Plane<Scalar>& after, const Plane<Scalar>& before,
                  const Scratch& scratch);
 

@@ -28,6 +28,8 @@ EntryGathering::EntryGathering(const PlaneMapping& mapping, const Shape& left, c
       left_{map_readers(mapping, left)},
       right_{map_readers(mapping, right)} {}
 
+/// The positions of all windows along one axis. Those in the padding are left out; the weight of the others stays
+/// that of a whole window.
 EntryGathering::AxisReaders EntryGathering::of_window(const Window3& window, const Index3& sizes,
                                                       std::size_t axis, double weight) {
   AxisReaders readers;
@@ -40,6 +42,8 @@ EntryGathering::AxisReaders EntryGathering::of_window(const Window3& window, con
   return readers;
 }
 
+/// Weights of several axes multiply. The readers are ordered by the position that they read, which is how planes pass
+/// by.
 EntryGathering::Readers EntryGathering::all_readers(const std::array<AxisReaders, 3>& axes,
                                                     const Index3& before, const Index3& after) {
   Readers readers(static_cast<std::size_t>(product(before)));

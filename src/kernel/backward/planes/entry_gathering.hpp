@@ -9,15 +9,17 @@ namespace widelimit {
 
 class PlaneMapping;
 
-/// A node that adds up entries of the node before it, position by position of either side: a pooling, or a sparse map.
+/// The weights of a node that adds up entries of the node before it, position by position on either side: a pooling,
+/// or a sparse map of positions. Forward and backward passes of PairBackwardPass go through the same list of entries.
 class EntryGathering {
  public:
-  /// `left`, `right`: sizes before a pooling.
+  /// `left` and `right` are the sizes before a pooling.
   EntryGathering(const PoolNode& node, const Index3& left, const Index3& right);
-  /// Shapes before the map.
+  /// `left` and `right` are the shapes before a map.
   EntryGathering(const PlaneMapping& mapping, const Shape& left, const Shape& right);
 
-  /// Calls body(entry of the plane before, entry of the matrix after, weight) for all that meet.
+  /// Calls body(entry of the plane before, entry of the matrix after, weight) for all entries that meet: K'_{a'b'} =
+  /// sum over a, b of w_{a'a} w'_{b'b} K_{ab}.
   template <typename Body>
   void for_each_meeting(const PlacedPlane& plane, const Body& body) const {
     plane.for_each_piece([&](const Box& box, Index begin) {
@@ -45,7 +47,7 @@ class EntryGathering {
   };
   using Readers = std::vector<std::vector<Reader>>;  ///< [position before]
 
-  /// Along one axis: a position after the node that reads one before it.
+  /// A position after the node that reads one before it, along one axis.
   struct AxisReader {
     Index after;
     Index before;
@@ -61,7 +63,7 @@ class EntryGathering {
 
   Index3 left_sizes_;
   Index3 right_sizes_;
-  Index columns_;  ///< Of the matrix after it.
+  Index columns_;  ///< The number of right positions after the node.
   Readers left_;
   Readers right_;
 };

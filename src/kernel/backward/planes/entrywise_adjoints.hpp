@@ -18,13 +18,15 @@ void add_times(const Plane<Scalar>& source, double factor, std::size_t size, con
   if (target.ntk != nullptr) rows.add(source.ntk, static_cast<Scalar>(factor), target.ntk, size);
 }
 
-/// From the adjoint after a product to that of its k-th factor, to which
-/// it adds. `source(i)`: the i-th of `count` factors.
+/// Adds to the adjoint of the k-th factor what the adjoint after a product gives; `source(i)` is the i-th of `count`
+/// factors. With K' = f prod_i K_i and T' = f sum_i T_i prod_{j != i} K_j (docs/theory/kernel-recursion.md, section
+/// 2.3), K_k-bar = K'-bar f prod_{i != k} K_i + T'-bar f sum_{i != k} T_i prod_{j != i, k} K_j, and T_k-bar = T'-bar
+/// f prod_{i != k} K_i. Dividing by K_k would be shorter, but fails where it is 0.
 template <typename Scalar, typename Source>
 void add_factor_adjoint(const ProductNode& product, const Source& source, std::size_t count, std::size_t k,
                         const Plane<Scalar>& after, std::size_t size, const Plane<Scalar>& adjoint) {
   for (std::size_t n = 0; n < size; ++n) {
-    // The product of all other factors, and its change with their NTKs.
+    // `others` is the product of all factors but the k-th; `change` is its NTK by the product rule.
     Scalar others = static_cast<Scalar>(product.factor), change = 0;
     for (std::size_t other = 0; other < count; ++other) {
       if (other == k) continue;
@@ -39,8 +41,8 @@ void add_factor_adjoint(const ProductNode& product, const Source& source, std::s
   }
 }
 
-/// What a row stage reads of the two inputs of every entry: arrays
-/// [auxiliaries] of the entries' order, and the variances.
+/// What a row stage reads of the two inputs of every entry: auxiliary arrays in the order of the entries, and the
+/// variances.
 template <typename Scalar>
 struct PackedArrays {
   std::vector<const Scalar*> left;
@@ -48,7 +50,7 @@ struct PackedArrays {
   const Scalar* left_variance;
   const Scalar* right_variance;
 
-  /// `from_left`, `from_right`: the auxiliary arrays one after the other, the variances last, `size` numbers each.
+  /// Each side has its auxiliary arrays one after the other and the variances last, `size` numbers each.
   PackedArrays(const Scalar* from_left, const Scalar* from_right, std::size_t auxiliaries, std::size_t size)
       : left_variance{from_left + auxiliaries * size}, right_variance{from_right + auxiliaries * size} {
     for (std::size_t k = 0; k < auxiliaries; ++k) {

@@ -9,7 +9,8 @@
 namespace widelimit {
 namespace {
 
-/// One transform: from the adjoint after it to that earlier it, given the features earlier it.
+/// The backward pass through one transform: from the adjoint of the features after it to the adjoint of those before
+/// it. It computes in double.
 template <typename Scalar>
 class TransformAdjoint {
  public:
@@ -48,6 +49,7 @@ class TransformAdjoint {
 
   std::vector<double> operator()(const FeatureNorm& norm) const {
     std::vector<double> adjoint = after_;
+    // Statistics are those of the positions that count; masked ones have no adjoints.
     for (std::vector<Index>& group : norm.axes.groups(before_.shape)) {
       std::erase_if(group,
                     [&](Index a) { return !counts_.empty() && counts_[static_cast<std::size_t>(a)] == 0; });
@@ -81,6 +83,8 @@ class TransformAdjoint {
     const auto difference = [&](std::size_t i) { return static_cast<double>(before_.values[i]) - mean; };
     for_each([&](std::size_t i) { variance += difference(i) * difference(i) / entries; });
     const double shifted = variance + norm.epsilon;
+    // Entries that are all equal and a norm without epsilon have no derivative. The forward pass leaves zeros there,
+    // and so does this one.
     const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
     for_each([&](std::size_t i) {
       adjoint_mean += adjoint[i] / entries;
@@ -104,6 +108,8 @@ void add_feature_adjoint(std::span<const Scalar> input, const Shape& shape, Inde
                          const std::vector<FeatureTransform>& transforms,
                          std::span<const std::uint8_t> counts, std::vector<double> adjoint, Scalar* target) {
   for (std::size_t t = transforms.size(); t-- > 0;) {
+    // The features before each transform are computed again. Keeping all of them from the forward pass would take
+    // memory for every input.
     const std::vector<FeatureTransform> earlier(transforms.begin(),
                                                 transforms.begin() + static_cast<std::ptrdiff_t>(t));
     const Features<Scalar> before = transformed_features(input, shape, channels, earlier, counts);

@@ -10,7 +10,7 @@ namespace widelimit {
 template <typename Scalar>
 class GuardedRow {
  public:
-  /// What the row holds is not defined afterwards.
+  /// Sets the size. What the row holds is not defined afterwards, but its margins are zero.
   void resize(std::size_t size, std::size_t margin = 0) {
     size_ = size;
     margin_ = margin;

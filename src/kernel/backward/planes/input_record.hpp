@@ -9,9 +9,9 @@ namespace widelimit {
 
 class InputGraph;
 
-/// Where the things recorded of one input lie: for an input node with positions the features, channel by channel; for a
-/// row stage the variances before it and its auxiliary arrays; for a pair stage the variances and its own state.
-/// Positions of an array lie one after the other.
+/// Where the parts of an input's record are in memory. An input node with positions has its features there,
+/// [channel][position]; a row stage the variances before it, followed by its auxiliary arrays, [array][position]; a
+/// pair stage the variances before it, followed by its own state.
 struct RecordLayout {
   std::vector<Index> positions;    ///< [node], before stages; of input nodes, after their transforms.
   std::vector<Index> channels;     ///< [node], of input nodes.
@@ -24,11 +24,11 @@ struct RecordLayout {
   Index adjoint_count = 0;
 };
 
-/// For inputs of a shape; `shapes`: after all nodes.
+/// The layout for inputs of a shape, where `shapes` are those after all nodes.
 [[nodiscard]] RecordLayout make_record_layout(const Program& program, const std::vector<Shape>& shapes,
                                               const Shape& input, Index channels);
 
-/// What pairs read of an input.
+/// What pairs read of one input. Its own forward pass fills it; features are there from the beginning.
 template <typename Scalar>
 struct InputRecord {
   const RecordLayout* layout;
@@ -55,12 +55,13 @@ StageInput<Scalar> stage_input(NodeId stage, InputRecord<Scalar>& input, const S
   return {input.variances(stage), input.state(stage), shape, input.graph};
 }
 
-/// Fills the auxiliary arrays of a row stage from the variances before it, which stand in the record. Throws
-/// NumericalError for variances that leave the range.
+/// Fills the auxiliary arrays of a row stage from the variances before it, which the record must already contain.
+/// Throws NumericalError for variances that leave the range.
 template <typename Scalar>
 void prepare_row_stage(InputRecord<Scalar>& record, NodeId id, const RowStage& stage);
 
-/// The adjoints of what was recorded of an input, summed over its pairs; auxiliary arrays have none.
+/// The adjoints of one input's record, summed over its pairs. Auxiliary arrays have none: they are functions of the
+/// variances, and stages give the adjoints of these directly.
 template <typename Scalar>
 struct RecordAdjoint {
   const RecordLayout* layout;

@@ -23,7 +23,8 @@ void for_each_row_of(const PlacedPlane& plane, const Index3& left_sizes, const I
   });
 }
 
-/// A node that is kept whole: matrices [rows, columns] over the positions of the pair.
+/// A node that is kept as a whole: matrices [rows, columns] over the positions of the pair, row-major, and their
+/// adjoints.
 template <typename Scalar>
 struct KeptNode {
   Index rows = 0;

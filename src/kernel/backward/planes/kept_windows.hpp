@@ -7,8 +7,9 @@
 /// Entries of a kept node that windows see which are no plane of it.
 namespace widelimit {
 
-/// Calls body(entry of the plane, entry of the kept matrix) for all that a circular convolution sums; the plane is of
-/// one piece. `left`, `right`: sizes before the convolution.
+/// Calls body(entry of the plane, entry of the kept matrix) for all entries that a circular convolution sums. A
+/// window that goes around an axis may do so for one input and not for the other, so it reads entries of other
+/// offsets than its own. The plane has one piece. `left` and `right` are the sizes before the convolution.
 template <typename Body>
 void for_each_wrapped(const Affine& affine, const PlacedPlane& plane, const Index3& left, const Index3& right,
                       const Body& body) {
@@ -29,7 +30,7 @@ void for_each_wrapped(const Affine& affine, const PlacedPlane& plane, const Inde
   });
 }
 
-/// Calls body(entry of the plane, entry of the kept matrix) for all that a plane of the kept node has.
+/// Calls body(entry of the plane, entry of the kept matrix) for all entries of a plane of the kept node.
 template <typename Body>
 void for_each_kept(const PlacedPlane& plane, const Index3& left, const Index3& right, const Body& body) {
   const Index columns = product(right);
@@ -39,7 +40,7 @@ void for_each_kept(const PlacedPlane& plane, const Index3& left, const Index3& r
   });
 }
 
-/// Copies what a plane of the kept node has to `values`; the NTK where there is room for it.
+/// Copies a plane of the kept node to `values`. The NTK is copied if there is room for it.
 template <typename Scalar>
 void read_kept(const KeptNode<Scalar>& from, const PlacedPlane& plane, const Index3& left,
                const Index3& right, const Plane<Scalar>& values) {

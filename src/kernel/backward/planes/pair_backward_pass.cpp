@@ -20,6 +20,8 @@ PairBackwardPass<Scalar>::PairBackwardPass(const Program& program, const PairGeo
       gathering_(program.graph.nodes.size()) {
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     const auto* plane = std::get_if<PlaneStep>(&program.steps[step]);
+    // Which entries a pooling or map gathers depends on the shapes only, so one list serves all pairs of this
+    // geometry.
     if (plane != nullptr) gathering_[plane->target] = gathering_of(plane->target);
     runs_.push_back(plane == nullptr
                         ? nullptr
@@ -34,6 +36,7 @@ void PairBackwardPass<Scalar>::make_room(std::size_t pairs) {
     pairs_.push_back({std::vector<KernelValues<Scalar>>(nodes), std::vector<KernelValues<Scalar>>(nodes)});
     std::vector<KeptNode<Scalar>>& fresh = kept_.emplace_back(nodes);
     for (NodeId id = 0; id < nodes; ++id) {
+      // Nodes that are not kept live in planes only and are evaluated again in the backward pass.
       if (!program_.kept[id]) continue;
       fresh[id].rows = product(geometry_.left_sizes[id]);
       fresh[id].columns = product(geometry_.right_sizes[id]);
@@ -41,7 +44,7 @@ void PairBackwardPass<Scalar>::make_room(std::size_t pairs) {
   }
 }
 
-/// Null for nodes that are no more than kept, and readouts.
+/// The entries that a pooling or map gathers; null for readouts and nodes that are only kept.
 template <typename Scalar>
 std::unique_ptr<EntryGathering> PairBackwardPass<Scalar>::gathering_of(NodeId id) const {
   if (const auto* pool = std::get_if<PoolNode>(&node(id).operation)) {
@@ -63,6 +66,7 @@ void PairBackwardPass<Scalar>::forward(const PairBlock<Scalar>& block, Readouts 
   for (std::size_t step = 0; step < program_.steps.size(); ++step) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) {
       const bool reads_out = std::holds_alternative<ReadoutNode>(node(plane->target).operation);
+      // Runs that end at readouts are evaluated in the backward pass anyway, plane by plane.
       if (!reads_out || readouts == Readouts::wanted) forward(step, *plane, block, stop);
     }
     for (std::size_t number = 0; number < block.pairs.size(); ++number) {
@@ -78,6 +82,7 @@ void PairBackwardPass<Scalar>::backward(const PairBlock<Scalar>& block, const St
   for (std::size_t number = 0; number < block.pairs.size(); ++number) {
     for (KeptNode<Scalar>& kept : kept_[number]) kept.clear_adjoint();
   }
+  // Steps in reverse: when a step passes backward, all its consumers have added to its adjoint.
   for (std::size_t step = program_.steps.size(); step-- > 0;) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step]))
       backward(step, *plane, block, stop);
@@ -93,6 +98,7 @@ template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(std::size_t step, const PlaneStep& plane,
                                        const PairBlock<Scalar>& block, const StopRequest& stop) {
   for (std::size_t number = 0; number < block.pairs.size(); ++number) {
+    // Readouts, poolings and maps add up planes of all offsets, so they begin with zeros.
     pairs_[number].readouts[plane.target] = {};
     kept_[number][plane.target].clear(with_ntk_);
   }
@@ -112,7 +118,9 @@ void PairBackwardPass<Scalar>::forward(std::size_t step, const PlaneStep& plane,
   }
 }
 
-/// Offset 0 comes last: while inputs are recorded, all others add to the adjoints of its variances.
+/// Each plane passes forward once more before it passes backward, while it is in the cache. Offset 0 comes last:
+/// while inputs are recorded, variances are the entries of offset 0 before a row stage, and all other offsets add to
+/// their adjoints.
 template <typename Scalar>
 void PairBackwardPass<Scalar>::backward(std::size_t step, const PlaneStep& plane,
                                         const PairBlock<Scalar>& block, const StopRequest& stop) {
@@ -143,6 +151,7 @@ template <typename Scalar>
 void PairBackwardPass<Scalar>::put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
                                            std::size_t pair) {
   const auto& readout = std::get<ReadoutNode>(node(target).operation);
+  // Flatten reads entries with equal positions only.
   if (readout.kind == ReadoutKind::flatten && !at.is_diagonal) return;
   const double weight = readout_weight(program_.graph, geometry_, target);
   const NodeId input = node(target).inputs[0];
@@ -160,6 +169,8 @@ void PairBackwardPass<Scalar>::put_readout(NodeId target, const PlacedPlane& at,
 template <typename Scalar>
 void PairBackwardPass<Scalar>::put(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
                                    std::size_t pair) {
+  // A run ends in one of three ways: a readout adds up its planes, a pooling or map gathers them, and anything else
+  // keeps them.
   if (std::holds_alternative<ReadoutNode>(node(target).operation))
     return put_readout(target, at, plane, pair);
   KeptNode<Scalar>& kept = kept_[pair][target];
@@ -181,6 +192,8 @@ void PairBackwardPass<Scalar>::take_adjoint(NodeId target, const PlacedPlane& at
   const Operation& operation = node(target).operation;
   const auto size = static_cast<std::size_t>(at.layout.length);
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
+    // A readout is a weighted sum of entries, so that all of them have the same adjoint, or 0 off the diagonal of
+    // flatten.
     const bool reads = readout->kind != ReadoutKind::flatten || at.is_diagonal;
     const auto weight = static_cast<Scalar>(reads ? readout_weight(program_.graph, geometry_, target) : 0.0);
     const KernelValues<Scalar>& of_readout = pairs_[pair].readout_adjoints[target];
@@ -200,7 +213,7 @@ void PairBackwardPass<Scalar>::take_adjoint(NodeId target, const PlacedPlane& at
                 });
 }
 
-/// One matrix product: the products of all positions of the pair.
+/// K = X^T X' / C, of features X [C, d] and X' [C, d'], is one matrix product for each pair.
 template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(const InputStep& input, const PairBlock<Scalar>& block,
                                        std::size_t number) {
@@ -221,6 +234,8 @@ void PairBackwardPass<Scalar>::backward(const InputStep& input, const PairBlock<
   const KeptNode<Scalar>& kept = kept_[number][input.node];
   const BlockInput<Scalar>&left = block.left_of(number), &right = block.right_of(number);
   const Index channels = left.record->layout->channels[input.node];
+  // X-bar = X' K-bar^T / C and X'-bar = X K-bar / C, added to what other pairs gave.
+  // T = 0 at the inputs, so that its adjoint ends here.
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
   const numerics::MatrixView<Scalar> adjoint{kept.nngp_adjoint.data(), kept.columns};
   if (block.left_wanted)
@@ -256,6 +271,7 @@ void PairBackwardPass<Scalar>::with_self_view(NodeId id, const PairBlock<Scalar>
   const KeptNode<Scalar>& kept = kept_[0][input];
   SelfView<Scalar> itself{
       {kept.nngp.data(), kept.rows, kept.columns}, geometry_.shapes.left[input], stop, {}, record.graph};
+  // The mask must outlive the view, which only refers to it.
   std::optional<PositionMask> mask;
   if (const MaskRulePointer& rule = std::get<PairNode>(node(id).operation).mask)
     itself.counts = mask.emplace(rule->behind(*record.mask)).counts;
@@ -272,6 +288,7 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
     InputRecord<Scalar>& record = *block.left[0].record;
     Scalar* variances = record.variances(pair.node);
     for (Index a = 0; a < before.rows; ++a)
+      // An input with itself has its variances on the diagonal of its covariance.
       variances[a] = before.nngp[static_cast<std::size_t>(a * (before.columns + 1))];
     name_layer(node(pair.node), [&] {
       check_variances(variances, before.rows);
@@ -282,6 +299,7 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
   }
   KeptNode<Scalar>& after = kept[pair.node];
   after.clear(with_ntk_);
+  // Of an input with itself only the state may be needed.
   if (geometry_.demanded[pair.node].empty()) return;
   const PairView<Scalar> seen = view(pair.node, block, number, stop);
   scratch_.resize(operation.stage->scratch_size(seen.left_shape, seen.right_shape));
@@ -296,6 +314,7 @@ void PairBackwardPass<Scalar>::backward(const PairStep& pair, const PairBlock<Sc
   std::vector<KeptNode<Scalar>>& kept = kept_[number];
   KeptNode<Scalar>&before = kept[node(pair.node).inputs[0]], &after = kept[pair.node];
   const Plane<Scalar> from = before.adjoint(), to = after.adjoint();
+  // Without the NTK its matrices are empty.
   const auto rows_of = [&](Index count) { return with_ntk_ ? count : 0; };
   RecordAdjoint<Scalar>&left = *block.left_of(number).adjoint, &right = *block.right_of(number).adjoint;
   if (!geometry_.demanded[pair.node].empty()) {
@@ -310,6 +329,8 @@ void PairBackwardPass<Scalar>::backward(const PairStep& pair, const PairBlock<Sc
     name_layer(node(pair.node),
                [&] { operation.stage->apply_adjoint(view(pair.node, block, number, stop), adjoint); });
   }
+  // The input's state depends on its covariance with itself, and its variances are that covariance's diagonal. All
+  // pairs have contributed to the adjoints of both, which now join the adjoint of the covariance.
   if (!block.recording) return;
   InputRecord<Scalar>& record = *block.left[0].record;
   with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {

@@ -15,21 +15,22 @@ struct BlockInput {
   RecordAdjoint<Scalar>* adjoint;
 };
 
-/// Pairs of a few left inputs of one shape with a few right ones of one shape, which share what is brought into the
-/// order of a plane.
+/// Pairs of a few left inputs of one shape with a few right inputs of one shape. They share the arrays that are
+/// packed into the order of a plane.
 template <typename Scalar>
 struct PairBlock {
   std::vector<BlockInput<Scalar>> left;
   std::vector<BlockInput<Scalar>> right;
-  /// Best in the order of for_each_pair(). One input with itself: at offset 0 covariances are variances.
+  /// The pairs, best in the order of for_each_pair(), so that stacks are long. For an input with itself, covariances
+  /// at offset 0 are variances.
   std::vector<TilePair> pairs;
-  /// One pair, of an input with itself: variances and states are recorded in the forward pass, and their adjoints join
-  /// in on the backward pass.
+  /// True for a block of one input with itself. Its forward pass records variances and states, and their adjoints
+  /// join in on its backward pass.
   bool recording = false;
-  /// The adjoints of features and variances of a side are summed up.
+  /// Whether the adjoints of a side's features and variances are summed up.
   bool left_wanted = true;
   bool right_wanted = true;
-  ScalarAdjoints* scalars = nullptr;  ///< Null: derivatives by them are not wanted.
+  ScalarAdjoints* scalars = nullptr;  ///< Null if derivatives with respect to scalars are not wanted.
 
   [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const {
     return left[static_cast<std::size_t>(pairs[pair].left)];

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t scratch_slots = 4;
 
-/// Instructions that read each instruction's result; one that reads it twice counts twice.
+/// The instructions that read each instruction's result. One that reads it twice is there twice.
 std::vector<std::vector<std::size_t>> readers_of(const Run& run) {
   std::vector<std::vector<std::size_t>> readers(run.instructions.size());
   for (std::size_t i = 0; i < readers.size(); ++i)
@@ -27,7 +27,8 @@ bool reads_values_back(const BackwardRun& run, std::size_t i) {
          (run.with_scalars && std::holds_alternative<SumNode>(operation));
 }
 
-/// True if it depends on the instruction's own result.
+/// True if the backward pass through the instruction depends on its own result. Derivatives with respect to its
+/// scalars do (ScalarAdjoints).
 bool reads_result_back(const BackwardRun& run, std::size_t i) {
   const Operation& operation = run.node(i).operation;
   return run.with_scalars &&
@@ -41,7 +42,8 @@ PlaneTape<Scalar>::PlaneTape(const BackwardRun& run)
     : run_{run}, sizes_{plane_sizes(run.program, run.geometry)}, entries_(run.run.instructions.size()) {
   const std::vector<std::size_t> values = value_slots(), adjoints = adjoint_slots();
   const auto rows = static_cast<Index>((run.with_ntk ? 2 : 1) * (slots_ + scratch_slots));
-  // After the last slot windows read what stands before a next one.
+  // Windows read beyond the end of a slot, where the next slot has its margin of zeros. The last slot needs one of
+  // its own.
   buffer_.grow(rows * sizes_.slot() + sizes_.front);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     entries_[i].value = slot(values[i]);
@@ -56,7 +58,8 @@ Plane<Scalar> PlaneTape<Scalar>::slot(std::size_t number) {
   return {nngp, run_.with_ntk ? nngp + sizes_.slot() : nullptr};
 }
 
-/// Values that no backward pass reads have the slots that the schedule gave them.
+/// Values that no backward pass reads have the slots that the schedule gave them. Each of the others gets a further
+/// slot, which nothing else uses.
 template <typename Scalar>
 std::vector<std::size_t> PlaneTape<Scalar>::value_slots() {
   slots_ = run_.run.slot_count;
@@ -71,7 +74,8 @@ std::vector<std::size_t> PlaneTape<Scalar>::value_slots() {
   return slots;
 }
 
-/// An adjoint is there from the last of its readers to the instruction itself. Row stages work in place.
+/// An adjoint is alive from its last reader, which comes first in reverse, to the instruction itself. Row stages
+/// compute the adjoint before them in place, if nothing else reads their input.
 template <typename Scalar>
 std::vector<std::size_t> PlaneTape<Scalar>::adjoint_slots() {
   const std::vector<std::vector<std::size_t>> readers = readers_of(run_.run);

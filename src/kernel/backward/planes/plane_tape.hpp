@@ -10,21 +10,21 @@
 
 namespace widelimit {
 
-/// Where an instruction's planes and their adjoints lie, of all pairs of a stack, one after the other.
+/// An instruction's planes of all pairs of a stack, one after the other, and their adjoints.
 template <typename Scalar>
 struct TapePlanes {
   PlacedPlane plane;
   Plane<Scalar> value{nullptr, nullptr};
   Plane<Scalar> adjoint{nullptr, nullptr};
-  bool has_adjoint = false;  ///< Some reader has put one there.
+  bool has_adjoint = false;  ///< Whether a reader has written an adjoint.
 
   [[nodiscard]] std::size_t size(Index stacked) const {
     return plane.is_empty ? 0 : static_cast<std::size_t>(stacked * plane.layout.length);
   }
 };
 
-/// The planes of a run's instructions. Those that the backward pass reads stay until it has read them; others, and
-/// adjoints, have slots that are used again, so that the first-level cache holds most of what is worked on.
+/// The planes of a run's instructions. Those that the backward pass reads have places of their own. All others, and
+/// adjoints, share slots that are used again, so that the first-level cache holds most of what is worked on.
 template <typename Scalar>
 class PlaneTape {
  public:
@@ -36,13 +36,14 @@ class PlaneTape {
   [[nodiscard]] const TapePlanes<Scalar>& operator[](std::size_t i) const { return entries_[i]; }
   [[nodiscard]] TapePlanes<Scalar>& root() { return entries_.back(); }
 
+  /// Places the planes of all instructions for a plane of the root.
   void place(const PlaneOffsets& offsets);
   /// The length of the longest plane that is placed.
   [[nodiscard]] Index length() const;
+  /// Forgets all adjoints.
   void begin_backward();
 
-  /// Rows for what is needed for a moment: 0 and 1 for convolutions, 2 for what is added to adjoints, 3 for adjoints of
-  /// variances.
+  /// Rows for short use: 0 and 1 by convolutions, 2 for what is added to adjoints, 3 for adjoints of variances.
   [[nodiscard]] Plane<Scalar> scratch(std::size_t number) { return slot(slots_ + number); }
 
  private:

@@ -11,7 +11,8 @@ namespace {
 constexpr AxisOffsets zero{{0, 0}, 1};
 constexpr PlaneOffsets zero_offsets{zero, zero, zero};
 
-/// Local layers read planes without guards, which shifted copies would need: theirs are windows.
+/// The convolution of a node. Local ones read a plane that was loaded for them without the guards of the run, which
+/// shifted copies would need; they sum over windows instead.
 std::optional<Affine> affine_without_guards(const Node& node, const PairGeometry& geometry) {
   std::optional<Affine> affine = affine_of(node, geometry);
   if (std::holds_alternative<LocalAffineNode>(node.operation) && affine->kind != AffineKind::circular)
@@ -25,7 +26,9 @@ bool has_zero(const std::array<std::vector<AxisOffsets>, 3>& offsets) {
   });
 }
 
-/// Planes of complementary offsets are taken apart where a run gathers entries from elsewhere than shifted copies do.
+/// True if planes of complementary offsets have to be taken apart into planes of one piece. Shifted copies and dense
+/// layers keep to their piece; windows, strides and circular convolutions of the backward pass are written for one
+/// piece.
 bool takes_planes_apart(const std::vector<std::optional<Affine>>& affine) {
   return std::any_of(affine.begin(), affine.end(), [](const std::optional<Affine>& of_instruction) {
     return of_instruction && of_instruction->kind != AffineKind::single_position &&
@@ -33,6 +36,7 @@ bool takes_planes_apart(const std::vector<std::optional<Affine>>& affine) {
   });
 }
 
+/// Offsets of planes with one piece along an axis.
 std::vector<AxisOffsets> apart(const std::vector<AxisOffsets>& offsets) {
   std::vector<AxisOffsets> result;
   for (const AxisOffsets& several : offsets)
@@ -67,6 +71,8 @@ void RunBackwardPass<Scalar>::make_planes() {
     for (std::vector<AxisOffsets>& axis : offsets) axis = apart(axis);
   const bool zero_demanded = has_zero(offsets);
   if (zero_demanded) planes_.push_back({zero_offsets, true});
+  // Offsets that agree along the last axis follow one another, because SidePlanes cuts its strips once for all of
+  // them.
   for (const AxisOffsets& z : offsets[2])
     for (const AxisOffsets& x : offsets[0])
       for (const AxisOffsets& y : offsets[1])
@@ -75,7 +81,8 @@ void RunBackwardPass<Scalar>::make_planes() {
   if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
 }
 
-/// Instructions without positions; and while inputs are recorded, those whose result nobody reads, but for row stages.
+/// Skips instructions whose plane is empty. While inputs are recorded, it also skips those whose result nothing
+/// reads, except row stages, which record variances.
 template <typename Scalar>
 bool RunBackwardPass<Scalar>::skips(std::size_t i) const {
   if (tape_[i].plane.empty()) return true;
@@ -100,7 +107,8 @@ void RunBackwardPass<Scalar>::end_block() {
 
 template <typename Scalar>
 void RunBackwardPass<Scalar>::begin_plane(const PlaneOffsets& offsets) {
-  // There the adjoints of all other planes' variances join in.
+  // At offset 0 the adjoints of variances join in, so those of all other planes must be complete. In the backward
+  // pass offset 0 is the last plane.
   if (block_->recording && offsets == zero_offsets) end_block();
   tape_.place(offsets);
   stacks_.cut(planes_a_stack(tape_.length()));
@@ -125,7 +133,7 @@ void RunBackwardPass<Scalar>::backward(const StopRequest& stop) {
   interpret_backward(of_.run, of_.program.graph, stop, *this);
 }
 
-/// What no reader gave an adjoint to has one of 0.
+/// An adjoint to which no reader contributed is 0. (Readers may be skipped because their planes are empty.)
 template <typename Scalar>
 void RunBackwardPass<Scalar>::begin(std::size_t i) {
   Planes& planes = tape_[i];
@@ -157,6 +165,7 @@ void RunBackwardPass<Scalar>::evaluate(std::size_t i, const InputNode& /*node*/)
   numerics::linear_rows<Scalar>().product_sum(
       left_planes_.arrays(i, stack_->left), right_planes_.arrays(i, right_place()),
       static_cast<std::size_t>(channels), Scalar{1} / static_cast<Scalar>(channels), to.value.nngp, size(to));
+  // Inputs have no parameters before them, so their NTK is 0.
   if (of_.with_ntk) std::fill_n(to.value.ntk, size(to), Scalar{0});
 }
 
@@ -173,6 +182,8 @@ void RunBackwardPass<Scalar>::propagate(std::size_t i, const InputNode& /*node*/
     rows.product_sum(&to.adjoint.nngp, &other, 1, scale, product, size(to));
     return product;
   };
+  // K_ab = sum_k x_ak x'_bk / C at entry (a, b), so that x_ak receives K-bar_ab x'_bk / C. SidePlanes adds this up
+  // over b, offset by offset.
   for (Index k = 0; k < channels; ++k) {
     if (block_->left_wanted) left_planes_.add(i, k, stack_->left, stack_->count, times(from_right[k]));
     if (block_->right_wanted) right_planes_.add(i, k, right_place(), stack_->count, times(from_left[k]));
@@ -184,6 +195,8 @@ void RunBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/
   const Affine& affine = *affine_[i];
   if (affine.kind == AffineKind::circular) return sum_around(i);
   const Planes &from = input(i, 0), &to = tape_[i];
+  // Windows read over the ends of rows. Guards are cleared only if the instruction before may have left something
+  // there.
   const Gaps gaps = of_.run.instructions[of_.run.instructions[i].inputs[0]].gaps;
   if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != AffineKind::single_position)
     clear_guards(from.plane.layout, stack_->count, from.value);

@@ -15,14 +15,15 @@
 
 namespace widelimit {
 
-/// The instructions of a plane step, forward and backward, one offset after the other and stack by stack. What they
-/// made in the forward pass stays until the next stack, so that the backward pass finds it in the cache.
+/// The instructions of a plane step, forward and backward, one offset after the other and stack by stack. What a
+/// forward pass made stays until the next stack, so that the backward pass finds it in the cache.
 ///
-/// Plan, placed planes, stacks, the interpreter and what acts on entries or windows are those of the forward engine
-/// (planes/plane_step_run.hpp). Memory is not. There, row stages work in place and slots are used again; here, what the
-/// backward pass reads must stay (PlaneTape). There, inputs keep auxiliary arrays alone, which are read where they lie;
-/// here, row stages read the variances too, and adjoints are summed up in the same places (SidePlanes). Circular
-/// windows add each entry to the bias, where planes/convolutions.hpp sums a window first: the bits would change.
+/// Plan, placed planes, stacks, the interpreter and what acts on entries or windows are shared with the forward
+/// engine (planes/plane_step_run.hpp). The memory is not. The forward engine lets row stages work in place and reuses
+/// slots; here, what the backward pass reads must stay (PlaneTape). The forward engine keeps only auxiliary arrays of
+/// inputs and reads them in place; here, row stages read the variances as well, and adjoints are summed up in the
+/// same layout (SidePlanes). Circular windows add each entry to the bias, whereas planes/convolutions.hpp sums a
+/// window first, so that their bits differ.
 template <typename Scalar>
 class RunBackwardPass {
  public:
@@ -30,8 +31,8 @@ class RunBackwardPass {
   RunBackwardPass(const Program& program, const PairGeometry& geometry, std::size_t step,
                   BackwardScope scope);
 
-  /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs
-  /// are recorded even if nobody does.
+  /// A plane of the root: its offsets, and whether something reads it. Offset 0 comes first. While inputs are
+  /// recorded it is there even if nothing reads it.
   struct RootPlane {
     PlaneOffsets offsets;
     bool is_demanded;
@@ -40,7 +41,7 @@ class RunBackwardPass {
     return recording ? recorded_planes_ : planes_;
   }
 
-  /// Of all pairs of the block; block and kept nodes must stay until end_block().
+  /// Begins with the pairs of a block. The block and its kept nodes must stay until end_block().
   void begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept);
   void end_block();
 
@@ -52,14 +53,14 @@ class RunBackwardPass {
   /// Evaluates all instructions for a stack; the last planes are the root's.
   void forward(const Stack& stack, const StopRequest& stop);
 
-  /// After forward(): all adjoints are 0.
+  /// Sets all adjoints to 0. It must follow forward().
   void begin_backward() { tape_.begin_backward(); }
-  /// Where all of the root's adjoint is to be written.
+  /// Returns where the whole adjoint of the root is to be written.
   [[nodiscard]] Plane<Scalar> begin_root() {
     root().has_adjoint = true;
     return root().adjoint;
   }
-  /// From the adjoint of the root to the adjoints of kept nodes and of what was recorded of the inputs.
+  /// Passes from the adjoint of the root to the adjoints of kept nodes and of the inputs' records.
   void backward(const StopRequest& stop);
 
   [[nodiscard]] TapePlanes<Scalar>& root() { return tape_.root(); }
@@ -98,7 +99,8 @@ class RunBackwardPass {
   [[nodiscard]] const BlockInput<Scalar>& left(Index n = 0) const {
     return block_->left[static_cast<std::size_t>(stack_->left + n)];
   }
-  /// Where the right inputs of the stack stand among the planes of their side.
+  /// Where the right inputs of the stack are among the planes of their side. If stacks have several pairs, right
+  /// inputs are repeated after the last one, so that the diagonals of a block are consecutive.
   [[nodiscard]] Index right_place() const { return stacks_.has_many() ? stack_->right_place : stack_->right; }
   [[nodiscard]] KeptNode<Scalar>& kept(NodeId id, Index n) {
     return (*kept_)[static_cast<std::size_t>(stack_->first_pair + n)][id];
@@ -109,11 +111,13 @@ class RunBackwardPass {
   void for_each_pair(const PlacedPlane& plane, const Plane<Scalar>& planes, const Body& body) {
     for (Index n = 0; n < stack_->count; ++n) body(n, planes + n * plane.layout.length);
   }
-  /// Where derivatives by scalars are wanted: body(values, adjoints, count) of all planes of instruction i, with 0 in
-  /// gaps and guards. Values are those of `values`, which lie alike.
+  /// Calls body(values, adjoints, count) for all planes of instruction i, if derivatives with respect to scalars are
+  /// wanted. Gaps and guards are cleared first, because sums run over them. `values` are laid out like the
+  /// instruction's planes.
   template <typename Body>
   void with_scalars(std::size_t i, const Plane<Scalar>& values, const Body& body);
-  /// Calls body(where to write what goes to the adjoint of `to`), and adds it up.
+  /// Calls body(target), which writes a contribution to the adjoint of `to`. The first contribution is written in
+  /// place; later ones are written to a scratch row and added.
   template <typename Body>
   void give(Planes& to, const Body& body);
 
@@ -123,10 +127,10 @@ class RunBackwardPass {
   void add_variances(std::size_t i, const Scalar* adjoints);
   void sum_around(std::size_t i);
   void spread_around(std::size_t i);
-  /// Before a local layer's stage.
+  /// Evaluates a local convolution up to the stage that follows it.
   void sum_locally(std::size_t i, const LocalAffineNode& local);
   void spread_locally(std::size_t i);
-  /// The plane of a local convolution's kept input that becomes its diagonal, of pair n.
+  /// Loads the plane of a local convolution's kept input that becomes its diagonal, for pair n of the stack.
   void load_diagonal(std::size_t i, Index n, TapeEntry<Scalar>& diagonal);
 
   BackwardRun of_;

@@ -6,6 +6,8 @@
 
 namespace widelimit {
 
+/// Circular convolution: K' = b + s sum K and T' = K' + s sum T, over entries that windows read from the kept node
+/// before it.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::sum_around(std::size_t i) {
   const Affine& affine = *affine_[i];
@@ -24,6 +26,7 @@ void RunBackwardPass<Scalar>::sum_around(std::size_t i) {
   if (of_.with_ntk) numerics::linear_rows<Scalar>().add(to.value.nngp, Scalar{1}, to.value.ntk, size(to));
 }
 
+/// The transpose of sum_around(): K-bar += s (K'-bar + T'-bar), T-bar += s T'-bar for every entry of a window.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::spread_around(std::size_t i) {
   const Affine& affine = *affine_[i];
@@ -82,7 +85,9 @@ void RunBackwardPass<Scalar>::spread_locally(std::size_t i) {
 template <typename Scalar>
 void RunBackwardPass<Scalar>::evaluate(std::size_t i, const LocalAffineNode& local) {
   const Planes& to = tape_[i];
+  // Weights at different positions are independent, so both kernels vanish away from the diagonal.
   if (!to.plane.is_diagonal) return fill_plane(to.value, size(to), Scalar{0}, Scalar{0});
+  // The stage of a local layer works in place and has no arrays of the inputs.
   sum_locally(i, local);
   if (local.stage) local.stage->apply({to.value.nngp, to.value.ntk, nullptr, nullptr, size(to)});
 }
@@ -93,6 +98,7 @@ void RunBackwardPass<Scalar>::propagate(std::size_t i, const LocalAffineNode& lo
   if (!to.plane.is_diagonal) return;
   if (local.stage) {
     sum_locally(i, local);
+    // The stage has to write adjoints of variances somewhere, although nothing reads them.
     const Plane<Scalar> variances = tape_.scratch(3);
     Scalar* of_right = tape_.scratch(2).nngp;
     local.stage->apply_adjoint({to.value.nngp, to.value.ntk, nullptr, nullptr, nullptr, nullptr,

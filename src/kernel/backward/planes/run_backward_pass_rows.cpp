@@ -6,7 +6,8 @@
 
 namespace widelimit {
 
-/// The variances before a row stage and its auxiliary arrays, of all positions: offset 0.
+/// Records the variances before a row stage, and its auxiliary arrays. They come from the plane of offset 0 of an
+/// input with itself, which has all positions.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::record(std::size_t i, const RowStage& stage) {
   const NodeId id = of_.id(i);
@@ -24,7 +25,7 @@ void RunBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& row) {
   if (recording && is_diagonal(i)) record(i, *row.stage);
   if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
   const Planes &to = tape_[i], &from = input(i, 0);
-  // A stage need not know what to make of the numbers in guards.
+  // Stages that do not promise to clear gaps may not be able to take the numbers that guards contain.
   if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, stack_->count, from.value);
   copy_plane(from.value, size(to), to.value);
   const numerics::DualRow<Scalar> entries{to.value.nngp, to.value.ntk, left_planes_.arrays(i, stack_->left),
@@ -35,7 +36,8 @@ void RunBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& row) {
     row.stage->apply(entries);
 }
 
-/// Of all positions, at once: at offset 0 they are needed before the plane ends.
+/// Adds adjoints of variances directly to the records. Those of offset 0 are read by propagate() before end_plane()
+/// would add them.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::add_variances(std::size_t i, const Scalar* adjoints) {
   const PlacedPlane& plane = tape_[i].plane;
@@ -49,7 +51,8 @@ void RunBackwardPass<Scalar>::add_variances(std::size_t i, const Scalar* adjoint
   }
 }
 
-/// The backward pass through the stage alone: the adjoints after it become those before it.
+/// The backward pass through the stage alone. The adjoints after it become those before it, in place, and both
+/// inputs' variances receive theirs.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& stage) {
   const Planes &to = tape_[i], &from = input(i, 0);
@@ -68,6 +71,8 @@ void RunBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& sta
                                              of_left,
                                              of_right,
                                              entries_count};
+  // For an input with itself p = q = c, and the stage writes the total slope to the adjoint of c. Only stages that
+  // mix the variances of positions leave a part for the variances.
   if (is_diagonal(i)) {
     stage.apply_self_adjoint(entries);
     if (stage.mixes_variances()) add_variances(i, of_left);
@@ -78,12 +83,14 @@ void RunBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& sta
   if (block_->right_wanted) right_planes_.add(i, 0, right_place(), stack_->count, of_right);
 }
 
-/// What all pairs, and all other offsets, made of the variances joins in at offset 0.
+/// Besides the stage's own adjoint, offset 0 of a recorded input receives the adjoints of its variances, to which all
+/// pairs and all other offsets have contributed.
 template <typename Scalar>
 void RunBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
   Planes &to = tape_[i], &from = input(i, 0);
   const bool recording = block_->recording;
   if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) propagate_stage(i, *row.stage);
+  // The tape gave both adjoints one slot if nothing else reads the input (PlaneTape::adjoint_slots()).
   if (from.adjoint.nngp == to.adjoint.nngp)
     from.has_adjoint = true;
   else

@@ -5,7 +5,8 @@
 namespace widelimit {
 namespace {
 
-/// Rows are summed up in the precision of their numbers: short ones.
+/// Row kernels add up in the type of their numbers. Float is accurate enough for short rows, whose sums are added in
+/// double.
 template <typename Body>
 double sum_of_parts(std::size_t count, const Body& body) {
   constexpr std::size_t most = 512;
@@ -22,7 +23,7 @@ double sum_of(const Scalar* numbers, std::size_t count) {
   });
 }
 
-/// sum K K_adjoint + T T_adjoint.
+/// The sum over entries of K K-bar + T T-bar.
 template <typename Scalar>
 double inner_product(const Plane<Scalar>& value, const Plane<Scalar>& adjoint, std::size_t count) {
   const auto& rows = numerics::linear_rows<Scalar>();
@@ -41,7 +42,9 @@ ScalarAdjoints::ScalarAdjoints(const Graph& graph) {
   }
 }
 
-/// The weighted sums are K' - b, and T' - K' or, without trained weights, T'.
+/// With K' = w S + b and T' = K' + w R (T' = w R if no weights are trained), dL/dw is the sum of K'-bar S + T'-bar (S
+/// + R), or K'-bar S + T'-bar R. The weighted sums w S and w R are found as K' - b and T' - K', so that the planes
+/// before the layer need not stay; only the division by w remains.
 template <typename Scalar>
 void ScalarAdjoints::add(NodeId id, const AffineNode& affine, const Plane<Scalar>& value,
                          const Plane<Scalar>& adjoint, std::size_t count) {

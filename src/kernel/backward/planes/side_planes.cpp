@@ -20,6 +20,8 @@ void SidePlanes<Scalar>::count_arrays(std::size_t instruction) {
   const RecordLayout& layout = *inputs_->front().record->layout;
   StagePlanes& stage = stages_[instruction];
   if (std::holds_alternative<InputNode>(run_.node(instruction).operation)) {
+    // Every channel of the features has an adjoint. Of a row stage's arrays only the variances have one: auxiliary
+    // arrays are functions of them, and stages differentiate through both at once.
     stage.arrays = stage.adjoint_arrays = layout.channels[node];
   } else if (std::holds_alternative<RowNode>(run_.node(instruction).operation)) {
     stage.arrays = layout.auxiliaries[node] + 1;
@@ -30,17 +32,19 @@ void SidePlanes<Scalar>::count_arrays(std::size_t instruction) {
 template <typename Scalar>
 void SidePlanes<Scalar>::begin_plane(const PlaneTape<Scalar>& tape, const AxisOffsets& columns,
                                      Index places) {
+  // Strips are cut for one set of offsets along the last axis. Planes that agree there share them.
   if (columns != columns_) {
     flush();
     for (StagePlanes& stage : stages_) stage.has_strips = false;
   }
+  // Planes are packed again for each set of offsets, when an instruction first asks for them.
   for (StagePlanes& stage : stages_) stage.has_planes = false;
   tape_ = &tape;
   columns_ = columns;
   places_ = std::max(places, inputs());
 }
 
-/// Array k of an input; auxiliary arrays come before the variances here, and after them in the record.
+/// Array k of an input's record. Here auxiliary arrays come before the variances, in the record they come after them.
 template <typename Scalar>
 Scalar* SidePlanes<Scalar>::recorded(std::size_t instruction, Index k, InputRecord<Scalar>& record) const {
   const NodeId node = run_.id(instruction);
@@ -75,6 +79,8 @@ template <typename Body>
 void SidePlanes<Scalar>::for_each_part(std::size_t instruction, const Body& body) const {
   const PlacedPlane& plane = (*tape_)[instruction].plane;
   const Index slab_rows = sizes(instruction)[1], stride = plane.layout.stride[1];
+  // A slab has one piece along the first axis here. Along the second axis each piece is one part of the strip, whole
+  // rows with their guards.
   const AxisPieces &x = plane.axis[0], &y = plane.axis[1];
   for (Index slab = 0; slab < plane.layout.extent[0]; ++slab)
     for (std::size_t piece = 0; piece < static_cast<std::size_t>(y.count); ++piece)
@@ -83,7 +89,8 @@ void SidePlanes<Scalar>::for_each_part(std::size_t instruction, const Body& body
              ((origin(x, 0) + slab) * slab_rows + origin(y, piece)) * stride, y.extent[piece] * stride);
 }
 
-/// Of a row stage, as it is for homogeneous activations.
+/// True if the first auxiliary array of a row stage is the array of variances, as it is for homogeneous activations.
+/// Packing it once saves a good part of the packing.
 template <typename Scalar>
 bool SidePlanes<Scalar>::shares_variances(std::size_t instruction) const {
   const NodeId node = run_.id(instruction);
@@ -132,6 +139,7 @@ void SidePlanes<Scalar>::pack(std::size_t instruction) {
   for (Index k = 0; k < stage.arrays; ++k)
     for (Index place = 0; place < places_; ++place, target += layout.length) {
       if (place >= inputs()) {
+        // Repeated inputs are copies of planes that are already packed.
         std::copy_n(target - inputs() * layout.length, layout.length, target);
         continue;
       }
@@ -163,6 +171,7 @@ template <typename Scalar>
 void SidePlanes<Scalar>::add(std::size_t instruction, Index k, Index place, Index count,
                              const Scalar* adjoints) {
   StagePlanes& stage = stages_[instruction];
+  // Adding a single plane to its strip at once saves a pass over an array of all planes.
   if (count == 1 && !stage.has_plane_adjoints) return add_to_strip(instruction, k, place, adjoints);
   if (!stage.has_plane_adjoints)
     stage.plane_adjoints.assign(static_cast<std::size_t>(stage.adjoint_arrays * places_ * stage.length),
@@ -180,6 +189,7 @@ void SidePlanes<Scalar>::add_to_strip(std::size_t instruction, Index k, Index pl
   if (!stage.has_strip_adjoints)
     stage.strip_adjoints.assign(static_cast<std::size_t>(stage.adjoint_arrays * inputs() * size), Scalar{0});
   stage.has_strip_adjoints = true;
+  // Places beyond the inputs are repetitions of them.
   Scalar* strip = stage.strip_adjoints.data() + (k * inputs() + place % inputs()) * size;
   for_each_part(instruction, [&](Index entry, Index to, Index count) {
     numerics::linear_rows<Scalar>().add(adjoints + entry, Scalar{1}, strip + to,

@@ -10,50 +10,51 @@ namespace widelimit {
 enum class PairSide { left, right };
 
 /// What instructions of a run read of the inputs of one side of a block, in the order of the planes of an offset:
-/// features; or auxiliary arrays of a row stage and the variances before it. And the adjoints of features or variances.
-/// All pairs of an input share it.
+/// features, or the auxiliary arrays of a row stage and the variances before it. It also sums up the adjoints of
+/// features and variances in the same order. All pairs of an input share both.
 ///
-/// As in the engine, rows are cut to the columns of a plane once for all offsets that agree along the last axis
-/// (strips); a plane is a few parts of a strip, one after the other, and its adjoints are added to the strip's.
+/// As in the forward engine, rows are cut to the columns of a plane once for all offsets that agree along the last
+/// axis (strips). A plane consists of a few parts of a strip, and its adjoints are added to the adjoints of the
+/// strip.
 template <typename Scalar>
 class SidePlanes {
  public:
-  /// `run` must outlive this.
+  /// The run must outlive this.
   SidePlanes(PairSide side, const BackwardRun& run)
       : side_{side}, run_{run}, stages_(run.run.instructions.size()) {}
 
-  /// From now on these inputs' planes are read; they must stay until flush().
+  /// Sets the inputs whose planes are read. They must stay until flush().
   void begin_block(const std::vector<BlockInput<Scalar>>& inputs);
-  /// The planes of the tape are those of the next offset. Stacks read the inputs one after the other, and the first
-  /// ones again until there are `places`.
+  /// The planes of the tape are those of the next offset, and `columns` are the offsets along the last axis. Stacks
+  /// read inputs one after the other; inputs are repeated until there are `places` of them.
   void begin_plane(const PlaneTape<Scalar>& tape, const AxisOffsets& columns, Index places);
 
-  /// [array] of the planes that begin with that of a place: features; or auxiliary arrays, and then the variances. Good
-  /// until the next call.
+  /// Pointers [array] to the planes of the input at a place, followed by those of the next places: features, or
+  /// auxiliary arrays and then the variances. They are valid until the next call.
   [[nodiscard]] const Scalar* const* arrays(std::size_t instruction, Index place);
 
-  /// Adds what a stack of `count` planes, that begins at a place, gives to
-  /// array `k` (of a feature; 0: of the variances).
+  /// Adds the adjoints that a stack of `count` planes, beginning at a place, gives to array k (features) or to the
+  /// variances (k = 0).
   void add(std::size_t instruction, Index k, Index place, Index count, const Scalar* adjoints);
 
-  /// Adds what stacks gave to strips; planes that stand alone did so at once.
+  /// Adds what stacks gave to the adjoints of strips. Planes that are not stacked add to them at once.
   void end_plane();
-  /// Adds those of strips to what belongs to the inputs.
+  /// Adds the adjoints of strips to the inputs' records.
   void flush();
 
  private:
-  /// Of one instruction.
+  /// The arrays of one instruction.
   struct StagePlanes {
-    Index arrays = 0;                            ///< Of an input.
-    Index adjoint_arrays = 0;                    ///< The first ones, or that of the variances.
-    AxisPieces columns;                          ///< That strips are cut for.
-    Index stride = 0;                            ///< From row to row of strips and planes.
-    Index length = 0;                            ///< Of a plane.
+    Index arrays = 0;                            ///< Arrays of each input.
+    Index adjoint_arrays = 0;                    ///< Arrays with adjoints: all features, or the variances.
+    AxisPieces columns;                          ///< The columns for which strips are cut.
+    Index stride = 0;                            ///< Numbers from row to row of strips and planes.
+    Index length = 0;                            ///< The length of a plane, guards included.
     std::vector<Scalar> strips, strip_adjoints;  ///< [array][input][rows]
     std::vector<Scalar> planes, plane_adjoints;  ///< [array][place][length]
     bool has_strips = false, has_strip_adjoints = false;
     bool has_planes = false, has_plane_adjoints = false;
-    /// The first auxiliary array holds the variances: they need no array of their own.
+    /// True if the first auxiliary array equals the variances, which then need no array of their own.
     bool shares_variances = false;
   };
 

@@ -9,16 +9,16 @@
 
 namespace widelimit {
 
-/// What windows may reach over the ends of a plane, and a vector more.
+/// How far windows reach over the ends of a plane, and one vector more, since vector loops read whole vectors.
 [[nodiscard]] inline std::size_t margin_around(const PlaneLayout& layout) {
   return static_cast<std::size_t>(padded(layout.margin()) + row_padding);
 }
 
-/// What an instruction is in the forward pass, and its adjoints in the backward pass: of a plane, guards included, or
-/// of a row of pairs after the positions.
+/// The values of an instruction and their adjoints, in memory of its own: of one plane, guards included, or of a row
+/// of pairs after the positions.
 template <typename Scalar>
 struct TapeEntry {
-  PlacedPlane plane;  ///< Of planes only.
+  PlacedPlane plane;  ///< Used for planes only.
   GuardedRow<Scalar> nngp;
   GuardedRow<Scalar> ntk;  ///< Empty when only the NNGP is wanted.
   GuardedRow<Scalar> nngp_adjoint;
@@ -29,7 +29,7 @@ struct TapeEntry {
     nngp.resize(size, margin);
     ntk.resize(with_ntk ? size : 0, margin);
   }
-  /// For the plane, with what windows reach over.
+  /// Makes room for the plane and for what windows read around it.
   void resize_for_plane(bool with_ntk) {
     resize(static_cast<std::size_t>(plane.is_empty ? 0 : plane.layout.length), with_ntk,
            margin_around(plane.layout));
@@ -39,7 +39,7 @@ struct TapeEntry {
     return {nngp_adjoint.data(), ntk_adjoint.empty() ? nullptr : ntk_adjoint.data()};
   }
 
-  /// Adjoints of 0, which all readers add to.
+  /// Sets the adjoints to 0; all readers add to them.
   void clear_adjoint() {
     const std::size_t margin = margin_around(plane.layout);
     nngp_adjoint.resize(nngp.size(), margin);

@@ -5,7 +5,8 @@
 namespace widelimit {
 namespace {
 
-/// The entries a after the convolution whose window has its tap on an entry before it.
+/// The entries after the convolution, [begin, end), of which one tap of the window falls on an entry before it rather
+/// than into the padding.
 struct TapRange {
   Index begin;
   Index end;
@@ -18,8 +19,8 @@ TapRange range_of(const AxisWindows& axis, Index tap) {
   return {begin, std::min(end, axis.target)};
 }
 
-/// Calls body(source entry, target entry, count) for runs of entries: along the last axis (inner == 1) with the stride
-/// of the windows, else for `inner` neighbours.
+/// Calls body(source entry, target entry) for the first of `inner` neighbours that a tap adds up along an axis.
+/// `outer` is the product of the sizes before the axis, `inner` that of the sizes after it.
 template <typename Body>
 void for_each_run(const AxisWindows& axis, Index outer, Index inner, const Body& body) {
   for (Index o = 0; o < outer; ++o)
@@ -31,7 +32,8 @@ void for_each_run(const AxisWindows& axis, Index outer, Index inner, const Body&
     }
 }
 
-/// The same along the last axis, a row at a time.
+/// For the last axis, where neighbours along it are next to each other in memory: calls body(first source entry,
+/// first target entry, count) for whole rows. Source entries are the stride apart.
 template <typename Body>
 void for_each_row_of_taps(const AxisWindows& axis, Index outer, const Body& body) {
   for (Index o = 0; o < outer; ++o)
@@ -64,7 +66,8 @@ struct Pass {
   Index inner;
 };
 
-/// The last axis first: the sums along it are the longest rows. Axes that nothing happens along are left out.
+/// The sums in the order of the forward pass. The last axis comes first, while rows are longest. Axes along which
+/// nothing happens are left out.
 std::vector<Pass> passes_of(const std::array<AxisWindows, 3>& windows) {
   std::vector<Pass> passes;
   Index3 sizes{windows[0].source, windows[1].source, windows[2].source};
@@ -89,6 +92,8 @@ std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& 
                                            const PlacedPlane& source, const PlacedPlane& target) {
   std::array<AxisWindows, 3> windows{};
   for (std::size_t k = 0; k < 3; ++k)
+    // Entry 0 of a plane is the position origin[0] of the left input along the axis, and a window of position a
+    // begins at stride * a - front.
     windows[k] = {window.size[k], window.stride[k],
                   window.stride[k] * target.axis[k].origin[0] - left_front[k] - source.axis[k].origin[0],
                   source.layout.extent[k], target.layout.extent[k]};
@@ -103,6 +108,8 @@ void WindowAdjoint<Scalar>::spread(const std::array<AxisWindows, 3>& windows, co
     const Index size = windows[0].source * windows[1].source * windows[2].source;
     for (Index i = 0; i < size; ++i) source[i] += target[i];
   }
+  // What was summed last is spread first. Two buffers take turns; the first pass in forward order writes to the
+  // source.
   for (std::size_t p = passes.size(); p-- > 0;) {
     std::vector<Scalar>& before = between_[p % 2];
     if (p > 0) before.assign(static_cast<std::size_t>(source_size(windows, passes[p])), Scalar{0});

@@ -21,12 +21,13 @@ struct AxisWindows {
   }
 };
 
-/// Of all axes, for planes of one piece; `left_front`: padding before the left input.
+/// The windows of all axes, between planes of one piece; `left_front` is the padding before the left input.
 [[nodiscard]] std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& left_front,
                                                          const PlacedPlane& source,
                                                          const PlacedPlane& target);
 
-/// The transpose of sums over windows, axis after axis.
+/// The transpose of sums over windows. Sums factor into sums along one axis after the other, and so does their
+/// transpose, in reverse order.
 template <typename Scalar>
 class WindowAdjoint {
  public:

@@ -10,7 +10,9 @@
 namespace widelimit {
 namespace {
 
-/// Calls body(first, count, is the input with itself) for the parts of a row.
+/// Calls body(first, count, is the input with itself) for the pairs before, at and after the input itself. Stages
+/// treat an input with itself apart, because p = q = c has one number to differentiate by
+/// (docs/theory/derivatives.md, section 1).
 template <typename Body>
 void for_each_part(Index columns, Index same, const Body& body) {
   if (same < 0) return body(Index{0}, columns, false);
@@ -19,7 +21,7 @@ void for_each_part(Index columns, Index same, const Body& body) {
   if (same + 1 < columns) body(same + 1, columns - same - 1, false);
 }
 
-/// The same arrays further on.
+/// Arrays that begin at entry `first` of the given ones.
 template <typename Scalar>
 std::vector<const Scalar*> shifted(const std::vector<const Scalar*>& arrays, Index first) {
   std::vector<const Scalar*> result;
@@ -47,6 +49,8 @@ PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_n
       sources_.push_back(i);
     } else if (!std::holds_alternative<AffineNode>(operation(i)) &&
                !std::holds_alternative<SumNode>(operation(i))) {
+      // Dense layers and sums pass adjoints back without values. If there are no other nodes, the values of readouts
+      // need not be read.
       is_linear_ = false;
     }
   }
@@ -70,6 +74,8 @@ void PointBackwardPass<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const>
     const Index auxiliaries = right.front()->layout->auxiliaries[id];
     StageArrays& arrays = arrays_[i];
     arrays.values.resize(static_cast<std::size_t>(auxiliaries + 1) * columns);
+    // Array k is a row of `columns` numbers, one for each right input. Auxiliary arrays come first, and the variances
+    // are last.
     for (std::size_t j = 0; j < columns; ++j) take_values(i, j, *right[j]);
     arrays.variance_adjoints.assign(columns, Scalar{0});
     arrays.state_adjoints.assign(columns * static_cast<std::size_t>(right.front()->layout->states[id]),
@@ -77,7 +83,7 @@ void PointBackwardPass<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const>
   }
 }
 
-/// What a stage reads of an input.
+/// Copies what a stage reads of one right input from its record into the arrays of the row.
 template <typename Scalar>
 void PointBackwardPass<Scalar>::take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input) {
   const NodeId id = node_of(i);
@@ -130,6 +136,7 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const AffineNode& node)
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
   if (scalars_ != nullptr) scalars_->add(node_of(i), node, to.value(), to.adjoint(), to.size());
   add_times(to.adjoint(), node.weight_variance, to.size(), from.adjoint());
+  // T' = K' + w T, so that the adjoint of T' contributes to that of K as well: K-bar += w (K'-bar + T'-bar).
   if (with_ntk_)
     numerics::linear_rows<Scalar>().add(to.ntk_adjoint.data(), static_cast<Scalar>(node.weight_variance),
                                         from.nngp_adjoint.data(), to.size());
@@ -183,7 +190,10 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
   if (row_.recording) record(i, stage);
   TapeEntry<Scalar>& to = tape_[i];
   const std::size_t auxiliaries = stage.auxiliary_count(), columns = to.size();
+  // Stages work in place, and the backward pass will read the values before the stage. They stay in the input's
+  // entry.
   copy_plane(inputs(i)[0]->value(), columns, to.value());
+  // The left input is the same in the whole row, so its numbers are repeated for every column.
   std::vector<Scalar>& left_values = arrays_[i].left_values;
   left_values.resize((auxiliaries + 1) * columns);
   for (std::size_t k = 0; k <= auxiliaries; ++k) {
@@ -212,6 +222,7 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
   const PackedArrays<Scalar> arrays(arrays_[i].left_values.data(), arrays_[i].values.data(),
                                     stage.auxiliary_count(), columns);
   const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
+  // Stages leave the adjoints of the variances here: left ones in front, right ones behind.
   variances_.assign(2 * columns, Scalar{0});
   Scalar *of_left = variances_.data(), *of_right = variances_.data() + columns;
   for_each_part(static_cast<Index>(columns), row_.same, [&](Index first, Index count, bool itself) {
@@ -229,14 +240,18 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
                                                static_cast<std::size_t>(count)};
     if (!itself) return stage.apply_adjoint(entries);
     stage.apply_self_adjoint(entries);
+    // The adjoint of K already has the total slope of an input with itself, except that stages which mix variances of
+    // positions leave a part for the variances.
     of_right[first] = 0;
     if (!stage.mixes_variances()) of_left[first] = 0;
   });
   add_times(adjoint, 1, columns, from.adjoint());
   Scalar& left_variance = row_.left_adjoint->variances(node_of(i))[0];
   left_variance = std::accumulate(of_left, of_left + columns, left_variance);
+  // Right inputs collect their adjoints over all rows of the tile; end_tile() hands them to the records.
   for (std::size_t j = 0; j < columns; ++j) arrays_[i].variance_adjoints[j] += of_right[j];
-  // All pairs have added what they made of the variance.
+  // The backward pass of a recorded row comes after all pairs, which have added their part to the adjoint of the left
+  // input's variance. This variance is the value before the stage, so its adjoint joins the adjoint of that value.
   if (!row_.recording) return;
   stage.prepare_adjoint(&left_variance, 1);
   from.nngp_adjoint[0] += left_variance;
@@ -305,7 +320,8 @@ void PointBackwardPass<Scalar>::propagate_record(std::size_t i, const PairStage&
   RecordAdjoint<Scalar>& adjoint = *row_.left_adjoint;
   TapeEntry<Scalar>& from = *inputs(i)[0];
   StageArrays& right = arrays_[i];
-  // The row is the input with itself: its right side is the left one.
+  // The left and the right input of this row are one, so what the stage gave to its right side belongs to the same
+  // adjoint. It must not be added again by end_tile().
   adjoint.variances(id)[0] += std::exchange(right.variance_adjoints[0], Scalar{0});
   for (std::size_t s = 0; s < static_cast<std::size_t>(left.layout->states[id]); ++s)
     adjoint.state(id)[s] += std::exchange(right.state_adjoints[s], Scalar{0});

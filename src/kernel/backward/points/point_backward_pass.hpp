@@ -11,31 +11,32 @@
 
 namespace widelimit {
 
-/// What comes after the positions, forward and backward, on rows of pairs: one left input with all right inputs of a
-/// tile.
+/// Evaluates what comes after the positions, forward and backward, for rows of pairs: one left input with all right
+/// inputs of a tile. TileBackwardPass has one for pairs, and one for inputs with themselves.
 ///
-/// The interpreter and what acts on entries are those of the forward engine (points/point_evaluator.hpp). Its memory is
-/// not: there several left inputs share a vector and slots are used again, here everything stays that the backward pass
-/// reads; and multiples of an input, which it treats apart, are pairs as others here.
+/// The interpreter and what acts on entries are shared with the forward engine (points/point_evaluator.hpp). The
+/// memory is not: the forward engine lets several left inputs share a vector and reuses slots, while here everything
+/// that the backward pass reads must stay. The forward engine also treats multiples of an input apart; here they are
+/// pairs like others.
 template <typename Scalar>
 class PointBackwardPass {
  public:
   /// The program must outlive the pass.
   PointBackwardPass(const Program& program, bool with_ntk);
 
-  /// Instructions whose values come from elsewhere: readouts, and inputs that are vectors.
+  /// The instructions whose values come from elsewhere: readouts, and inputs that are vectors.
   [[nodiscard]] const std::vector<std::size_t>& sources() const { return sources_; }
   [[nodiscard]] NodeId node_of(std::size_t instruction) const {
     return program_.points.instructions[instruction].node;
   }
-  /// True if the backward pass reads none of the values.
+  /// True if the backward pass reads no values of the forward pass.
   [[nodiscard]] bool is_linear() const { return is_linear_; }
 
-  /// The right inputs of the rows to come. Their adjoints are written by end_tile().
+  /// Sets the right inputs of the rows to come. end_tile() adds what all rows gave to their adjoints.
   void begin_tile(std::span<InputRecord<Scalar>* const> right);
   void end_tile(std::span<RecordAdjoint<Scalar>* const> right);
 
-  /// What an instruction made of the row, or sources were set to; and the adjoints.
+  /// The values of an instruction for the current row, and their adjoints. Those of sources are set by the caller.
   [[nodiscard]] TapeEntry<Scalar>& entry(std::size_t instruction) { return tape_[instruction]; }
   [[nodiscard]] TapeEntry<Scalar>& result() { return tape_.back(); }
 
@@ -48,14 +49,14 @@ class PointBackwardPass {
     StopRequest stop = {};
   };
 
-  /// From the sources to the result.
+  /// Computes the values of all instructions, from the sources to the result.
   void forward(const Row& row);
 
-  /// Where backward() adds derivatives by scalars from now on; null, as at first: nowhere.
+  /// Sets where backward() adds derivatives with respect to scalars; null, as at first, if they are not wanted.
   void sum_scalars(ScalarAdjoints* scalars) { scalars_ = scalars; }
 
-  /// From result()'s adjoint, set after begin_backward(), to those of the sources and of what is recorded of the
-  /// inputs.
+  /// Callers call begin_backward(), set result()'s adjoint, and call backward(). It adds to the adjoints of the
+  /// sources and of what is recorded of the inputs.
   void begin_backward();
   void backward(const Row& row);
 
@@ -81,9 +82,10 @@ class PointBackwardPass {
   void propagate(std::size_t i, const ProductNode& node);
 
  private:
-  /// Of row and pair stages: what they read of the inputs, and the adjoints of the right ones' variances and states.
+  /// What a row or pair stage reads of the inputs of a row, and the adjoints of the right inputs' variances and
+  /// states.
   struct StageArrays {
-    std::vector<Scalar> left_values;  ///< The left input's, as often as there are columns.
+    std::vector<Scalar> left_values;  ///< [auxiliaries + 1][columns], each repeated along a row.
     std::vector<Scalar> values;       ///< [auxiliaries + 1][columns], the variances last.
     std::vector<Scalar> variance_adjoints;
     std::vector<Scalar> state_adjoints;  ///< [columns][state size]
@@ -94,10 +96,11 @@ class PointBackwardPass {
   }
   [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
   void take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input);
-  /// What pairs need of the left input at a stage.
+  /// Records what pairs will need of the left input at a stage.
   void record(std::size_t i, const RowStage& stage);
   void record(std::size_t i, const PairStage& stage);
-  /// What became of it, of all pairs and of the recorded row, joins the adjoint of its variance.
+  /// Passes the adjoint of a pair stage's state, to which all pairs and the recorded row have contributed, on to the
+  /// variance of which the state was made.
   void propagate_record(std::size_t i, const PairStage& stage);
   [[nodiscard]] PairView<Scalar> view(std::size_t i, std::size_t column);
 
@@ -109,7 +112,7 @@ class PointBackwardPass {
   std::vector<TapeEntry<Scalar>> tape_;  ///< [instruction]
   std::vector<StageArrays> arrays_;      ///< [instruction]
   std::vector<Scalar> variances_;        ///< Adjoints of a row's variances, left and right.
-  std::vector<Scalar> scratch_;          ///< Of a pair stage.
+  std::vector<Scalar> scratch_;          ///< Memory that a pair stage asks for.
   ScalarAdjoints* scalars_ = nullptr;
   Row row_{nullptr};  ///< The current one.
   StepTimer timer_;   ///< The interpreter's; nothing is measured.

@@ -9,7 +9,8 @@
 namespace widelimit {
 namespace {
 
-/// The longest plane with its guards.
+/// An upper bound for the length of an instruction's planes, guards included. The plane of offset 0 is the longest
+/// one.
 Index plane_length(const PairGeometry& geometry, const RunGeometry& run, const Instruction& instruction) {
   Index length = 1;
   for (std::size_t k = 0; k < 3; ++k)
@@ -18,7 +19,7 @@ Index plane_length(const PairGeometry& geometry, const RunGeometry& run, const I
   return length;
 }
 
-/// Numbers of all nodes of a pair that are kept whole, and of their adjoints.
+/// The numbers of all nodes of a pair that are kept as whole matrices: NNGP, NTK and the adjoints of both.
 Index kept_numbers(const Program& program, const PairGeometry& geometry) {
   Index numbers = 0;
   for (NodeId id = 0; id < program.kept.size(); ++id)
@@ -37,6 +38,7 @@ LoweredNetwork lowered_as_written(const Network& network, const BackwardInputs& 
 }
 
 Index block_side_of(const Program& program, const PairGeometry& geometry) {
+  // The kept nodes of all side^2 pairs of a block are in memory at a time, at most 2^19 numbers (4 MiB in double).
   constexpr Index fewest = 3, most = 12, most_kept = Index{1} << 19;
   Index longest = 1;
   for (std::size_t step = 0; step < program.steps.size(); ++step)
@@ -77,6 +79,7 @@ BackwardPlan make_backward_plan(const Network& network, const BackwardInputs& in
   for (const auto& [shape, name] : all_shapes(inputs)) {
     plan.records.emplace(
         shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));
+    // An input with itself is demanded other offsets than pairs are: the variances before every stage are offset 0.
     plan.selves.emplace(shape, make_geometry(plan.program, shape, shape, Purpose::state, false));
   }
   for (const auto& [of_left, left_name] : left)

@@ -16,27 +16,29 @@ struct BackwardPlan {
   Program program;
   InputMasks masks;
   bool with_ntk;
-  bool with_scalars = false;  ///< Derivatives by graph_scalars() are wanted too.
+  bool with_scalars = false;  ///< Derivatives with respect to graph_scalars() are wanted.
   Index channels;
-  std::map<Shape, RecordLayout> records;                  ///< Of every shape that occurs.
+  std::map<Shape, RecordLayout> records;                  ///< One for every shape that occurs.
   std::map<Shape, PairGeometry> selves;                   ///< An input with itself, for its record.
   std::map<std::pair<Shape, Shape>, PairGeometry> pairs;  ///< Left and right shape.
-  /// Input nodes. The vectors that one without positions makes of a batch are the rows of a matrix, its place-th.
+  /// An input node. One without positions makes a vector of each input of a batch; these are the rows of matrix
+  /// number `vector_place`.
   struct Source {
     NodeId node;
     std::optional<std::size_t> vector_place;
   };
   std::vector<Source> sources;
   std::size_t vector_count = 0;  ///< Sources without positions.
-  /// Inputs a side of a block of pairs, which share what is brought into the order of a plane: many where planes are
-  /// small and are stacked, few where all of it would leave the second-level cache.
+  /// The number of inputs on either side of a block of pairs. These share the arrays that are packed into the order
+  /// of a plane. It is large where planes are small and are stacked, and small where all of it would leave the
+  /// second-level cache.
   Index block_side = 1;
 
-  /// Of a source without positions.
+  /// The number of a source without positions among these.
   [[nodiscard]] std::size_t vector_place(NodeId node) const;
 };
 
-/// Inputs as plans of derivatives see them.
+/// What a plan of derivatives depends on besides the network.
 struct BackwardInputs {
   NamedShapes left;
   NamedShapes right;
@@ -44,11 +46,11 @@ struct BackwardInputs {
   InputMasks masks;
 };
 
-/// The graph of such a plan's program: readouts are not pulled back.
+/// The graph of the program that make_backward_plan() makes, with readouts that are not pulled back.
 [[nodiscard]] Graph backward_graph(const Network& network, const BackwardInputs& inputs);
 
-/// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for
-/// one without a backward pass.
+/// Makes a plan. Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming
+/// the layer, for a layer without a backward pass.
 [[nodiscard]] BackwardPlan make_backward_plan(const Network& network, const BackwardInputs& inputs,
                                               bool with_ntk);
 

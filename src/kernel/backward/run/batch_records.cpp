@@ -19,7 +19,7 @@ Features<Scalar> features_of(const BackwardPlan& plan, const Inputs<Scalar>& x, 
   return transformed_features(x[i], x.shape(i), x.channels(), transforms_of(plan, node), x.mask(i));
 }
 
-/// True if the input is a vector as it is.
+/// True if the node's vector is the input itself, so that no copy is made.
 template <typename Scalar>
 bool is_taken_as_it_is(const BackwardPlan& plan, const Inputs<Scalar>& x, Index i, NodeId node) {
   return transforms_of(plan, node).empty() && x.shape(i).empty();
@@ -33,7 +33,7 @@ void take_vector(const BackwardPlan& plan, const Inputs<Scalar>& x, Index i, Nod
     of_node.variances.push_back(static_cast<Scalar>(vector_variance(vector)));
   };
   if (is_taken_as_it_is(plan, x, i, node)) {
-    // Vectors of a batch lie one after the other.
+    // The vectors of a batch are already consecutive, like the rows of a matrix.
     if (i == 0) of_node.first = x[i].data();
     return take(x[i]);
   }
@@ -44,7 +44,7 @@ void take_vector(const BackwardPlan& plan, const Inputs<Scalar>& x, Index i, Nod
   std::copy(features.values.begin(), features.values.end(), of_node.made.row(i).data());
 }
 
-/// Where an input of a padded batch begins along the leading axes is the same for all: the sizes of the largest.
+/// The largest size along each axis. The gradients of shorter inputs are padded to these sizes at their ends.
 template <typename Scalar>
 Shape largest_sizes(const Inputs<Scalar>& x) {
   Shape largest = x.shape(0);
@@ -69,6 +69,8 @@ BatchRecords<Scalar>::BatchRecords(const BackwardPlan& plan, const Inputs<Scalar
       record.mask = &masks[place].emplace(
           counts.empty() ? full_mask(x.shape(i)) : PositionMask{x.shape(i), {counts.begin(), counts.end()}});
     }
+    // Features with positions are part of a record; vectors are kept as rows of a matrix, so that all pairs of a tile
+    // are one product.
     for (const auto& [node, vector_place] : plan.sources) {
       if (vector_place) {
         take_vector(plan, x, i, node, vectors[*vector_place]);
@@ -98,7 +100,7 @@ void BatchAdjoints<Scalar>::add(const BatchAdjoints& others) {
 
 namespace {
 
-/// Of everything that input nodes made of input i: [positions, C].
+/// The derivative with respect to input i, [positions, C], summed over everything that input nodes made of it.
 template <typename Scalar>
 std::vector<Scalar> gradient_of_input(const BackwardPlan& plan, const Inputs<Scalar>& x, Index i,
                                       BatchAdjoints<Scalar>& adjoints) {
@@ -121,7 +123,7 @@ std::vector<Scalar> gradient_of_input(const BackwardPlan& plan, const Inputs<Sca
     add_feature_adjoint(x[i], x.shape(i), channels, transforms_of(plan, node), x.mask(i),
                         std::vector<double>(adjoint.begin(), adjoint.end()), gradient.data());
   }
-  // Masked positions are not read.
+  // The network does not read masked positions, so the derivatives there are 0, whatever rounding left.
   const auto counts = x.mask(i);
   for (std::size_t a = 0; a < counts.size(); ++a)
     if (counts[a] == 0)
@@ -129,7 +131,7 @@ std::vector<Scalar> gradient_of_input(const BackwardPlan& plan, const Inputs<Sca
   return gradient;
 }
 
-/// An input's part of a batch padded to the sizes of the largest.
+/// Copies the gradient of one input, of its own sizes, into a batch padded to the largest sizes.
 template <typename Scalar>
 void put_input(const std::vector<Scalar>& from, const Index3& own, const Index3& largest, Index channels,
                Scalar* to) {
@@ -150,6 +152,7 @@ xt::xarray<Scalar> input_gradient(const BackwardPlan& plan, const Inputs<Scalar>
   std::vector<std::size_t> dimensions{static_cast<std::size_t>(x.size())};
   dimensions.insert(dimensions.end(), largest.begin(), largest.end());
   dimensions.push_back(static_cast<std::size_t>(x.channels()));
+  // For networks of vectors the adjoints of the rows already are the gradient.
   if (plan.sources.size() == 1 && is_taken_as_it_is(plan, x, 0, plan.sources[0].node)) {
     const Matrix<Scalar>& vectors = adjoints.vectors[0];
     xt::xarray<Scalar> gradient = xt::xarray<Scalar>::from_shape(dimensions);

@@ -9,11 +9,11 @@
 
 namespace widelimit {
 
-/// The vectors that an input node makes of the inputs of a batch: rows of a matrix, ready for products.
+/// The vectors that an input node makes of the inputs of a batch: the rows of a matrix.
 template <typename Scalar>
 struct VectorFeatures {
-  Matrix<Scalar> made;            ///< [n, C]; empty where the batch itself is that.
-  const Scalar* first = nullptr;  ///< Of the rows.
+  Matrix<Scalar> made;            ///< [n, C]; empty if the batch itself is this matrix.
+  const Scalar* first = nullptr;  ///< The first row.
   Index channels = 0;
   std::vector<Scalar> variances;  ///< [n]
 
@@ -22,7 +22,7 @@ struct VectorFeatures {
   }
 };
 
-/// What is recorded of the inputs of a batch.
+/// The records of all inputs of a batch.
 template <typename Scalar>
 struct BatchRecords {
   std::vector<InputRecord<Scalar>> inputs;
@@ -32,7 +32,7 @@ struct BatchRecords {
   BatchRecords(const BackwardPlan& plan, const Inputs<Scalar>& x, const StopRequest& stop = {});
 };
 
-/// Their adjoints.
+/// The adjoints of the records of a batch.
 template <typename Scalar>
 struct BatchAdjoints {
   std::vector<RecordAdjoint<Scalar>> inputs;
@@ -40,11 +40,12 @@ struct BatchAdjoints {
 
   explicit BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop = {});
 
-  /// Adds those of the same batch, vectors aside.
+  /// Adds other adjoints of the same batch, except those of vectors.
   void add(const BatchAdjoints& others);
 };
 
-/// The derivative by the inputs, [n, longest spatial..., C]; 0 after shorter inputs and at masked positions.
+/// The derivative with respect to the inputs, [n, longest spatial..., C]. It is 0 after the end of shorter inputs and
+/// at masked positions.
 template <typename Scalar>
 [[nodiscard]] xt::xarray<Scalar> input_gradient(const BackwardPlan& plan, const Inputs<Scalar>& x,
                                                 BatchAdjoints<Scalar>& adjoints);

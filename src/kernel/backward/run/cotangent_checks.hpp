@@ -23,11 +23,11 @@ void check_cotangent(const Matrix<Scalar>& cotangent, const char* where, const c
                                         where, kernel, cotangent(i, j), i, j));
 }
 
-/// `where`: the function, for errors.
+/// Throws ArgumentError, naming the function `where`, unless the cotangents fit a result of this size.
 template <typename Scalar>
 void check_cotangents(const KernelCotangents<Scalar>& cotangents, const char* where, Index rows,
                       Index columns) {
-  // Of no pairs there are no cotangents.
+  // An empty matrix stands for cotangents that are not given. Without pairs all cotangents are empty.
   if (rows > 0 && columns > 0 && cotangents.nngp.size() == 0 && cotangents.ntk.size() == 0)
     throw ArgumentError(
         fmt::format("{}: cotangents of the nngp, the ntk or both must be given, got none", where));

@@ -20,11 +20,12 @@
 namespace widelimit {
 namespace {
 
-/// Differences of one kernel.
+/// The two differences of one kernel, not yet divided by the step, and the size of the kernel, on which their
+/// rounding depends.
 struct KernelDifference {
   Matrix<double> fine;
   Matrix<double> coarse;
-  double largest = 0;  ///< Entry of the kernel.
+  double largest = 0;  ///< The largest absolute entry of the kernels.
 
   void add(const Matrix<double>& kernel, const StencilPlace& place) {
     if (kernel.size() == 0) return;
@@ -38,14 +39,15 @@ struct KernelDifference {
   }
 };
 
-/// Gram matrices of a network, with the number of those that were computed before and that of all.
+/// Computes the Gram matrices of a network. The other arguments are how many networks came before it and how many
+/// there are, for reports of progress.
 using KernelsOf = std::function<GramResult<double>(const Network&, std::size_t, std::size_t)>;
 
 struct BothDifferences {
   KernelDifference nngp, ntk;
 };
 
-/// The line of networks through one along a direction of its numbers.
+/// The line of networks through one network along a direction of its numbers, with differences of kernels along it.
 class NumberLine {
  public:
   NumberLine(const Network& network, const NumberDirection& direction)
@@ -60,10 +62,12 @@ class NumberLine {
       throw ArgumentError("gram_jvp: expected a direction along which a number changes, got none");
   }
 
-  /// The step whose derivatives of a few kernels agree best with those of a quarter of it: longer ones miss how kernels
-  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too. Of
-  /// steps that tell nothing, as of a number that nothing hangs on, the longest.
+  /// The step of which derivatives of a few kernels agree best with those of a quarter of it. Longer steps miss how
+  /// the kernels bend, shorter ones drown in rounding. How closely kernels follow a number depends on the inputs as
+  /// well as on the network. If no step tells anything, since nothing depends on the number, the longest one is
+  /// taken.
   [[nodiscard]] double best_step(const KernelsOf& kernels_of) const {
+    // The shortest step is 2^-24 = 6e-8 of the longest one, where rounding leaves about seven digits of a difference.
     constexpr int most_quarters = 12;
     const double longest = longest_step();
     std::optional<BothDifferences> longer;
@@ -106,7 +110,7 @@ class NumberLine {
     return paths;
   }
 
-  /// Small against every number, and against 1 for small ones.
+  /// The longest step that is small against every number that changes. Numbers below 1 are compared with 1.
   [[nodiscard]] double longest_step() const {
     constexpr double share = 0x1p-5;
     double least = std::numeric_limits<double>::infinity();
@@ -132,7 +136,7 @@ class NumberLine {
     }
   }
 
-  /// Nothing where the numbers' ranges leave no room.
+  /// The stencil of a step; nothing if the numbers' ranges leave no room for it.
   [[nodiscard]] std::optional<Stencil> stencil_of(double step) const {
     return stencil_in_range(step, [this](double shift) { return is_in_range(shift); });
   }
@@ -148,7 +152,7 @@ class NumberLine {
     return both;
   }
 
-  /// What the rounding of kernels of size 1 can make of a difference.
+  /// A bound for what the rounding of kernels of size 1 contributes to a difference.
   [[nodiscard]] static double rounding_of(const Stencil& stencil) {
     double sum = 0;
     for (const StencilPlace& place : stencil) sum += std::abs(place.weight);
@@ -160,9 +164,9 @@ class NumberLine {
     double noise;  ///< What rounding makes of the derivative of a kernel of size 1.
   };
 
-  /// Of two derivatives, relative to their size: how far the one of the longer step may be from the right one. Two
-  /// differences that vanished agree, and say nothing: what rounding can hide counts as disagreement, and no derivative
-  /// as smaller than it.
+  /// How far the derivative of the longer step may be from the exact one, relative to the size of the two derivatives
+  /// that are given. Two differences that both vanished agree without saying anything. What rounding can hide
+  /// therefore counts as disagreement, and no derivative counts as smaller than it.
   [[nodiscard]] static double disagreement(const KernelDifference& one, const StepError& at,
                                            const KernelDifference& other, const StepError& other_at) {
     if (one.fine.size() == 0) return 0;
@@ -177,7 +181,8 @@ class NumberLine {
 
   [[nodiscard]] Matrix<double> finished(KernelDifference difference, const char* kernel, double step) const {
     if (difference.fine.size() == 0) return {};
-    // A jump gives both of them the size of the kernel over the step.
+    // A jump of the kernel gives both differences the size of the jump, but with different factors, so that they
+    // disagree by a share of it.
     constexpr double agreement = 1e-3, rounding = 1e-9;
     const double gap = (difference.fine - difference.coarse).cwiseAbs().maxCoeff(),
                  size = difference.fine.cwiseAbs().maxCoeff();
@@ -194,8 +199,9 @@ class NumberLine {
   std::vector<double> changes_;
 };
 
-/// Some of a batch, which tell how closely kernels follow a number: from the smallest to the largest, as the size of
-/// the inputs decides where nonlinearities bend. The first ones of a batch may be alike.
+/// A few inputs that tell how closely kernels follow a number. They are chosen by size, from the smallest to the
+/// largest, because the size of an input decides where nonlinearities bend. The first inputs of a batch could be
+/// alike.
 Inputs<double> probe_of(const Inputs<double>& x) {
   constexpr Index most = 4;
   if (x.size() <= most) return x;
@@ -212,7 +218,8 @@ Inputs<double> probe_of(const Inputs<double>& x) {
   return copied_inputs<double, double>({&chosen[0], &chosen[1], &chosen[2], &chosen[3]});
 }
 
-/// x2 null: of x1 with itself.
+/// The derivative of the kernels of x1 with x2 along a direction, or of x1 with itself if x2 is null. The step is
+/// chosen with the kernels of a few inputs, so that all pairs are only computed for one stencil.
 GramResult<double> along(const Network& network, const Inputs<double>& x1, const Inputs<double>* x2,
                          const NumberDirection& direction, Kernels kernels, const RunControl& run) {
   GramOptions options{.kernels = kernels, .threads = run.threads, .stop = run.stop};
@@ -220,6 +227,7 @@ GramResult<double> along(const Network& network, const Inputs<double>& x1, const
                            const Inputs<double>* second) {
     return second == nullptr ? gram(changed, first, options) : gram(changed, first, *second, options);
   };
+  // The line checks the direction, so that errors come even if there are no pairs.
   const NumberLine line(network, direction);
   // Kernels without entries have derivatives without entries.
   if (x1.size() == 0 || (x2 != nullptr && x2->size() == 0)) return gram_of(network, x1, x2);
@@ -242,6 +250,7 @@ GramResult<double> along(const Network& network, const Inputs<double>& x1, const
 std::vector<GramResult<double>> by_each(const Network& network, const Inputs<double>& x1,
                                         const Inputs<double>* x2, const std::vector<std::string>& numbers,
                                         Kernels kernels, const RunControl& run) {
+  // This checks all paths before the first derivative is computed.
   static_cast<void>(NetworkNumbers(network, numbers));
   std::vector<GramResult<double>> results;
   for (std::size_t i = 0; i < numbers.size(); ++i) {

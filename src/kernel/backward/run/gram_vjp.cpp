@@ -26,7 +26,8 @@ BackwardPlan plan_of(const Network& network, const GramTask& task, const Inputs<
   return plan;
 }
 
-/// The gradient, if all of it is finite: what layers find of themselves names them, what overflows elsewhere ends here.
+/// Returns the gradient if all of it is finite. Forward passes name the layer whose numbers leave the range; what
+/// overflows in a backward pass is found only here.
 template <typename Scalar>
 xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name) {
   const auto found =
@@ -40,10 +41,11 @@ xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name
                   place / (gradient.size() / gradient.shape(0)), name, *found));
 }
 
-/// Of kernels without entries.
+/// The derivative, all zeros, of a result without entries.
 template <typename Scalar>
 xt::xarray<Scalar> no_gradient(const Inputs<Scalar>& x) {
   std::vector<std::size_t> dimensions(x.axes() + 2, 0);
+  // The shape that input_gradient() would have: ragged inputs are padded to the largest sizes.
   dimensions.front() = static_cast<std::size_t>(x.size());
   dimensions.back() = static_cast<std::size_t>(x.channels());
   for (Index i = 0; i < (x.is_ragged() ? std::max<Index>(x.size(), 1) : 1); ++i)
@@ -67,13 +69,16 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
   RecordedBatch<Scalar> batch(plan, x, "x", stop);
   VjpComputation<Scalar> computation(plan, run);
   computation.record(batch);
-  // Of the inputs as the left and as the right ones.
+  // An input is a left one in some tiles and a right one in others, which run at the same time. Separate adjoints for
+  // the two roles keep threads from adding to one place.
   BatchAdjoints<Scalar> adjoints(batch.records, stop), as_right(batch.records, stop);
   const TileBatch<Scalar> left{x, batch.records, adjoints}, right{x, batch.records, as_right};
   if (pairs == Pairs::all)
     computation.symmetric(left, right, cotangents);
   else
     computation.diagonal(left, right, cotangents);
+  // Once all pairs have contributed, each input with itself passes backward, from the adjoints of its record to its
+  // features.
   adjoints.add(as_right);
   computation.self_backward(left);
   return finite_gradient(input_gradient(plan, x, adjoints), "x");
@@ -100,12 +105,15 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   const StopRequest stop(run.stop);
   RecordedBatch<Scalar> first(plan, x1, "x1", stop), second(plan, x2, "x2", stop);
   VjpComputation<Scalar> computation(plan, run);
+  // States of all inputs are recorded before any pair, because pairs of both batches read them.
   computation.record(first);
   computation.record(second);
   BatchAdjoints<Scalar> of_first(first.records, stop), of_second(second.records, stop);
   const TileBatch<Scalar> left{x1, first.records, of_first, wanted != VjpInputs::x2},
       right{x2, second.records, of_second, wanted != VjpInputs::x1};
   computation.rectangular(left, right, cotangents);
+  // Adjoints of the states are complete only after all pairs. Each input with itself then passes them on to its
+  // features.
   computation.self_backward(left);
   computation.self_backward(right);
   GramVjp<Scalar> derivatives;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* place = "gram_number_vjp";
 
-/// x2 null: the pairs of x1 with itself.
+/// The batches of a Gram matrix. If x2 is null, the pairs are those of x1 with itself.
 template <typename Scalar>
 struct Batches {
   const Inputs<Scalar>& x1;
@@ -28,7 +28,8 @@ struct Batches {
   [[nodiscard]] const Inputs<Scalar>& right() const { return x2 == nullptr ? x1 : *x2; }
 };
 
-/// The derivatives by graph_scalars() of the plan's graph.
+/// The derivatives of L with respect to graph_scalars() of the plan's graph. Variances within an input's own pass
+/// depend on the scalars too, so self_backward() is part of it.
 template <typename Scalar>
 std::vector<double> scalar_derivatives(const BackwardPlan& plan, const Batches<Scalar>& batches,
                                        const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
@@ -56,7 +57,8 @@ std::vector<double> scalar_derivatives(const BackwardPlan& plan, const Batches<S
   return scalars.values();
 }
 
-/// The chain rule; scalars on which the number has no influence may have no derivative.
+/// The chain rule: sum over scalars of dL/ds ds/dnumber. Scalars on which the number has no influence are left out,
+/// because their derivatives may be NaN (a weight variance of 0).
 double chained(const std::vector<double>& slopes, const std::vector<double>& derivatives) {
   double sum = 0;
   for (std::size_t i = 0; i < slopes.size(); ++i)
@@ -69,7 +71,8 @@ double contracted(const Matrix<double>& derivative, const Matrix<Scalar>& cotang
   return cotangent.size() == 0 ? 0 : cotangent.template cast<double>().cwiseProduct(derivative).sum();
 }
 
-/// By differences of the kernels, in double.
+/// The derivative from differences of whole kernels in double. It serves every number, at the cost of computing all
+/// kernels several times.
 template <typename Scalar>
 double by_differences(const Network& network, const Batches<Scalar>& batches,
                       const KernelCotangents<Scalar>& cotangents, const std::string& number,
@@ -100,6 +103,8 @@ std::vector<double> by_numbers(const Network& network, const GramTask& task, con
   std::vector<std::optional<std::vector<double>>> slopes(numbers.size());
   bool any = false;
   for (std::size_t i = 0; has_backward_pass(graph) && i < numbers.size(); ++i) {
+    // Numbers that enter only by scalars of the graph share one backward pass. The others take differences, as do
+    // numbers whose chain is not finite.
     slopes[i] = scalar_slopes(network, numbers[i], graph_of);
     any = any || slopes[i];
   }

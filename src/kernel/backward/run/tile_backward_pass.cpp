@@ -12,7 +12,7 @@ PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
   return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
 }
 
-/// The end of the inputs from `begin` on that make a side of a block: of one shape.
+/// The end of a side of a block that begins at `begin`: at most so many inputs, all of one shape.
 template <typename Scalar>
 Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end, Index most) {
   Index next = begin + 1;
@@ -26,6 +26,8 @@ template <typename Scalar>
 TileBackwardPass<Scalar>::TileBackwardPass(const BackwardPlan& plan)
     : plan_{plan},
       points_(plan.program, plan.with_ntk),
+      // Pairs read no more than variances and states of an input, which do not depend on its NTK. An input with
+      // itself therefore passes without it.
       self_points_(plan.program, false),
       products_(plan.vector_count),
       product_adjoints_(plan.vector_count) {}
@@ -63,6 +65,7 @@ void TileBackwardPass<Scalar>::self_forward(const PairBlock<Scalar>& itself, Pai
   self_points_.begin_tile({&record, 1});
   for (const std::size_t source : self_points_.sources()) {
     const NodeId node = self_points_.node_of(source);
+    // A source is a readout of the positions or the variance of a vector.
     self_points_.entry(source).nngp[0] =
         plan_.program.points.instructions[source].loads
             ? pass.readout(0, node).nngp
@@ -87,6 +90,7 @@ void TileBackwardPass<Scalar>::self_backward(const TileBatch<Scalar>& batch, Ind
   PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
   itself.scalars = scalars_;
   PairBackwardPass<Scalar>& pass = self_pass(batch.x.shape(i));
+  // The forward pass runs again, because the values that its backward pass reads were not kept.
   self_forward(itself, pass, batch.records, i, stop);
   self_points_.begin_backward();
   self_points_.backward(
@@ -100,6 +104,7 @@ void TileBackwardPass<Scalar>::self_backward(const TileBatch<Scalar>& batch, Ind
     }
     const std::size_t vector = plan_.vector_place(node);
     const auto rows = batch.records.vectors[vector].rows();
+    // The variance of a vector is |x|^2 / C, whose derivative is 2 x / C.
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
   pass.backward(itself, stop);
@@ -115,6 +120,8 @@ void TileBackwardPass<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, c
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
                    Scalar{1} / static_cast<Scalar>(a.cols()), {a.row(rows.begin).data(), a.cols()},
                    {b.row(columns.begin).data(), b.cols()}, Scalar{0}, products_[v].data(), columns.size());
+    // The diagonal has the recorded variances, as in the forward engine, so that correlations of inputs with
+    // themselves are exactly 1.
     for (Index i = std::max(rows.begin, columns.begin); same && i < std::min(rows.end, columns.end); ++i)
       products_[v](i - rows.begin, i - columns.begin) =
           left.records.vectors[v].variances[static_cast<std::size_t>(i)];
@@ -164,7 +171,8 @@ void TileBackwardPass<Scalar>::for_each_block(const TilePlaces& places, const Bo
   }
 }
 
-/// Of all pairs that count; after the positions something may read them.
+/// Computes the readouts of all pairs that count. They are needed only if the backward pass after the positions reads
+/// values.
 template <typename Scalar>
 void TileBackwardPass<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
   for_each_block(places, [&](PairBackwardPass<Scalar>& pass, const PairBlock<Scalar>& block,
@@ -177,7 +185,8 @@ void TileBackwardPass<Scalar>::read_readouts(const TilePlaces& places, const Sto
   });
 }
 
-/// A row of pairs, from the sources of what is after the positions and back to them.
+/// Passes a row of pairs forward from the sources through everything after the positions, and backward to the
+/// adjoints of the sources.
 template <typename Scalar>
 void TileBackwardPass<Scalar>::points_backward(const TilePlaces& places,
                                                const TileCotangents<Scalar>& cotangents, Index row,
@@ -194,6 +203,8 @@ void TileBackwardPass<Scalar>::points_backward(const TilePlaces& places,
   const auto first = static_cast<std::size_t>(row * size);
   for (const std::size_t source : points_.sources()) {
     TapeEntry<Scalar>& entry = points_.entry(source);
+    // Pairs that do not count, and readouts that nobody computed, are zeros: their adjoints are 0 or do not depend on
+    // them.
     entry.nngp.fill(0);
     entry.ntk.fill(0);
     if (!plan_.program.points.instructions[source].loads) {
@@ -232,6 +243,8 @@ void TileBackwardPass<Scalar>::positions_backward(const TilePlaces& places, cons
       for (const std::size_t source : points_.sources())
         if (plan_.program.points.instructions[source].loads)
           pass.set_readout_adjoint(number, points_.node_of(source), readout_adjoints_[source][pairs[number]]);
+    // Kept nodes are computed once more, because those of all blocks of a tile would not fit into memory. Readouts
+    // are known by now.
     pass.forward(block, PairBackwardPass<Scalar>::Readouts::skipped, stop);
     pass.backward(block, stop);
   });
@@ -249,6 +262,7 @@ void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRa
   };
   counts_.resize(pairs);
   for (std::size_t pair = 0; pair < pairs; ++pair)
+    // Pairs with zero cotangents, such as those below the diagonal, are left out: their adjoints are all 0.
     counts_[pair] = !is_zero(cotangents.nngp, pair) || !is_zero(cotangents.ntk, pair);
   readouts_.resize(plan_.program.points.instructions.size());
   readout_adjoints_.resize(readouts_.size());
@@ -265,6 +279,8 @@ void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRa
   const bool has_positions = !plan_.program.steps.empty();
   multiply_vectors(left, rows, right, columns, same);
   points_.begin_tile(records);
+  // A linear network after the positions passes adjoints backward without knowing values. Derivatives with respect to
+  // scalars need the values all the same.
   if (has_positions && (!points_.is_linear() || scalars_ != nullptr)) read_readouts(places, stop);
   for (Index row = 0; row < rows.size(); ++row) {
     stop.check();

@@ -11,33 +11,35 @@
 
 namespace widelimit {
 
-/// What a batch gives to tiles of pairs.
+/// One side of the tiles: a batch, its records, and where their adjoints are summed up.
 template <typename Scalar>
 struct TileBatch {
   const Inputs<Scalar>& x;
   BatchRecords<Scalar>& records;
   BatchAdjoints<Scalar>& adjoints;
-  bool wanted = true;  ///< Its adjoints are: else what they cost is left out.
+  bool wanted = true;  ///< False if nobody reads the adjoints, which are then not computed.
 };
 
-/// Derivatives of L by the kernels of a tile's pairs [row, column]; null for a kernel that L does not depend on.
+/// Derivatives of L with respect to the kernels of a tile's pairs, [row, column]; null for a kernel that L does not
+/// depend on.
 template <typename Scalar>
 struct TileCotangents {
   const Matrix<Scalar>* nngp;
   const Matrix<Scalar>* ntk;
 };
 
-/// Everything that one thread needs: records of inputs, tiles of pairs and the inputs' own backward pass.
+/// What one thread computes: records of inputs, tiles of pairs, and the backward pass of an input with itself. Every
+/// thread has its own, because passes keep their buffers.
 template <typename Scalar>
 class TileBackwardPass {
  public:
   /// The plan must outlive the pass.
   explicit TileBackwardPass(const BackwardPlan& plan);
 
-  /// Where derivatives by graph_scalars() are added from now on; null, as at first: nowhere.
+  /// Sets where derivatives with respect to graph_scalars() are added; null, as at first, if they are not wanted.
   void sum_scalars(ScalarAdjoints* scalars);
 
-  /// Records input i.
+  /// Runs input i with itself and fills its record.
   void record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i, const StopRequest& stop);
 
   /// Forward and backward through the pairs of rows and columns, adding to the adjoints of both. `same`: both are one
@@ -46,13 +48,13 @@ class TileBackwardPass {
             const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
             const StopRequest& stop);
 
-  /// The adjoints [rows, columns] of the last tile's products of vectors, of a source without positions: what they give
-  /// to the vectors is left to the caller, who multiplies larger matrices.
+  /// The adjoints [rows, columns] of the last tile's products of vectors, for a source without positions. Their
+  /// contribution to the vectors is left to the caller, who multiplies matrices of all tiles at once.
   [[nodiscard]] const Matrix<Scalar>& product_adjoint(std::size_t vector) const {
     return product_adjoints_[vector];
   }
 
-  /// From the adjoints of what was recorded of input i to those of its features.
+  /// Passes from the adjoints of the record of input i, which must be complete, to those of its features.
   void self_backward(const TileBatch<Scalar>& batch, Index i, const StopRequest& stop);
 
  private:
@@ -62,8 +64,7 @@ class TileBackwardPass {
                     BatchRecords<Scalar>& records, Index i, const StopRequest& stop);
   void multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
                         const InputRange& columns, bool same);
-  /// Cuts the pairs of a tile whose cotangents are not 0 into blocks of inputs of one shape each, and calls
-  /// body(pass, block, the pairs' places in the tile) for them.
+  /// The sides of a tile. `same` says that both are parts of one batch.
   struct TilePlaces {
     const TileBatch<Scalar>& left;
     InputRange rows;
@@ -71,6 +72,8 @@ class TileBackwardPass {
     InputRange columns;
     bool same;
   };
+  /// Cuts the pairs of a tile whose cotangents are not 0 into blocks of inputs of one shape each, and calls
+  /// body(pass, block, the pairs' places in the tile) for them.
   template <typename Body>
   void for_each_block(const TilePlaces& places, const Body& body);
   [[nodiscard]] PairBlock<Scalar> block_of(const TilePlaces& places, const InputRange& rows,
@@ -85,12 +88,12 @@ class TileBackwardPass {
   PointBackwardPass<Scalar> self_points_;
   std::map<std::pair<Shape, Shape>, std::unique_ptr<PairBackwardPass<Scalar>>> pairs_;
   std::map<Shape, std::unique_ptr<PairBackwardPass<Scalar>>> selves_;
-  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_count], of a tile.
+  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_count][row, column]
   std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_count]
   std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
   std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
   ScalarAdjoints* scalars_ = nullptr;
-  std::vector<bool> counts_;  ///< [pair of the tile]: its cotangents are not all 0.
+  std::vector<bool> counts_;  ///< [pair of the tile]: whether one of its cotangents is not 0.
 };
 
 }  // namespace widelimit

@@ -48,6 +48,8 @@ void VjpComputation<Scalar>::rectangular(const TileBatch<Scalar>& left, const Ti
   const std::vector<InputRange> row_blocks = blocks(rows), column_blocks = blocks(columns);
   const auto row_count = static_cast<Index>(row_blocks.size()),
              column_count = static_cast<Index>(column_blocks.size());
+  // The tiles of a phase are a (cyclic) diagonal of the matrix of blocks: no two of them share a block of rows or of
+  // columns. Every tile belongs to one phase.
   const Index phases = std::max(row_count, column_count), at_once = std::min(row_count, column_count);
   for (Index phase = 0; phase < phases; ++phase)
     run_passes(at_once, [&](TileBackwardPass<Scalar>& pass, Index b) {
@@ -70,7 +72,8 @@ void VjpComputation<Scalar>::rectangular(const TileBatch<Scalar>& left, const Ti
   }
 }
 
-/// K_ij and K_ji are one number: their cotangents are added up above the diagonal.
+/// K_ij and K_ji are one number, computed once above the diagonal, and receive the sum of both cotangents. A block is
+/// on the left side of one tile of a phase and on the right side of another; the sides have separate adjoints.
 template <typename Scalar>
 void VjpComputation<Scalar>::symmetric(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                                        const KernelCotangents<Scalar>& cotangents) {
@@ -88,12 +91,15 @@ void VjpComputation<Scalar>::symmetric(const TileBatch<Scalar>& left, const Tile
             matrix.block(rows.begin, columns.begin, rows.size(), columns.size()) +
             matrix.block(columns.begin, rows.begin, columns.size(), rows.size()).transpose();
         if (phase > 0) return both;
+        // K_ii is one entry, but the sum with the transpose counts its cotangent twice.
         both.diagonal() *= Scalar{0.5};
         return both.template triangularView<Eigen::Upper>();
       };
       run_tile(pass, left, rows, right, columns, {part(cotangents.nngp), part(cotangents.ntk)}, true);
     });
   for (std::size_t v = 0; v < products_.size(); ++v) {
+    // With W the adjoints of products above and on the diagonal, the vectors X receive (W + W^T) X / C. Entries on
+    // the diagonal count twice, since the derivative of |x|^2 is 2 x.
     const Matrix<Scalar> both = products_[v] + products_[v].transpose();
     vectors_backward(both, numerics::Transpose::no, left.records.vectors[v].rows(), left.adjoints.vectors[v]);
   }
@@ -117,8 +123,9 @@ void VjpComputation<Scalar>::diagonal(const TileBatch<Scalar>& left, const TileB
   }
 }
 
-/// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what
-/// is brought into the order of a plane, and products of vectors are fast.
+/// The sides of tiles. The grid depends on the number of inputs only, not on the threads, or sums would change their
+/// order. Small tiles leave work for all threads; in large ones more pairs share packed arrays, and products of
+/// vectors are faster.
 template <typename Scalar>
 std::vector<InputRange> VjpComputation<Scalar>::blocks(Index inputs) const {
   constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8;
@@ -131,7 +138,7 @@ std::vector<InputRange> VjpComputation<Scalar>::blocks(Index inputs) const {
   return ranges;
 }
 
-/// `rows`, `columns`: where products of vectors stand.
+/// Begins to count pairs, and clears the adjoints of products of vectors, [rows, columns].
 template <typename Scalar>
 void VjpComputation<Scalar>::begin_pairs(Index count, Index rows, Index columns) {
   pairs_ = count;
@@ -139,8 +146,9 @@ void VjpComputation<Scalar>::begin_pairs(Index count, Index rows, Index columns)
   products_.assign(plan_.vector_count, Matrix<Scalar>::Zero(rows, columns));
 }
 
-/// What products of vectors give to those of one side: op(W) Y / C, of the adjoints W of the products and the other
-/// side's vectors Y.
+/// The adjoints of the vectors of one side are op(W) Y / C, where W are the adjoints of the products and Y the
+/// vectors of the other side. The products are cut into rows on a fixed grid, so that their bits do not depend on the
+/// threads.
 template <typename Scalar>
 void VjpComputation<Scalar>::vectors_backward(const Matrix<Scalar>& products, numerics::Transpose transpose,
                                               const Eigen::Map<const Matrix<Scalar>>& vectors,
@@ -167,6 +175,8 @@ void VjpComputation<Scalar>::run_tile(TileBackwardPass<Scalar>& pass, const Tile
   const auto given = [](const Matrix<Scalar>& matrix) { return matrix.size() == 0 ? nullptr : &matrix; };
   pass.tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same, stop_);
   for (std::size_t v = 0; v < products_.size(); ++v)
+    // The diagonal case has a single column; otherwise columns are those of the whole matrix. (A whole matrix of one
+    // column begins at 0 anyway.)
     products_[v].block(rows.begin, products_[v].cols() > 1 ? columns.begin : 0, rows.size(), columns.size()) =
         pass.product_adjoint(v);
   if (!run_.progress) return;
@@ -187,7 +197,8 @@ void VjpComputation<Scalar>::in_parallel(Index count, const Body& body) {
   });
 }
 
-/// Derivatives by scalars are added in the order of the tasks, whatever the threads.
+/// Calls body(pass, i) for every task, on threads. Derivatives with respect to scalars are summed up for each task by
+/// itself and then added in the order of the tasks, so that they do not depend on the threads.
 template <typename Scalar>
 void VjpComputation<Scalar>::run_passes(Index count,
                                         const std::function<void(TileBackwardPass<Scalar>&, Index)>& body) {

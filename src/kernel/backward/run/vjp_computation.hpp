@@ -12,7 +12,7 @@
 
 namespace widelimit {
 
-/// A batch with what is recorded of it.
+/// A batch with its records. Errors call it `name`.
 template <typename Scalar>
 struct RecordedBatch {
   const Inputs<Scalar>& x;
@@ -24,19 +24,24 @@ struct RecordedBatch {
       : x{inputs}, name{called}, records(plan, inputs, stop) {}
 };
 
-/// The backward pass of Gram matrices: tiles of pairs on threads. Tiles that run at the same time share no input of a
-/// side, so that sums over pairs have one order, whatever the threads.
+/// The backward pass of a Gram matrix, tile by tile, on threads. Tiles that run at the same time share no input of a
+/// side. Every adjoint therefore has one writer at a time, and the sums over pairs have one order, whatever the
+/// threads do.
+///
+/// It is used in this order: record() each batch, then the pairs by one of the three functions, then self_backward()
+/// for each batch.
 template <typename Scalar>
 class VjpComputation {
  public:
-  /// Everything must outlive the computation. `scalars`: where derivatives by graph_scalars() are added; may be null.
+  /// Everything must outlive the computation. Derivatives with respect to graph_scalars() are added to `scalars` if
+  /// it is not null.
   VjpComputation(const BackwardPlan& plan, const RunControl& run, ScalarAdjoints* scalars = nullptr);
 
-  /// In the forward pass, before anything else.
+  /// Runs every input with itself and fills its record, which pairs read.
   void record(RecordedBatch<Scalar>& batch);
 
-  /// All pairs of two batches, those of one batch, or of each input with itself: adds to the adjoints of both sides,
-  /// which are the same batch's in the last two.
+  /// Forward and backward passes of all pairs of two batches, of those of one batch, or of each input with itself.
+  /// They add to the adjoints of both sides, which in the last two cases belong to the same batch.
   void rectangular(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                    const KernelCotangents<Scalar>& cotangents);
   void symmetric(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
@@ -44,7 +49,7 @@ class VjpComputation {
   void diagonal(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                 const KernelCotangents<Scalar>& cotangents);
 
-  /// After the pairs: from the adjoints of what was recorded to those of features.
+  /// Passes from the adjoints of records, complete after the pairs, to those of features.
   void self_backward(const TileBatch<Scalar>& batch);
 
  private:

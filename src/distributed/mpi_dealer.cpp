@@ -1,4 +1,4 @@
-#include "cli/mpi/mpi_dealer.hpp"
+#include "distributed/mpi_dealer.hpp"
 
 #include <sched.h>
 
@@ -7,10 +7,10 @@
 #include <stop_token>
 
 #ifdef WIDELIMIT_SCALAPACK
-#include "cli/mpi/mpi_solver.hpp"
+#include "distributed/mpi_solver.hpp"
 #endif
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 MpiDealer::MpiDealer() : threads_{share_of_cores()} {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -90,4 +90,4 @@ int MpiDealer::share_of_cores() {
   return own < cores ? std::max(1, std::min(own, (cores + ranks - 1) / ranks)) : std::max(1, cores / ranks);
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

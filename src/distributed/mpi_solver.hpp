@@ -1,9 +1,9 @@
 #pragma once
 
-#include "cli/ranks/rank_solver.hpp"
 #include "distributed/process_grid.hpp"
+#include "distributed/rank_solver.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 /// Solving over the ranks of MPI, by ScaLAPACK.
 class MpiSolver final : public RankSolver {
@@ -21,8 +21,8 @@ class MpiSolver final : public RankSolver {
                                                           const gp::Noise& noise) const override;
 
  private:
-  distributed::ProcessGrid grid_;
+  ProcessGrid grid_;
   int threads_;
 };
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

@@ -5,10 +5,10 @@
 #include <memory>
 #include <thread>
 
-#include "cli/ranks/rank_solver.hpp"
-#include "cli/ranks/tile_dealer.hpp"
+#include "distributed/rank_solver.hpp"
+#include "distributed/tile_dealer.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 /// Deals tiles to the ranks of an MPI program by a counter in the memory of rank 0, which the others read and raise
 /// without its help. An object lives between MPI_Init_thread() and MPI_Finalize().
@@ -43,4 +43,4 @@ class MpiDealer final : public TileDealer {
   std::jthread progress_;  ///< Of rank 0: over some networks the counter is reached only while it calls MPI.
 };
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

@@ -1,4 +1,4 @@
-#include "cli/ranks/rank_gram.hpp"
+#include "distributed/rank_gram.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "widelimit/kernel/gram_tiles.hpp"
 #include "widelimit/store/stored_gram.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 namespace {
 
 /// body(rows, columns, tile) for the tiles of this rank; an error on one is an error on all.
@@ -174,4 +174,4 @@ template RankTiles rank_tiles_in_memory(TileDealer&, const Network&, const Input
 template RankTiles rank_tiles_in_memory(TileDealer&, const Network&, const Inputs<double>&,
                                         const Inputs<double>*, const GramOptions&);
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "cli/ranks/rank_solver.hpp"
+#include "distributed/rank_solver.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 /// Solves on all ranks together, each of which gets all predictions; the Gram matrices are RankGrams.
 [[nodiscard]] std::unique_ptr<gp::KernelSolver> rank_kernel_solver(const RankSolver& ranks,
@@ -15,4 +15,4 @@ namespace widelimit::cli {
                                                                    const gp::SolverTargets& targets,
                                                                    const gp::SolverOptions& options);
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

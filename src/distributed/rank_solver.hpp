@@ -10,18 +10,18 @@
 #include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
-/// Gives the tiles on and above the diagonal of a Gram matrix, each to body(row, column of its first entry, numbers).
+/// Gives the tiles on and above the diagonal of a symmetric matrix, each to body(row, column of its first entry,
+/// numbers): in the same order on all ranks, and the same numbers.
 using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
 using EachTile = std::function<void(const TileBody& body)>;
 
-/// A regression that all ranks hold together, with the amplitude 1: distributed::DistributedRegression.
+/// A regression that all ranks hold together: DistributedRegression, for programs that are built without MPI too.
 class RankRegression {
  public:
   virtual ~RankRegression() = default;
 
-  /// With the amplitude 1.
   [[nodiscard]] virtual double noise_variance() const = 0;
   [[nodiscard]] virtual double log_determinant() const = 0;  ///< Of K + lambda I.
   /// (K + lambda I)^-1 y, [n, outputs].
@@ -52,10 +52,10 @@ class RankSolver {
   virtual void agree(const std::string& failure) const = 0;
   /// Why a factorization of n x n numbers is beyond these ranks; empty if it is not.
   [[nodiscard]] virtual std::string against_size(Index n) const = 0;
-  /// Errors of gp::Regression::fit(). All ranks see the same tiles.
+  /// With the amplitude 1. Errors of gp::Regression::fit(). All ranks see the same tiles.
   [[nodiscard]] virtual std::unique_ptr<RankRegression> factorize(const EachTile& gram,
                                                                   const Matrix<double>& targets,
                                                                   const gp::Noise& noise) const = 0;
 };
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

@@ -4,7 +4,7 @@
 
 #include "widelimit/network/shape.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 class RankSolver;
 
@@ -28,4 +28,4 @@ class TileDealer {
   [[nodiscard]] virtual const RankSolver* solver() const = 0;
 };
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

@@ -1,15 +1,15 @@
-#include "cli/ranks/rank_kernel_solver.hpp"
+#include "distributed/rank_kernel_solver.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "cli/ranks/rank_gram.hpp"
+#include "distributed/rank_gram.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/selection.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 namespace {
 
 constexpr const char* prior_kernel = "nngp";
@@ -180,4 +180,4 @@ std::unique_ptr<gp::KernelSolver> rank_kernel_solver(const RankSolver& ranks, co
   return std::make_unique<RankKernelSolver>(ranks, kernel, grams, targets, options);
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed

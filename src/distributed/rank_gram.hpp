@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "cli/ranks/rank_solver.hpp"
-#include "cli/ranks/tile_dealer.hpp"
+#include "distributed/rank_solver.hpp"
+#include "distributed/tile_dealer.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/store/tile_grid.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::distributed {
 
 /// Which rank gives which tile of a Gram matrix, and those of this rank.
 struct RankTiles {
@@ -51,4 +51,4 @@ template <typename Scalar>
                                              const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
                                              const GramOptions& options);
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::distributed
