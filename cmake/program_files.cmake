@@ -1,4 +1,4 @@
-# What is made of the program itself: completion of its commands in the shells, and manual pages where help2man is found.
+# What is made of the program itself: completion of its commands in the shells, and manual pages where Python is found.
 set(completion_folder ${PROJECT_BINARY_DIR}/completion)
 set(completions)
 foreach(shell_and_file bash/widelimit zsh/_widelimit fish/widelimit.fish)
@@ -18,12 +18,12 @@ install(FILES ${completion_folder}/zsh/_widelimit
 install(FILES ${completion_folder}/fish/widelimit.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
-find_program(HELP2MAN help2man)
-if(HELP2MAN)
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_Interpreter_FOUND)
   set(manual_folder ${PROJECT_BINARY_DIR}/manual)
   add_custom_command(OUTPUT ${manual_folder}/widelimit.1
-    COMMAND ${PROJECT_SOURCE_DIR}/scripts/make-manual.sh $<TARGET_FILE:widelimit_program> ${manual_folder}
-    DEPENDS widelimit_program ${PROJECT_SOURCE_DIR}/scripts/make-manual.sh VERBATIM)
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/make-manual.py $<TARGET_FILE:widelimit_program> ${manual_folder}
+    DEPENDS widelimit_program ${PROJECT_SOURCE_DIR}/scripts/make-manual.py VERBATIM)
   add_custom_target(widelimit_manual ALL DEPENDS ${manual_folder}/widelimit.1)
   add_dependencies(widelimit_installed widelimit_manual)
   install(DIRECTORY ${manual_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program

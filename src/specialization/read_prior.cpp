@@ -16,6 +16,8 @@ Prior read_kind(FieldReader& fields) {
   if (kind == "spikes") return Prior::spikes(fields.integer("features"), fields.number("nu"));
   if (kind == "discrete") return Prior::discrete(value("points"), value("probs"));
   if (fields.has("variances")) return Prior::gaussian(value("variances"));
+  if (!fields.has("features") && !fields.has("nu1") && !fields.has("nu2"))
+    fields.fail("variances", "expected this field, or features, nu1 and nu2, got none");
   return Prior::gaussian(
       linear_variances(fields.integer("features"), fields.number("nu1"), fields.number("nu2")));
 }

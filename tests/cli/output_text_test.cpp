@@ -1,4 +1,4 @@
-// What commands show: progress, results for people, help.
+// What commands show: progress, and results for people.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,13 +10,11 @@
 #include "cli/output/result_text.hpp"
 #include "cli/output/text_parts.hpp"
 #include "cli/program.hpp"
-#include "cli/program/help_text.hpp"
 
 using nlohmann::json;
 using namespace widelimit::cli;
 using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
-using widelimit::testing::run_program_under;
 
 TEST_CASE("times are said in units that people count in") {
   CHECK(time_text(0.4) == "0:00");
@@ -66,41 +64,6 @@ TEST_CASE("results for people: names with values, tables, and what is too long b
   CHECK(result_text({{"x", std::vector<double>(100, 0.125)}}) == "x                            100 values\n");
   CHECK(result_text(json::parse(R"([{"a": 1, "name": "one"}, {"a": 10.5, "name": "two"}])")) ==
         "     a  name\n     1   one\n  10.5   two\n");
-}
-
-TEST_CASE("help: lines are broken between words, below what they go on with") {
-  CHECK(wrapped("one two three four\n", 9) == "one two\nthree\nfour\n");
-  CHECK(wrapped("  tokens: integer from 1 to 10; tokens of a sequence\n", 32) ==
-        "  tokens: integer from 1 to 10;\n    tokens of a sequence\n");
-  const std::string option =
-      "  --threads N                 Threads, 0 for all; results do not depend on them\n";
-  CHECK(wrapped(option, 50) ==
-        "  --threads N                 Threads, 0 for all;\n"
-        "                              results do not\n"
-        "                              depend on them\n");
-  const std::string example = "  widelimit gp --network struct --network conv-gap --data sample\n";
-  CHECK(wrapped(example, 40) == example);
-}
-
-TEST_CASE("help: of every command, as wide as COLUMNS says and the same words as without it") {
-  const auto words = [](const std::string& text) {
-    std::string all;
-    for (const char c : text)
-      if (c != ' ' && c != '\n') all += c;
-    return all;
-  };
-  for (const char* command : {"", "gp ", "fit ", "sde law ", "heads flow ", "propagation network "}) {
-    CAPTURE(command);
-    const std::string plain = run_program(std::string(command) + "--help").output;
-    const std::string narrow = run_program_under("COLUMNS=80", std::string(command) + "--help").output;
-    CHECK(words(narrow) == words(plain));
-    for (const std::string& line : lines_of(narrow)) {
-      CAPTURE(line);
-      CHECK((line.size() <= 80 || line.starts_with("  widelimit") || line.starts_with("  echo") ||
-             line.find(' ', line.find_first_not_of(' ')) == std::string::npos ||
-             line.starts_with("Example: {") || line.starts_with("  --")));
-    }
-  }
 }
 
 TEST_CASE("choices that a description explains") {

@@ -371,8 +371,8 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   add_json_option(*command);
   add_gp_options(*command, *arguments);
   command->footer(
-      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
-      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"
+      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative "
+      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed "
       "together). Variances are those of kernels times the amplitude.\n\n"
       "Examples:\n"
       "  widelimit gp --network struct --network conv-gap --data sample\n"

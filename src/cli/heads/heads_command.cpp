@@ -138,8 +138,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
   heads->footer(
       "Example:\n"
       "  echo '{\"activation\": \"bayes\", \"prior\": {\"kind\": \"flip2\", \"nu1\": 2, \"nu2\": 2}, "
-      "\"tokens\": 5,\n"
-      "         \"heads\": 2, \"tau\": 40}' > flow.json\n"
+      "\"tokens\": 5, \"heads\": 2, \"tau\": 40}' > flow.json\n"
       "  widelimit heads flow flow.json --out flow.csv --plot flow.png");
 }
 

@@ -22,13 +22,9 @@ Dynamics dynamics_of(ConfigReader& in) {
   return dynamics;
 }
 
-void require_either(const ConfigReader& in, const char* one, const char* several) {
-  if (in.has(one) == in.has(several)) in.fail(one, fmt::format("give either {} or {}", one, several));
-}
-
 /// "dimension", or all of "dimensions".
 std::vector<Index> dimensions_of(ConfigReader& in) {
-  require_either(in, "dimension", "dimensions");
+  in.require_either("dimension", "dimensions");
   return in.has("dimensions") ? in.integers("dimensions") : std::vector<Index>{in.integer("dimension")};
 }
 
@@ -51,7 +47,7 @@ void read_flow(ConfigReader& in, TimedFlows& flows) {
 
 /// "activation", or all of "activations".
 std::vector<HeadActivation> activations_of(ConfigReader& in) {
-  require_either(in, "activation", "activations");
+  in.require_either("activation", "activations");
   if (!in.has("activations")) return {activation_of(in)};
   std::vector<HeadActivation> activations;
   for (const std::string& name : in.texts("activations"))

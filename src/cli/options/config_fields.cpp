@@ -168,6 +168,18 @@ ConfigReader::ConfigReader(const json& config, const ConfigFields& fields, std::
   check_fields(config, fields, FieldReader::path());
 }
 
+void ConfigReader::require_one(std::string_view field, std::initializer_list<std::string_view> others,
+                               std::string_view or_else) const {
+  const auto given = [this](std::string_view name) { return has(name); };
+  if (given(field) || std::ranges::any_of(others, given)) return;
+  fail(field, fmt::format("expected this field, or {}, got none", or_else));
+}
+
+void ConfigReader::require_either(std::string_view field, std::string_view other) const {
+  require_one(field, {other}, other);
+  if (has(field) && has(other)) fail(field, fmt::format("give either {} or {}", field, other));
+}
+
 bool ConfigReader::knows(std::string_view field) const {
   return std::ranges::any_of(fields_, [&](const ConfigField& one) { return field == one.name; });
 }

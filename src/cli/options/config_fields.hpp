@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -114,6 +115,13 @@ class ConfigReader : public FieldReader {
       if (name == word) return value;
     fail(field, "a word that the table of fields does not have");
   }
+
+  /// Fails for `field` if neither it nor any of `others`, which `or_else` names, is given: "expected this field, or
+  /// `or_else`, got none".
+  void require_one(std::string_view field, std::initializer_list<std::string_view> others,
+                   std::string_view or_else) const;
+  /// Fails for `field` unless exactly one of the two is given.
+  void require_either(std::string_view field, std::string_view other) const;
 
   /// Whether the table has the field.
   [[nodiscard]] bool knows(std::string_view field) const;

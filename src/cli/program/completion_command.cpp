@@ -18,9 +18,9 @@ void add_completion_command(CLI::App& program, const RunContext& /*context*/) {
       ->type_name("bash|zsh|fish")
       ->required();
   command->footer(
-      "For this shell:\n"
+      "For the shell that is open:\n"
       "  source <(widelimit completion bash)\n"
-      "For all to come:\n"
+      "\nFor all shells to come:\n"
       "  widelimit completion bash > ~/.local/share/bash-completion/completions/widelimit\n"
       "  widelimit completion zsh > \"${fpath[1]}/_widelimit\"\n"
       "  widelimit completion fish > ~/.config/fish/completions/widelimit.fish");

@@ -93,6 +93,15 @@ void add_quiet_option(CLI::App& command) {
                               "Tell of no progress; results, warnings and errors stay");
 }
 
+/// Has the help of everything that has commands say how to get theirs.
+void point_to_commands(CLI::App& program, const std::string& path) {
+  const auto below = program.get_subcommands([](CLI::App*) { return true; });
+  if (below.empty()) return;
+  const std::string pointer = path + " COMMAND --help tells more about a command.";
+  program.footer(program.get_footer().empty() ? pointer : pointer + "\n\n" + program.get_footer());
+  for (CLI::App* one : below) point_to_commands(*one, path + " " + one->get_name());
+}
+
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
@@ -109,8 +118,8 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
   program.require_subcommand(1);
-  program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);
+  point_to_commands(program, description.name);
   list_choices(program);
   add_quiet_option(program);
   try {

@@ -12,8 +12,7 @@ namespace widelimit::cli {
 
 inline constexpr const char* axis_help =
     "AXIS is NAME:FROM:TO[:COUNT], COUNT from 2 to 2000, with NAME one of alpha, alpha_A, alpha_M, "
-    "sigma_w, sigma_out, sigma_A, "
-    "tokens,\ndepth, mlp_depth.";
+    "sigma_w, sigma_out, sigma_A, tokens, depth, mlp_depth.";
 
 /// Why --sigma-A has no effect on exponents.
 inline constexpr const char* no_score_scale =

@@ -262,12 +262,12 @@ void add_phase(CLI::App& parent, const RunContext& context) {
       ->group("");  // for its message
   command->footer(
       std::string(axis_help) +
-      " Strengths of 0 have no boundary: begin above.\nThere is no --block: blocks "
-      "differ from point to point. exponents --block writes that of one point,\nand propagation network "
-      "--vary goes "
-      "over the numbers of such a file.\nExample: widelimit "
-      "propagation "
-      "phase --sigma-w 2 --x alpha_M:0.02:0.98 --y alpha_A:0.02:0.98 --plot phase.png");
+      " Strengths of 0 have no boundary: begin above.\n\n"
+      "There is no --block: blocks differ from point to point. propagation exponents --block writes that of "
+      "one point, and propagation network --vary goes over the numbers of such a file.\n\n"
+      "Example:\n"
+      "  widelimit propagation phase --sigma-w 2 --x alpha_M:0.02:0.98 --y alpha_A:0.02:0.98 --plot "
+      "phase.png");
   command->callback([arguments] { run_phase(*arguments); });
 }
 

@@ -251,9 +251,9 @@ void add_propagation_fit_command(CLI::App& propagation) {
   add_output_options(*command, arguments->output, "");
   command->footer(
       "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, "
-      "mlp_depth,\n"
+      "mlp_depth, "
       "activation; those that are missing are as the options say. The angle exponent is then ln(1 + "
-      "lambda_a).\nOther columns are named in a warning and in columns_not_used; names one or two letters "
+      "lambda_a).\n\nOther columns are named in a warning and in columns_not_used; names one or two letters "
       "off are "
       "errors.");
   command->callback([arguments] { run_fit(*arguments); });

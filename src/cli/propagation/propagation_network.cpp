@@ -351,10 +351,10 @@ void add_propagation_network_command(CLI::App& propagation, const RunContext& co
   add_output_options(*command, arguments->output,
                      "Norms, angles and gradients against depth, or the exponents");
   command->footer(
-      "Example: widelimit propagation network block.json --tokens 32 --depth 24 --gradients --plot "
-      "block.png\n"
-      "         widelimit propagation network block.json --vary 'layers[1].branches[1].scale=0.1:0.9:9' \\\n"
-      "           --vary 'layers[1].branches[1].layers[1].weight_variance=0.5:8:16:log' --plot phases.png");
+      "Examples:\n"
+      "  widelimit propagation network block.json --tokens 32 --depth 24 --gradients --plot block.png\n"
+      "  widelimit propagation network block.json --vary 'layers[0].branches[1].scale=0.1:0.9:9' "
+      "--vary 'layers[1].branches[1].scale=0.1:0.9:9' --plot phases.png");
   command->callback([arguments] { run_block_command(*arguments); });
 }
 

@@ -190,9 +190,9 @@ void add_propagation_simulate_phase_command(CLI::App& simulate, const RunContext
                     "Angles from norm 1, as the paper measures them, not from the fixed point");
   command->footer(
       std::string(axis_help) +
-      " 8 values without COUNT.\nAngles grow in one block, gradients from equal tokens at the fixed "
-      "point through all.\nExample: widelimit propagation simulate phase --tokens 64 --one-block "
-      "--plot phase.png");
+      " 8 values without COUNT. Angles grow in one block, gradients from equal tokens at the fixed "
+      "point through all.\n\nExample:\n"
+      "  widelimit propagation simulate phase --tokens 64 --one-block --plot phase.png");
   command->callback([arguments] { run_simulate_phase(*arguments); });
 }
 

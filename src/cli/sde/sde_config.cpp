@@ -23,8 +23,8 @@ namespace {
 /// `suffix`: after the names of the fields.
 ResidualWeights read_weights(ConfigReader& fields, const std::string& suffix) {
   const std::string squared = "gamma_squared" + suffix, root = "gamma" + suffix, shortcut = "lambda" + suffix;
-  if (fields.has(squared) == fields.has(root))
-    fields.fail(squared, fmt::format("give either {} or {}", squared, root));
+  if (fields.knows("gammas")) fields.require_one(squared, {root}, root + " or gammas");
+  fields.require_either(squared, root);
   const bool by_root = fields.has(root);
   const double given = fields.number(by_root ? root : squared);
   if (!fields.has(shortcut)) return ResidualWeights::shaped(by_root ? given * given : given);
@@ -95,6 +95,7 @@ std::vector<double> equal_times(ConfigReader& fields, double horizon) {
 }
 
 std::vector<double> read_times(ConfigReader& fields) {
+  fields.require_one("times", {"horizon", "depth", "width"}, "horizon, or depth and width");
   if (fields.has("times")) return fields.numbers("times");
   if (fields.has("horizon")) return equal_times(fields, fields.number("horizon"));
   const Index depth = fields.integer("depth"), width = fields.integer("width");
@@ -104,6 +105,7 @@ std::vector<double> read_times(ConfigReader& fields) {
 
 /// "layers", or "points" of them up to "depth".
 std::vector<Index> read_layers(ConfigReader& fields) {
+  fields.require_one("layers", {"depth"}, "depth");
   if (fields.has("layers")) return fields.integers("layers");
   const Index depth = fields.integer("depth"), points = fields.integer("points");
   if (points > depth)

@@ -22,7 +22,12 @@ const ConfigFields& fields_of(std::string_view command, const nlohmann::json& co
 
 nlohmann::json checked_config(const std::filesystem::path& file, const char* command) {
   nlohmann::json config = read_sde_config(file);
-  naming_errors(file.string(), [&] { check_fields(config, fields_of(command, config), "config"); });
+  naming_errors(file.string(), [&] {
+    if (const FieldReader fields(config, "config");
+        std::string_view(command) == "output" && !fields.has("network") && !fields.has("model"))
+      fields.fail("network", "expected this field, or model, got none");
+    check_fields(config, fields_of(command, config), "config");
+  });
   return config;
 }
 

@@ -115,10 +115,9 @@ void add_table_options(CLI::App& command, DataArguments& arguments) {
           [&arguments](const std::string& word) {
             arguments.encoding.missing = missing_cells_of(word, "--missing");
           },
-          "What becomes of cells without a value: an error; the mean of the column over the training rows "
-          "(the "
-          "share of each category); or that and a further number for the column, 1 where cells are missing "
-          "[error]")
+          "What becomes of cells without a value [error]. error: the run stops; mean: the mean of the column "
+          "over the training rows (the share of each category); column: that, and a further number for the "
+          "column, 1 where cells are missing")
       ->check(CLI::IsMember({"mean", "column", "error"}).description(""))
       ->type_name("mean|column|error");
 }
