@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <sstream>
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
@@ -53,6 +55,23 @@ void check_gram_fails(const std::string& arguments, const std::string& part) {
 }
 
 }  // namespace
+
+TEST_CASE("gram: says of each file its shape and range, in the order of the computation") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x.npy", some_inputs<double>(3));
+  const auto result = run_program("gram conv-gap:depth=1 --variances --x " + (folder / "x.npy").string() + " --out " +
+                                  (folder / "out").string());
+  REQUIRE(result.code == 0);
+  std::vector<std::vector<std::string>> cells;
+  for (const std::string& line : lines_of(result.output)) {
+    std::istringstream words(line);
+    cells.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  }
+  REQUIRE(cells.size() == 4);
+  CHECK(cells[0] == std::vector<std::string>{"file", "shape", "smallest", "mean", "largest"});
+  const char* files[] = {"nngp.npy", "ntk.npy", "variances.npy"};
+  for (std::size_t i = 0; i < 3; ++i) CHECK(cells[i + 1].front() == files[i]);
+}
 
 TEST_CASE("gram: both kernels of one batch, from a network file, in double") {
   const TemporaryFolder folder;

@@ -48,6 +48,19 @@ TEST_CASE("propagation: the note's numbers from the command line") {
   CHECK(path.at("fixed_points").size() == 2);
 }
 
+TEST_CASE("propagation: with --out a line says what was written where, or --json gives the results") {
+  const TemporaryFolder folder;
+  const std::string table = (folder / "t.csv").string(), numbers = (folder / "e.json").string();
+  CHECK(run_program("propagation trajectory --depth 3 --out " + table).output ==
+        table + ": 4 rows of block, q, cosine, gap\n");
+  CHECK(run_program("propagation exponents --out " + numbers).output ==
+        numbers + ": results of propagation exponents\n");
+  const auto printed = json_of("exponents --json --out " + numbers);
+  const auto written = nlohmann::json::parse(file_text(numbers));
+  CHECK(printed.at("out") == numbers);
+  CHECK(printed.at("lambda_a") == written.at("lambda_a"));
+}
+
 TEST_CASE("propagation: phase diagrams as CSV, JSON and picture") {
   const TemporaryFolder folder;
   const std::string axes = " --x alpha:0.1:0.9:5 --y sigma_w:0.5:4:4 ";

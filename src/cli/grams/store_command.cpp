@@ -203,6 +203,11 @@ void write_matrices(const ExportArguments& arguments, const RunContext& context)
   RunRecord record{
       context.command_line, nlohmann::ordered_json::parse(stored.facts().at("network").dump()), {}};
   folder.commit(record);
+  const auto columns = stored.grid().columns();
+  say("{}: {}, {} x {}\n", arguments.out.string(), fmt::join(names, " and "), stored.grid().rows(), columns);
+  if (prints_json())
+    print_result(
+        {{"folder", arguments.out.string()}, {"files", names}, {"shape", {stored.grid().rows(), columns}}});
 }
 
 CLI::Option* add_folder(CLI::App& command, std::filesystem::path& folder) {
@@ -252,6 +257,7 @@ void add_export(CLI::App& command, const RunContext& context) {
       ->required()
       ->type_name("DIR");
   add_force_option(*export_command, arguments->other_files);
+  add_json_option(*export_command);
   export_command->callback([arguments, &context] { write_matrices(*arguments, context); });
 }
 

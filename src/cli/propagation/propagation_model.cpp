@@ -225,6 +225,22 @@ std::string csv_text(const PropagationTable& given) {
 
 }  // namespace
 
+namespace {
+
+/// Of a file that was written: where it is and what it holds, or beside --json the summary.
+void say_written(const PropagationOutput& output, const PropagationTable& table) {
+  if (prints_json()) {
+    json printed = table.summary;
+    printed["out"] = output.out.string();
+    return print_result(printed);
+  }
+  if (table.columns.empty()) return say("{}: results of {}\n", output.out.string(), table.origin.command);
+  say("{}: {} {} of {}\n", output.out.string(), table.rows.size(), table.rows.size() == 1 ? "row" : "rows",
+      fmt::join(table.columns, ", "));
+}
+
+}  // namespace
+
 void write_table(const PropagationOutput& output, const PropagationTable& table) {
   std::string text;
   if (output.out.extension() == ".csv") {
@@ -248,6 +264,7 @@ void write_table(const PropagationOutput& output, const PropagationTable& table)
     return;
   }
   files::replace_file(output.out, text);
+  say_written(output, table);
 }
 
 json described(const Parameters& parameters) {
