@@ -357,13 +357,13 @@ TEST_CASE("propagation: errors name the option") {
   check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number from 0 to 1, got -0.3" + help);
   for (const char* command : {"trajectory", "simulate trajectory", "simulate histograms"})
     check_error(command + std::string(" --depth 2 --tokens 4 --c0 0.5"),
-                "--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+                "--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
   check_error("phase --block b.json",
               "--block: the blocks of a phase diagram differ from point to point; exponents --block writes "
               "that of one "
               "point, and propagation network --vary goes over the numbers of such a file");
   check_error("simulate gradient --c0 0.5" + small,
-              "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
+              "--c0: needs --q0 as well; tokens start equal, at the fixed point, without them");
   check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number from 0 to 1, got -0.5" + help);
   check_error("trajectory --tokens 5 --q0 1 --c0 -0.5",
               "--c0: BlockMap::trajectory: the cosine must lie in [-1 / (n - 1), 1] = [-0.25, 1], got -0.5");

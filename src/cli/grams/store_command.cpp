@@ -178,7 +178,7 @@ void verify(const VerifyArguments& arguments, const RunContext& context) {
   }
   if (!check.is_complete())
     throw DataError(
-        fmt::format("{}: {} tiles are missing, {} files damaged{}{}; what mends it: {}",
+        fmt::format("{}: {} tiles are missing, {} files damaged{}{}; to repair it: {}",
                     arguments.folder.string(), check.missing.size(), check.damaged.size(),
                     check.obstacles.empty() ? "" : fmt::format(", {} in the way", check.obstacles.size()),
                     check.unreadable.empty() ? "" : fmt::format(", {} unreadable", check.unreadable.size()),
@@ -265,7 +265,7 @@ void add_export(CLI::App& command, const RunContext& context) {
 
 void add_store_command(CLI::App& program, const RunContext& context) {
   CLI::App* command =
-      program.add_subcommand("store", "Looks into stores of Gram matrices (widelimit gram --store)");
+      program.add_subcommand("store", "Inspects stores of Gram matrices (widelimit gram --store)");
   command->require_subcommand(1);
   add_info(*command);
   add_verify(*command, context);

@@ -28,7 +28,7 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
                       "nngp|ntk|both", "Kernels to compute [both]");
   add_choice<Precision>(command, "--precision", options.precision,
                         {{"float", Precision::float32}, {"double", Precision::float64}}, "float|double",
-                        "Precision of the Gram matrices; what is solved with them is in double [float]");
+                        "Precision of the Gram matrices; systems with them are solved in double [float]");
   add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
 }

@@ -15,7 +15,7 @@ namespace {
 double number_from(const std::string& argument, const std::string& text) {
   const auto value = whole_text_number(text);
   if (!value)
-    throw ArgumentError(fmt::format("network '{}': expected a number behind '=', got '{}'", argument, text));
+    throw ArgumentError(fmt::format("network '{}': expected a number after '=', got '{}'", argument, text));
   return *value;
 }
 

@@ -142,7 +142,7 @@ void add_config_option(CLI::App& command) {
       .add_option(
           std::string(config_option),
           "Arguments from a JSON file: a list of words, or an object that holds it under \"arguments\", as "
-          "run.json does. They stand where this option stands")
+          "run.json does. They take the place of this option")
       ->type_name("FILE");
 }
 

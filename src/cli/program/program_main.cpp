@@ -90,7 +90,7 @@ void add_quiet_option(CLI::App& command) {
   for (CLI::App* one : below) add_quiet_option(*one);
   if (below.empty())
     command.add_flag_callback("--quiet", silence_progress,
-                              "Tell of no progress; results, warnings and errors stay");
+                              "Show no progress; results, warnings and errors are still printed");
 }
 
 /// Has the help of everything that has commands say how to get theirs.

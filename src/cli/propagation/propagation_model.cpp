@@ -67,12 +67,12 @@ Parameters PropagationModel::parameters() const {
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
   if (alpha_A && alpha_M && command != nullptr && command->count("--alpha") > 0)
-    throw ArgumentError("--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+    throw ArgumentError("--alpha: has no effect together with --alpha-A and --alpha-M; leave it out");
   if (result.alpha_A == 0 && result.alpha_M == 0)
     throw ArgumentError(
         "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
   if (skip && skip_A && skip_M)
-    throw ArgumentError("--skip: has no effect beside --skip-A and --skip-M; leave it out");
+    throw ArgumentError("--skip: has no effect together with --skip-A and --skip-M; leave it out");
   result.skip_A = skip_A ? skip_A : skip;
   result.skip_M = skip_M ? skip_M : skip;
   result.mlp_depth = mlp_depth;
@@ -125,7 +125,7 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
 
 void check_start(const CLI::App& command) {
   if (command.count("--c0") > 0 && command.count("--q0") == 0)
-    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+    throw ArgumentError("--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
 }
 
 void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index fewest, const char* networks) {
