@@ -162,7 +162,7 @@ TEST_CASE("propagation network: what is refused") {
   check_refused("network " + block + " --gram missing.npy --q0 2", "--tokens, --q0 and --c0 are the start");
   check_refused("network " + block + " --tokens 4 --q0 1 --c0 -0.9",
                 "--c0: expected a number from -0.333333 to 1 for 4 tokens, got -0.9");
-  check_refused("network " + block + " --tokens 4 --c0 0.5", "--c0: needs --q0 beside it");
+  check_refused("network " + block + " --tokens 4 --c0 0.5", "--c0: needs --q0 as well");
   check_refused("network " + block + " --tokens 1 --q0 1 --c0 0.5",
                 "--c0: one token has no cosine; leave it out");
   check_refused("network " + block + " --tokens 4 --networks 2 --heads 3 --width 8",

@@ -321,7 +321,7 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
   CHECK(median(1) < median(0));
   CHECK(median(0) <= median(2));
   check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
-                  ".temperatures: stands beside temperature; give one of them");
+                  ".temperatures: cannot be combined with temperature; give one of them");
   check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
                   ".temperatures: expected a list of different numbers > 0, at least one, got [1,0]");
 }
