@@ -86,6 +86,9 @@ void write_table(const ExperimentTable& table, const Origin& origin, const std::
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
   if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
     throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+  const std::string ending = arguments.out.extension().string();
+  if (!arguments.out.empty() && ending != ".csv" && ending != ".json")
+    throw ArgumentError(fmt::format("--out: expected FILE.csv or FILE.json, got {}", arguments.out.string()));
   check_output_files({.read = {{"the configuration", arguments.config}},
                       .written = {{"--out", arguments.out}, {"--plot", arguments.plot}}});
 }
