@@ -193,6 +193,10 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   check_gram_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
   CHECK_FALSE(std::filesystem::exists(folder / "out"));
 
+  CHECK(run_program("gram fcn --x " + file("x.npy") + end + " --kernel NTK --precision Double").code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+  CHECK(std::filesystem::exists(folder / "out/ntk.npy"));
+
   for (const char* wrong : {" --kernel ntkk", " --precision half", " --threads -1", " --threads x"}) {
     CAPTURE(wrong);
     CHECK(run_program("gram fcn --x " + file("x.npy") + end + wrong).code == 2);

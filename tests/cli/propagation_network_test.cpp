@@ -152,6 +152,8 @@ TEST_CASE("propagation network: what is refused") {
   const TemporaryFolder folder;
   const std::string block = block_file(folder);
   const auto vary = [&](const std::string& spec) { return "network " + block + " --vary '" + spec + "'"; };
+  const std::string images = WIDELIMIT_SOURCE_DIR "/data/networks/images.json";
+  check_refused("network " + images + " --tokens 4 --depth 2", "widelimit: " + images + ": layers[");
   check_refused(vary("layers[1].nothing=1:2:3"), "the network has no such field; layers[1] has branches");
   check_refused(vary("layers[0].branches[1].scale=2:1:3"), "expected ascending bounds, got 2 and 1");
   check_refused(vary("layers[0].branches[1].scale=0:1:3:log"), "a log scale needs positive bounds, got 0");

@@ -16,7 +16,7 @@ void add_choice(CLI::App& command, const std::string& name, Value& target,
   command
       .add_option_function<std::string>(
           name, [&target, words](const std::string& word) { target = words.at(word); }, description)
-      ->check(CLI::IsMember(words, CLI::ignore_case).description(""))
+      ->transform(CLI::IsMember(words, CLI::ignore_case).description(""))
       ->type_name(type);
 }
 

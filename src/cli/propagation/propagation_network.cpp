@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include <xtensor/xadapt.hpp>
@@ -18,6 +19,7 @@
 #include "cli/propagation/varied_numbers.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/propagation/sampled_block.hpp"
 
@@ -270,10 +272,16 @@ void run_block_command(const BlockArguments& arguments) {
                                   .written = {{"--grams", arguments.grams}}});
   const Network block = network_from_argument(arguments.network, 1);
   check_heads(arguments, block);
-  if (arguments.vary.empty())
-    run_block(arguments, block);
-  else
-    run_variation(arguments, block);
+  try {
+    if (arguments.vary.empty())
+      run_block(arguments, block);
+    else
+      run_variation(arguments, block);
+  } catch (const NetworkError& error) {
+    // Those of --vary name their option.
+    if (std::string_view(error.what()).starts_with("--")) throw;
+    rethrow_named(arguments.network);
+  }
 }
 
 /// The block, and the tokens before it.
