@@ -45,7 +45,7 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   command
       .add_option(
           "--solver", inference.solver,
-          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
+          "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
           "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
           "by all ranks of widelimit-mpi together "
           "(distributed) [by size and memory: docs/solvers.md]")
@@ -104,7 +104,7 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
           .add_option(
               "--store", arguments.store.folder,
               "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
-              "a run that ended early goes on, and another one reads them (docs/scale.md)")
+              "a run that ended early is continued, and another one reads them (docs/scale.md)")
           ->type_name("DIR");
   add_tile_options(command, *store, arguments.store);
   add_output_options(command, arguments.output);

@@ -313,7 +313,7 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
       ->type_name("N");
   command
       .add_option("--table", search.table,
-                  "CSV file of the trials, replaced after each; a search that was ended goes on from it")
+                  "CSV file of the trials, replaced after each; a search that was stopped continues from it")
       ->type_name("FILE");
   add_picture_option(command, "--plot", search.plot, "Picture of the trials");
 }

@@ -16,7 +16,7 @@
 namespace widelimit::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::size_t longest_list = 60;
 

@@ -268,7 +268,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
   auto arguments = std::make_shared<SdeArguments>();
   CLI::App* command = parent.add_subcommand(name, about);
   command->add_option("config", arguments->config, "JSON configuration")->required()->type_name("FILE");
-  command->add_option("--out", arguments->out, "Folder for results (made if need be)")
+  command->add_option("--out", arguments->out, "Folder for results (created if needed)")
       ->required()
       ->type_name("FOLDER");
   add_threads_option(*command, arguments->threads);
@@ -309,7 +309,7 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
       run_sde_flow, context);
   add(*sde, "coefficients", "The coefficients of the SDE at a V: softmax moments, drift and diffusion",
       run_sde_coefficients, context);
-  add(*sde, "gradients", "Gradient norms of networks against depth, shaped beside Pre-LN and Post-LN",
+  add(*sde, "gradients", "Gradient norms of networks against depth, shaped compared with Pre-LN and Post-LN",
       run_sde_gradients, context);
 }
 
