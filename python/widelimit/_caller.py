@@ -117,7 +117,7 @@ def _joined(callers):
         return _NUMPY
     kinds = {type(caller) for caller in callers}
     if len(kinds) > 1:
-        raise TypeError("expected arrays of one library beside NumPy's, got some of JAX and some of PyTorch")
+        raise TypeError("expected arrays of at most one library other than NumPy, got some of JAX and some of PyTorch")
     if len(callers) == 1:
         return callers[0]
     result = kinds.pop()([], any(caller.is_live for caller in callers))

@@ -4,7 +4,7 @@ Every function returns a Layer, an immutable value. Inputs are [n, spatial..., C
 positions, K' and T' those after the layer; p and q are the variances of the two positions, w and b those of weights and
 biases. Variances are >= 0 and finite; a value out of range raises NetworkError, an argument of another kind TypeError, what
 does not fit the layers before it NetworkError when a kernel is computed. Nonlinearities have K' = E[phi(u) phi(v)] and
-T' = T E[phi'(u) phi'(v)], u and v Gaussian with variances p and q and covariance K, and need Gaussian channels in front.
+T' = T E[phi'(u) phi'(v)], u and v Gaussian with variances p and q and covariance K, and need Gaussian channels before them.
 
 Sources: docs/theory/kernel-recursion.md, and what each function names; docs/layers.md has all formulas beside each other,
 docs/network-format.md the fields of network files.
@@ -154,7 +154,7 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
     [d, d'] arrays and the positions' variances [d] and [d'] returns the new (nngp, ntk), of the same shapes; ntk is None
     where only the NNGP is computed. Exchanging the inputs must transpose the result.
 
-    needs_gaussian: whether channels in front must be Gaussian. leaves: what they are behind, 'gaussian', 'as_it_was' or
+    needs_gaussian: whether channels before the layer must be Gaussian. leaves: what they are after it, 'gaussian', 'as_it_was' or
     'not_gaussian'.
     """
     check_callable("pair: transform", transform)
@@ -172,7 +172,7 @@ def positions_map(matrix: ArrayLike | None = None, shape: Sequence[int] | None =
                   matrices: Sequence[ArrayLike] | None = None) -> _core.Layer:
     """Any linear map M of positions, every channel alike: K' = M K M'^T, T' = M T M'^T.
 
-    matrix, shape   [out, in] over the flattened positions; shape: that of the positions behind, one axis if left out
+    matrix, shape   [out, in] over the flattened positions; shape: that of the positions after the map, one axis if left out
     matrices        instead: one matrix [out, in] an axis"""
     if (matrix is None) == (matrices is None):
         raise TypeError("positions_map: expected matrix or matrices, got both" if matrix is not None else
@@ -189,21 +189,21 @@ def _matrix(field, values):
     return array.tolist()
 
 
-def attention(scaling: str = "inverse_width", weights: str | dict[str, Any] | None = None, query_key_std: float | None = None,
-              output_value_variance: float | None = None, bias_variance: float | None = None, *,
-              query_bias_variance: float | None = None, key_bias_variance: float | None = None, tied: bool | None = None,
-              causal: bool | None = None, prefix: int | None = None, window: int | None = None,
-              mask: ArrayLike | None = None, positions: dict[str, Any] | None = None, rotary: dict[str, Any] | None = None,
-              alibi: float | None = None, samples: int | None = None, seed: int | None = None) -> _core.Layer:
+def attention(scaling: str = "inverse_width", weights: str | dict[str, Any] = "softmax", query_key_std: float = 1.0,
+              output_value_variance: float = 1.0, bias_variance: float = 0.0, *, query_bias_variance: float = 0.0,
+              key_bias_variance: float = 0.0, tied: bool | None = None, causal: bool = False, prefix: int = 0,
+              window: int | None = None, mask: ArrayLike | None = None, positions: dict[str, Any] | None = None,
+              rotary: dict[str, Any] | None = None, alibi: float = 0.0, samples: int | None = None,
+              seed: int | None = None) -> _core.Layer:
     """Multi-head self-attention with infinitely many heads, e.g. attention(query_key_std=1.2, causal=True). With 1 / width and
     A the attention weights of either input, K' = ov A K A'^T + b; docs/theory/attention.md has all of them.
 
     scaling                         of logits by the key width: 'inverse_width' or 'inverse_sqrt_width'
-    weights                         'softmax' (None), 'softmax1', 'identity', 'relu' or another nonlinearity's kind, or its
+    weights                         'softmax', 'softmax1', 'identity', 'relu' or another nonlinearity's kind, or its
                                     object {'layer': kind, ...}
-    query_key_std                   factor >= 0 on the logits, 1 if left out
-    output_value_variance           ov >= 0 of output times value weights, 1; bias_variance: b >= 0 of the output's biases, 0
-    query_bias_variance, key_bias_variance   >= 0, 0
+    query_key_std                   factor >= 0 on the logits
+    output_value_variance           ov >= 0 of output times value weights; bias_variance: b >= 0 of the output's biases
+    query_bias_variance, key_bias_variance   >= 0
     tied                            whether queries and keys share weights; True for 'inverse_width', else False
     causal, prefix, window, mask    which positions see which: not later ones; but all the first so many; closer than so
                                     many; rows of bool
@@ -266,9 +266,12 @@ def product(*branches: Branch) -> _core.Layer:
     return _keeping(_core.product_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
-def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
+def concat(*branches: tuple[float, Sequence[_core.Layer]] | Sequence[_core.Layer], axis: int | None = None) -> _core.Layer:
     """Channels side by side: branches (share > 0, list of layers), whose shares sum to 1: K' = sum of share K, T' = sum of
-    share T. A nonlinearity after it acts on each group of channels."""
+    share T. A nonlinearity after it acts on each group of channels. With `axis`, a spatial one, positions are put one after
+    the other instead, as concat_positions() does: branches are then lists of layers, without shares."""
+    if axis is not None:
+        return _positions_along("concat", axis, branches)
     parts = []
     for k, branch in enumerate(_checked_branches("concat", branches)):
         if not isinstance(branch, tuple) or len(branch) != 2 or isinstance(branch[0], (_core.Layer, list, tuple)):
@@ -280,9 +283,15 @@ def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
 def concat_positions(axis: int, *branches: Sequence[_core.Layer]) -> _core.Layer:
     """Positions of branches, each a list of layers, one after the other along a spatial axis, 0 the first: the blocks of K'
     and T' are those of the branches, 0 between different ones. Conditions as of sum(); sizes may differ along the axis."""
-    axis = whole(axis, "concat_positions: axis")
-    parts = [_layers_in("concat_positions", f"branch {k}", branch)
-             for k, branch in enumerate(_checked_branches("concat_positions", branches))]
+    return _positions_along("concat_positions", axis, branches)
+
+
+def _positions_along(name, axis, branches):
+    axis = whole(axis, f"{name}: axis")
+    for k, branch in enumerate(branches):
+        if isinstance(branch, tuple) and len(branch) == 2 and not isinstance(branch[0], (_core.Layer, list, tuple)):
+            raise TypeError(f"{name}: branch {k}: expected a list of layers, as positions have no shares, got {branch!r}")
+    parts = [_layers_in(name, f"branch {k}", branch) for k, branch in enumerate(_checked_branches(name, branches))]
     return _keeping(_core.concat_positions_of(axis, parts), *(layer for inner in parts for layer in inner))
 
 

@@ -432,7 +432,7 @@ def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None 
     """The MeasuredGradient, to compare with exponents().lambda_g, from equal tokens at the fixed point or, with q0, from Gaussian
     ones of norm q0 and cosine c0. Other arguments are those of simulate_trajectory(); gradients triple the cost."""
     if q0 is None and c0 != 0:
-        raise ValueError("c0: expected q0 beside it; tokens start equal, at the fixed point, without them")
+        raise ValueError("c0: expected q0 as well; tokens start equal, at the fixed point, without them")
     of_mean, of_log = _core.simulate_gradient(_made(parameters), whole(depth, "depth"),
                                               None if q0 is None else real(q0, "q0"), real(c0, "c0"),
                                               _drawn(width, networks, causal, seed, threads, progress))
@@ -619,7 +619,7 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
     for k, array in enumerate(arrays):
         if array.ndim != 3 or array.shape != arrays[0].shape:
             raise ValueError(f"layers[{k}]: expected activations [sequences, tokens, width] of the shape of the others, got "
-                             f"{array.shape} beside {arrays[0].shape}")
+                             f"{array.shape} and {arrays[0].shape}")
     found = [_core.measured_layer(array, f"layers[{k}]") for k, array in enumerate(arrays)]
     q, q_error = np.array([layer[0] for layer in found]).T
     cosine, cosine_error = np.array([layer[1] for layer in found]).T
@@ -627,7 +627,7 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
     theory = known = None
     if block is not None:
         if len(arrays) < 2:
-            raise ValueError("block: expected activations of two layers at least to go beside")
+            raise ValueError("block: expected activations of at least two layers to compare with")
         theory = propagate(block, found[0][3], len(arrays) - 1, threads)
         known = block_exponents(block, arrays[0].shape[1], len(arrays) - 1, None, threads)
     return Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(gap), found[0][3], theory, known)

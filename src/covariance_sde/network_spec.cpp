@@ -116,7 +116,7 @@ void require_network(std::string_view where, const NetworkSpec& network, Index t
   if (network.plain &&
       (network.attention || network.feedforward || network.normalization != Normalization::none))
     throw ArgumentError(fmt::format(
-        "{}: a multilayer perceptron has neither blocks nor a normalisation, got some beside it", where));
+        "{}: a multilayer perceptron has neither blocks nor a normalisation, got some as well", where));
   if (!network.attention && !network.feedforward && !network.plain)
     throw ArgumentError(
         fmt::format("{}: a network needs an attention or a feedforward block, got neither", where));

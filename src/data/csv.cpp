@@ -71,7 +71,7 @@ class CsvParser {
   std::string plain() {
     const std::size_t end = std::min(text_.find_first_of(",\r\n\"", at_), text_.size());
     if (end < text_.size() && text_[end] == '"')
-      fail(line_, "found a quote within a field; fields with quotes stand in quotes, each doubled");
+      fail(line_, "found a quote within a field; fields with quotes are put in quotes, each doubled");
     std::string field(text_.substr(at_, end - at_));
     at_ = end;
     return field;

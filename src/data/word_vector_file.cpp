@@ -129,7 +129,7 @@ class Reader {
     for (auto field = take_field(line); !field.empty(); field = take_field(line))
       if (!add_number(number, field)) return;
     if (values_.size() != vectors_->dimension()) {
-      return bad(number, fmt::format("expected {} numbers behind '{}', found {}", vectors_->dimension(), word,
+      return bad(number, fmt::format("expected {} numbers after '{}', found {}", vectors_->dimension(), word,
                                      values_.size()));
     }
     if (vectors_->add(word, values_)) {

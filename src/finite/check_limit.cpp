@@ -55,8 +55,8 @@ std::vector<std::vector<Network>> candidates(const Layer& layer, Index channels)
   return {
       {Network(kind + " between dense layers", joined({front}, layer, {readout})),
        Network(kind + " between dense layers", joined({front}, layer, {global_average_pool(), readout}))},
-      {Network(kind + " behind biases of 0", joined({zero_biases}, layer, {dense()})),
-       Network(kind + " behind biases of 0", joined({zero_biases}, layer, {global_average_pool(), dense()}))},
+      {Network(kind + " after biases of 0", joined({zero_biases}, layer, {dense()})),
+       Network(kind + " after biases of 0", joined({zero_biases}, layer, {global_average_pool(), dense()}))},
       {Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), readout})),
        Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), flatten(), readout}))}};
 }

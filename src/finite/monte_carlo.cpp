@@ -32,7 +32,7 @@ void check(const MonteCarloOptions& options, const KernelMoments& so_far, Index 
         fmt::format("monte_carlo_kernel: first_draw must not be negative, got {}", options.first_draw));
   if (so_far.draws > 0 && (so_far.mean.rows() != rows || so_far.mean.cols() != columns))
     throw ArgumentError(
-        fmt::format("monte_carlo_kernel: expected kernels of [{}, {}] to go on from, got [{}, {}]", rows,
+        fmt::format("monte_carlo_kernel: expected kernels of [{}, {}] to continue from, got [{}, {}]", rows,
                     columns, so_far.mean.rows(), so_far.mean.cols()));
 }
 

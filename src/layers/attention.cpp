@@ -254,6 +254,7 @@ std::vector<KindField> weight_fields() {
   std::vector<KindField> fields{
       {.name = "scaling",
        .type = FieldType::text,
+       .otherwise = R"("inverse_width")",
        .words = {"inverse_width", "inverse_sqrt_width"},
        .meaning = "how logits scale with the key width"},
       {.name = "weights",

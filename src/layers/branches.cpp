@@ -181,8 +181,8 @@ class Branches final : public LayerModel {
       // All other axes must agree, which comparing whole shapes shows.
       shape[axis] = lowered[0].state.shape[axis];
       if (shape != lowered[0].state.shape)
-        lowering.reject(fmt::format("expected branches of equal shape but for axis {}, got {} and {}", axis_,
-                                    axes_text(lowered[0].state.shape), axes_text(branch.state.shape)));
+        lowering.reject(fmt::format("expected branches of equal shape except along axis {}, got {} and {}",
+                                    axis_, axes_text(lowered[0].state.shape), axes_text(branch.state.shape)));
     }
     for (LoweredBranch& branch : lowered) {
       const Shape shape = branch.state.shape;
@@ -336,7 +336,8 @@ void add_branch_kinds(KindRows& rows) {
        .otherwise = "null",
        .least = 0,
        .most = 2,
-       .meaning = "a spatial one, along which positions are concatenated instead of channels"}};
+       .meaning = "a spatial one, along which positions are concatenated instead of channels",
+       .by_name = true}};
   concat.does = "Channels of the branches side by side; with `axis` their positions one after the other";
   concat.nngp = "sum of share K; with `axis` the branches' K as blocks, 0 between them";
   concat.ntk = "the same of T";

@@ -75,7 +75,7 @@ void add_graph_kinds(KindRows& rows) {
               .type = FieldType::boolean,
               .otherwise = "false",
               .meaning = "makes every node its own neighbour"}},
-        .does = "Every node takes the weighted sum of what stands at the nodes from which edges lead to it",
+        .does = "Every node takes the weighted sum of what is at the nodes from which edges lead to it",
         .nngp = "P K P'^T, P the weights of the edges of an input's graph",
         .ntk = "P T P'^T",
         .limits = "May follow anything; leaves channels as they were. Inputs must carry graphs, and degrees "

@@ -43,7 +43,8 @@ Layers residual(const Settings& settings) {
 }
 
 std::vector<NetworkOption> attention_options(const std::vector<NetworkOption>& own) {
-  const std::vector<NetworkOption> depth{depth_option("convolutions in front, each followed by a ReLU", 3)};
+  const std::vector<NetworkOption> depth{
+      depth_option("convolutions before the attention, each followed by a ReLU", 3)};
   return with_options(with_options(depth, own), convolution_options());
 }
 
@@ -65,7 +66,7 @@ std::vector<NetworkOption> structured_options() {
 std::vector<NetworkOption> residual_options() {
   return {real_option(
               "alpha",
-              "alpha K + (1 - alpha) R K R^T: share of the skip connection beside attention by positions R",
+              "alpha K + (1 - alpha) R K R^T: share of the skip connection around attention by positions R",
               0.75, 0, 1),
           real_option("rho", "mean row sum of R; with row_sum=0 the variance of positions", 1, 0, 1e6),
           phi_option(2.5),
@@ -91,7 +92,7 @@ std::vector<NetworkRecipe> attention_recipes() {
        structured},
       {{.name = "residual-attention",
         .description =
-            "depth x (convolution + ReLU), skip connection beside attention by positions alone, RMS "
+            "depth x (convolution + ReLU), skip connection around attention by positions alone, RMS "
             "norm, flatten",
         .options = attention_options(residual_options())},
        residual}};

@@ -71,35 +71,35 @@ std::vector<NetworkOption> myrtle_options() {
 }  // namespace
 
 std::vector<NetworkRecipe> convolutional_recipes() {
-  return {
-      {{.name = "conv-flatten",
-        .description = "depth x (convolution + ReLU), flatten",
-        .options = depth_and_convolution_options()},
-       conv_flatten},
-      {{.name = "conv-gap",
-        .description = "depth x (convolution + ReLU), global average pooling",
-        .options = depth_and_convolution_options()},
-       conv_gap},
-      {{.name = "conv-lap",
-        .description = "depth x (convolution + ReLU), local average pooling at every position, flatten",
-        .options =
-            with_options({integer_option("window", "size of the pooling windows along every axis", 3, 1, 63)},
-                         depth_and_convolution_options())},
-       conv_lap},
-      {{.name = "myrtle5",
-        .description =
-            "Myrtle (Shankar et al. 2020): three groups of (convolution + ReLU) with pooling between; "
-            "second=2 third=2 is Myrtle7, 3 3 3 Myrtle10",
-        .options = myrtle_options()},
-       myrtle},
-      {{.name = "resnet",
-        .description = "residual network with ReLUs in front (He et al. 2016): groups of depth blocks of two "
-                       "convolutions, global average pooling",
-        .options =
-            with_options({integer_option("depth", "blocks of a group", 1, 1, 50),
-                          integer_option("groups", "groups; each but the first halves the image", 3, 1, 6)},
-                         convolution_options())},
-       resnet}};
+  return {{{.name = "conv-flatten",
+            .description = "depth x (convolution + ReLU), flatten",
+            .options = depth_and_convolution_options()},
+           conv_flatten},
+          {{.name = "conv-gap",
+            .description = "depth x (convolution + ReLU), global average pooling",
+            .options = depth_and_convolution_options()},
+           conv_gap},
+          {{.name = "conv-lap",
+            .description = "depth x (convolution + ReLU), local average pooling at every position, flatten",
+            .options = with_options(
+                {integer_option("window", "size of the pooling windows along every axis", 3, 1, 63)},
+                depth_and_convolution_options())},
+           conv_lap},
+          {{.name = "myrtle5",
+            .description =
+                "Myrtle (Shankar et al. 2020): three groups of (convolution + ReLU) with pooling between; "
+                "second=2 third=2 is Myrtle7, 3 3 3 Myrtle10",
+            .options = myrtle_options()},
+           myrtle},
+          {{.name = "resnet",
+            .description = "residual network with ReLUs before the convolutions (He et al. 2016): groups of "
+                           "depth blocks of two "
+                           "convolutions, global average pooling",
+            .options = with_options(
+                {integer_option("depth", "blocks of a group", 1, 1, 50),
+                 integer_option("groups", "groups; each but the first halves the image", 3, 1, 6)},
+                convolution_options())},
+           resnet}};
 }
 
 }  // namespace widelimit::models

@@ -46,8 +46,8 @@ InputGraph::InputGraph(Index nodes, std::span<const GraphEdge> edges) {
     return left.source == right.source && left.target == right.target;
   };
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), same); twice != sorted.end())
-    throw ArgumentError(
-        fmt::format("graph: the edge {} stands twice; add up the weights of equal edges", edge_text(*twice)));
+    throw ArgumentError(fmt::format("graph: the edge {} appears twice; add up the weights of equal edges",
+                                    edge_text(*twice)));
   // Compressed rows: the edges of a target are counted one place further on, and running sums turn the counts into
   // where each target's edges begin.
   begin_.assign(static_cast<std::size_t>(nodes) + 1, 0);

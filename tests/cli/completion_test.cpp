@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/program.hpp"
 
 using widelimit::testing::lines_of;
@@ -51,6 +53,8 @@ TEST_CASE("completion: every shell gets every command; others are refused") {
   const std::string fish = run_program("completion fish").output;
   CHECK(fish.find("sample\tgenerated images\n") != std::string::npos);
   CHECK(fish.find("-f -a zsh") != std::string::npos);
+  const auto json = nlohmann::json::parse(run_program("completion fish --json").output);
+  CHECK(json == nlohmann::json{{"shell", "fish"}, {"script", fish}});
   CHECK(run_program("completion csh").code == 2);
   CHECK(run_program("completion").code == 2);
 }

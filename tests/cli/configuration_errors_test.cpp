@@ -274,7 +274,7 @@ TEST_CASE("configurations of heads: matrices, priors and fields that do not go t
   for (const char* activation : {"softmax", "bayes"})
     check("flow", {{"start", merged(start, {{"v", {1}}})}, {"activation", activation}},
           std::string("config.start.v: has no effect with the activation ") + activation);
-  check("flow", {{"start", start}, {"eta", 1}}, "config.eta: has no meaning beside start");
+  check("flow", {{"start", start}, {"eta", 1}}, "config.eta: has no meaning together with start");
   check("flow", {{"batch_noise", 0.1}, {"stepper", "runge_kutta4"}}, "config.batch_noise: ");
   check("flow", {{"tau", 1}, {"step", 0.3}}, "config.tau: expected whole steps");
   const json sgd{{"activation", "bayes"}, {"prior", flip_prior()}, {"tokens", 4}, {"heads", 2}, {"tau", 0.2}};
@@ -292,7 +292,7 @@ TEST_CASE("configurations of heads: matrices, priors and fields that do not go t
                        "config.activations: expected a list of different activations");
   const json hessian{{"activation", "softmax1"}, {"prior", flip_prior()}, {"tokens", 4}, {"heads", 2}};
   check_config_refused("heads hessian", merged(hessian, {{"seed", 3}}),
-                       "config.seed: has no effect: nothing is drawn but for");
+                       "config.seed: has no effect: nothing is drawn except for");
   check_config_refused("heads phase-transition", merged(times, {{"activations", {"softmax", "relu"}}}),
                        "config.activations: ");
   check_config_refused("heads phase-transition",
@@ -309,7 +309,8 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
   };
   network({{"V0", {{1, 2}, {2, 1}}}}, "config.V0: ");
   network({{"V0", {{1, 2}}}}, "config.V0: ");
-  network({{"V0", {{1, 0}, {0, 1}}}, {"tokens", 2}}, "config.tokens: has no meaning beside the other fields");
+  network({{"V0", {{1, 0}, {0, 1}}}, {"tokens", 2}},
+          "config.tokens: has no meaning together with the other fields");
   network({{"tokens", 3}, {"rho0", -0.9}}, "config.rho0: ");
   network({{"width", 1}}, "config.width: expected at least 2 for 2 tokens, got 1\n");
   network({{"heads", 5}}, "config.heads: expected a divisor of the width, 12, got 5\n");
@@ -336,7 +337,7 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
   simulate({{"model", "mlp"}}, "config.gamma: has no meaning");
   check_config_refused("sde compare", merged(small_network(), {{"network", "unshaped"}}), "config.network: ");
   check_config_refused("sde stopping-time", merged(small_network(), {{"gammas", {0.1}}}),
-                       "config.gammas: stands beside gamma");
+                       "config.gammas: cannot be combined with gamma");
   check_config_refused("sde stopping-time", merged(small_network(), {{"rho0", 1}}), "config.rho0: start: ");
   for (const char* list : {"gammas", "temperatures"})
     check_config_refused("sde stopping-time", merged(small_network(), {{list, {0.1, 0.1}}}),
@@ -345,13 +346,13 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
       attention{{"model", "attention"}, {"gamma", 0.3}, {"horizon", 0.05}};
   for (const char* command : {"sde simulate", "sde explosion", "sde output"}) {
     check_config_refused(command, merged(resnet, {{"step_control", 0.1}}),
-                         "config.step_control: has no meaning beside the other fields");
+                         "config.step_control: has no meaning together with the other fields");
     check_config_refused(command, merged(attention, {{"finite_width_drift", 30}}),
-                         "config.finite_width_drift: has no meaning beside the other fields");
+                         "config.finite_width_drift: has no meaning together with the other fields");
   }
   check_config_refused("sde compare",
                        merged(small_network(), {{"network", "shaped_resnet"}, {"step_control", 0.1}}),
-                       "config.step_control: has no meaning beside the other fields");
+                       "config.step_control: has no meaning together with the other fields");
   check_config_refused("sde law", merged(resnet, {{"variance", 2}}),
                        "config.variance: has no effect on the correlation: leave it out");
   check_config_refused("sde flow", merged(attention, {{"heads", 2}}), "config.heads: unknown field");
@@ -359,7 +360,7 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
                        "config.hidden_ratio: unknown field");
   const json twice{{"network", "unshaped"}, {"gamma", 0.5}};
   check_config_refused("sde gradients", {{"width", 12}, {"depth", 2}, {"networks", {twice, twice}}},
-                       "config.networks[1].label: stands twice in networks, \"unshaped\"");
+                       "config.networks[1].label: appears twice in networks, \"unshaped\"");
   check_config_refused("sde gradients",
                        {{"width", 12}, {"depth", 2}, {"networks", {{{"network", "unshaped"}, {"heads", 0}}}}},
                        "config.networks[0].heads: expected an integer from 1 to 10000, got 0\n");

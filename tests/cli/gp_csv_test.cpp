@@ -124,6 +124,9 @@ TEST_CASE("gp: errors of tables name file, line and column") {
         "bad.csv: line 4: column 'a': expected a value, found none");
   check("a,b\n1,1\n2,0\n3,1\n4,0\n5,1\n", "--target b", "column 'b': all values are whole numbers");
   check("a,b\n1,x\n2,x\n3,x\n4,x\n5,x\n", "--target b", "expected two or more classes, found one");
+  check("a,b\n", "--target b", "bad.csv: expected rows to train with and to test, found none");
+  check("a,b\n1,u\n2,v\n3,w\n4,x\n5,y\n6,z\n", "--target b --train 4 --test 2",
+        "is not among those of the training rows; take more of them, another --seed, or leave the row out");
   check("a,b\n1,x\n2,y\n", "--target b",
         "2 rows cannot be split into 2 training, 0 validation and 0 test rows");
   check("a,b\n1,x\n2,y\n3,x\n", "--target b --train 3 --test 1",

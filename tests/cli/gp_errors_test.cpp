@@ -224,6 +224,16 @@ TEST_CASE("gp: a network that does not fit stops the run before any work") {
 
 TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data imagenet", "--data");
+  const TemporaryFolder folder;
+  const std::string file = (folder / "x.npy").string();
+  std::ofstream(file) << "no folder";
+  for (const char* data : {"cifar10", "mnist", "imdb --vectors x", "npy", "graphs"}) {
+    CAPTURE(data);
+    const auto result = run_program(std::string("gp --network fcn --path ") + file + " --data " + data);
+    CHECK(result.code == 1);
+    CHECK(result.errors.starts_with("widelimit: " + file + ": --path: expected a folder of "));
+    CHECK(result.errors.ends_with(", found a file (see --help)\n"));
+  }
   check_usage("--network fcn --data sample --kernel rbf", "--kernel");
   check_usage("--network fcn --data sample --precision half", "--precision");
   check_usage("--network fcn --data sample --path .", "--data sample has no files");

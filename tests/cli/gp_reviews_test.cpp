@@ -125,11 +125,11 @@ TEST_CASE("gp reviews: length, dimensions and lines of the vector file") {
   const std::string file = (corpus / "vectors.txt").string();
   check_reviews_fail(
       corpus.arguments(),
-      file + ": line 4: expected 3 numbers behind 'dull', found 2; repair the file, or leave such lines out");
+      file + ": line 4: expected 3 numbers after 'dull', found 2; repair the file, or leave such lines out");
   const auto skipped = run_program(corpus.arguments() + network + "--skip-bad-lines");
   CHECK(skipped.code == 0);
   CHECK(lines_of(skipped.output)[4] ==
-        file + ": 1 lines left out; line 4: expected 3 numbers behind 'dull', found 2");
+        file + ": 1 lines left out; line 4: expected 3 numbers after 'dull', found 2");
 }
 
 TEST_CASE("gp reviews: reviews without known words are left out and named") {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <sstream>
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
@@ -18,6 +21,7 @@
 using namespace widelimit;
 using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
+using widelimit::testing::run_script;
 using widelimit::testing::TemporaryFolder;
 
 namespace {
@@ -53,6 +57,23 @@ void check_gram_fails(const std::string& arguments, const std::string& part) {
 }
 
 }  // namespace
+
+TEST_CASE("gram: says of each file its shape and range, in the order of the computation") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x.npy", some_inputs<double>(3));
+  const auto result = run_program("gram conv-gap:depth=1 --variances --x " + (folder / "x.npy").string() +
+                                  " --out " + (folder / "out").string());
+  REQUIRE(result.code == 0);
+  std::vector<std::vector<std::string>> cells;
+  for (const std::string& line : lines_of(result.output)) {
+    std::istringstream words(line);
+    cells.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  }
+  REQUIRE(cells.size() == 4);
+  CHECK(cells[0] == std::vector<std::string>{"file", "shape", "smallest", "mean", "largest"});
+  const char* files[] = {"nngp.npy", "ntk.npy", "variances.npy"};
+  for (std::size_t i = 0; i < 3; ++i) CHECK(cells[i + 1].front() == files[i]);
+}
 
 TEST_CASE("gram: both kernels of one batch, from a network file, in double") {
   const TemporaryFolder folder;
@@ -165,9 +186,16 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   check_gram_fails(file("open.json") + " --x " + file("x.npy") + end,
                    "expected no positions after the last layer");
   check_gram_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
+  std::ofstream(folder / "network.csv") << "a,b";
+  CHECK(run_script("cd '" + folder.string() + "' && \"$WIDELIMIT\" gram network.csv --x x.npy" + end)
+            .errors.starts_with("widelimit: network.csv: not JSON at line 1"));
   check_gram_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
   check_gram_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
   CHECK_FALSE(std::filesystem::exists(folder / "out"));
+
+  CHECK(run_program("gram fcn --x " + file("x.npy") + end + " --kernel NTK --precision Double").code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+  CHECK(std::filesystem::exists(folder / "out/ntk.npy"));
 
   for (const char* wrong : {" --kernel ntkk", " --precision half", " --threads -1", " --threads x"}) {
     CAPTURE(wrong);

@@ -49,7 +49,7 @@ TEST_CASE("grid edge: a line for people, and none where there is nothing to say"
         "nngp: the best regulariser is the largest of the grid, 1: a larger one may be better "
         "(--candidates)\n");
   CHECK(edge_text("nngp", 1e-2, candidates_above(1e-3), "--candidates") ==
-        "nngp: the best regulariser, 0.01, is the smallest of the grid that stands above the rounding errors "
+        "nngp: the best regulariser, 0.01, is the smallest of the grid that is above the rounding errors "
         "of the kernel: with --precision double smaller ones count\n");
 }
 

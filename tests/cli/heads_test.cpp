@@ -177,6 +177,9 @@ TEST_CASE("heads: pictures") {
       run_heads(folder, "flow", flow_config(), "--out " + (folder / "none").string() + "/table.csv");
   CHECK(nowhere.code == 1);
   CHECK(nowhere.errors == "widelimit: " + folder.string() + "/none/table.csv: its folder does not exist\n");
+  const std::string text = (folder / "table.txt").string();
+  CHECK(run_heads(folder, "flow", flow_config(), "--out " + text).errors ==
+        "widelimit: --out: expected FILE.csv or FILE.json, got " + text + "\n");
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) {
     MESSAGE("skipped: gnuplot is not installed");
     return;

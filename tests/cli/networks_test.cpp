@@ -60,8 +60,8 @@ TEST_CASE("networks: errors in one line, exit code 1") {
       "alexnet",
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, vanilla, "
       "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, gntk");
-  check("fcn:depth=many", "network 'fcn:depth=many': expected a number behind '=', got 'many'");
-  check("fcn:depth=", "network 'fcn:depth=': expected a number behind '=', got ''");
+  check("fcn:depth=many", "network 'fcn:depth=many': expected a number after '=', got 'many'");
+  check("fcn:depth=", "network 'fcn:depth=': expected a number after '=', got ''");
   check("fcn:depth", "network 'fcn:depth': expected OPTION=VALUE, got 'depth'");
   check("fcn --depth 1000", "network 'fcn': depth must be an integer from 0 to 100, got 1000");
   check("no/such.json --depth 2", "--depth is for named networks; 'no/such.json' is a file");

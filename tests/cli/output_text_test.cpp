@@ -66,6 +66,15 @@ TEST_CASE("results for people: names with values, tables, and what is too long b
         "     a  name\n     1   one\n  10.5   two\n");
 }
 
+TEST_CASE("results for people: tables and lines keep the order in which they are given") {
+  using ordered = nlohmann::ordered_json;
+  CHECK(result_text(ordered::parse(R"([{"file": "k.npy", "shape": "2 x 2", "mean": 1}])")) ==
+        "   file  shape  mean\n  k.npy  2 x 2     1\n");
+  CHECK(result_text(ordered{{"width", 3}, {"depth", 2}}) ==
+        "width                        3\n"
+        "depth                        2\n");
+}
+
 TEST_CASE("choices that a description explains") {
   const auto choices = described_choices("Where. sample: generated images; csv: tables [csv]");
   REQUIRE(choices.size() == 2);

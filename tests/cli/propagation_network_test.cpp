@@ -152,6 +152,8 @@ TEST_CASE("propagation network: what is refused") {
   const TemporaryFolder folder;
   const std::string block = block_file(folder);
   const auto vary = [&](const std::string& spec) { return "network " + block + " --vary '" + spec + "'"; };
+  const std::string images = WIDELIMIT_SOURCE_DIR "/data/networks/images.json";
+  check_refused("network " + images + " --tokens 4 --depth 2", "widelimit: " + images + ": layers[");
   check_refused(vary("layers[1].nothing=1:2:3"), "the network has no such field; layers[1] has branches");
   check_refused(vary("layers[0].branches[1].scale=2:1:3"), "expected ascending bounds, got 2 and 1");
   check_refused(vary("layers[0].branches[1].scale=0:1:3:log"), "a log scale needs positive bounds, got 0");
@@ -162,7 +164,7 @@ TEST_CASE("propagation network: what is refused") {
   check_refused("network " + block + " --gram missing.npy --q0 2", "--tokens, --q0 and --c0 are the start");
   check_refused("network " + block + " --tokens 4 --q0 1 --c0 -0.9",
                 "--c0: expected a number from -0.333333 to 1 for 4 tokens, got -0.9");
-  check_refused("network " + block + " --tokens 4 --c0 0.5", "--c0: needs --q0 beside it");
+  check_refused("network " + block + " --tokens 4 --c0 0.5", "--c0: needs --q0 as well");
   check_refused("network " + block + " --tokens 1 --q0 1 --c0 0.5",
                 "--c0: one token has no cosine; leave it out");
   check_refused("network " + block + " --tokens 4 --networks 2 --heads 3 --width 8",

@@ -110,11 +110,11 @@ TEST_CASE("propagation: every option of a network has an effect in all other com
     check_effects(command);
 }
 
-TEST_CASE("propagation: what has no effect beside other options") {
+TEST_CASE("propagation: what has no effect together with other options") {
   check_message("trajectory --alpha .3 --alpha-A .2 --alpha-M .1",
-                "--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+                "--alpha: has no effect together with --alpha-A and --alpha-M; leave it out");
   check_message("trajectory --skip 1 --skip-A .2 --skip-M .1",
-                "--skip: has no effect beside --skip-A and --skip-M; leave it out");
+                "--skip: has no effect together with --skip-A and --skip-M; leave it out");
   check_message(
       "exponents --skip 1 --published",
       "--published: the printed formulas are those of a fixed point of the norm, which skip connections "
@@ -124,16 +124,16 @@ TEST_CASE("propagation: what has no effect beside other options") {
                   "--published: the printed formulas are for full attention; leave it or --causal out");
   for (const std::string free : {"sigma-w", "alpha-A", "alpha-M", "balanced"})
     check_message("critical --tolerance .2 --free " + free,
-                  "--tolerance: has no effect beside --free " + free + "; leave it out");
+                  "--tolerance: has no effect together with --free " + free + "; leave it out");
   for (const std::string free : {"strengths-and-gain", "sigma-w", "balanced"})
     check_message("critical --sigma-w 2 --free " + free,
-                  "--sigma-w: has no effect beside --free " + free + "; leave it out");
+                  "--sigma-w: has no effect together with --free " + free + "; leave it out");
   check_message(
       "critical --sigma-A 2",
       "--sigma-A: exponents of equal tokens do not depend on the scale of the scores; leave it out");
-  check_message("phase --sigma-w 2", "--sigma-w: has no effect beside the axis --y; leave it out");
+  check_message("phase --sigma-w 2", "--sigma-w: has no effect together with the axis --y; leave it out");
   check_message("phase --sigma-w 2 --x alpha_M:.1:.9:2 --y alpha_A:.1:.9:2 --alpha .3",
-                "--alpha: has no effect beside the axes --x and --y; leave it out");
+                "--alpha: has no effect together with the axes --x and --y; leave it out");
   check_message("simulate angle --depth 3",
                 "--depth: has no effect on the angles of one block without --causal; leave it out");
   check_message("simulate gradient --sigma-A 2",
@@ -160,7 +160,8 @@ TEST_CASE("propagation fit: columns and options") {
   CHECK(result.code == 0);
   CHECK(result.errors == "widelimit: warning: " + file + ": the fit does not use the columns run\n");
   CHECK(json::parse(result.output).at("columns_not_used") == json{"run"});
-  check_message(runs + " --alpha .3", "--alpha: has no effect beside the column of the file; leave it out");
+  check_message(runs + " --alpha .3",
+                "--alpha: has no effect together with the column of the file; leave it out");
   check_message(runs + " --sigma-A 2", "--sigma-A: has no effect on exponents of equal tokens; leave it out");
   const std::string exponents = fit_of("lambda_a,lambda_g,loss");
   for (const std::string option :

@@ -48,6 +48,19 @@ TEST_CASE("propagation: the note's numbers from the command line") {
   CHECK(path.at("fixed_points").size() == 2);
 }
 
+TEST_CASE("propagation: with --out a line says what was written where, or --json gives the results") {
+  const TemporaryFolder folder;
+  const std::string table = (folder / "t.csv").string(), numbers = (folder / "e.json").string();
+  CHECK(run_program("propagation trajectory --depth 3 --out " + table).output ==
+        table + ": 4 rows of block, q, cosine, gap\n");
+  CHECK(run_program("propagation exponents --out " + numbers).output ==
+        numbers + ": results of propagation exponents\n");
+  const auto printed = json_of("exponents --json --out " + numbers);
+  const auto written = nlohmann::json::parse(file_text(numbers));
+  CHECK(printed.at("out") == numbers);
+  CHECK(printed.at("lambda_a") == written.at("lambda_a"));
+}
+
 TEST_CASE("propagation: phase diagrams as CSV, JSON and picture") {
   const TemporaryFolder folder;
   const std::string axes = " --x alpha:0.1:0.9:5 --y sigma_w:0.5:4:4 ";
@@ -344,13 +357,13 @@ TEST_CASE("propagation: errors name the option") {
   check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number from 0 to 1, got -0.3" + help);
   for (const char* command : {"trajectory", "simulate trajectory", "simulate histograms"})
     check_error(command + std::string(" --depth 2 --tokens 4 --c0 0.5"),
-                "--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+                "--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
   check_error("phase --block b.json",
               "--block: the blocks of a phase diagram differ from point to point; exponents --block writes "
               "that of one "
               "point, and propagation network --vary goes over the numbers of such a file");
   check_error("simulate gradient --c0 0.5" + small,
-              "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
+              "--c0: needs --q0 as well; tokens start equal, at the fixed point, without them");
   check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number from 0 to 1, got -0.5" + help);
   check_error("trajectory --tokens 5 --q0 1 --c0 -0.5",
               "--c0: BlockMap::trajectory: the cosine must lie in [-1 / (n - 1), 1] = [-0.25, 1], got -0.5");

@@ -47,6 +47,10 @@ TEST_CASE("rerun: a folder is made again, with the same bits, from the directory
   CHECK(again.errors.find("gram fcn:depth=2 --x x.npy --out 'my results'") != std::string::npos);
   CHECK(file_text(results / "nngp.npy") == nngp);
   CHECK(file_text(results / "run.json") == record);
+  const ProgramResult printed = run_script("cd / && \"$WIDELIMIT\" rerun --json \"" + results.string() + "\" --quiet");
+  CHECK(printed.code == 0);
+  CHECK(json::parse(printed.output).size() == 2);
+  CHECK(printed.errors.find("--json --quiet") != std::string::npos);
 }
 
 TEST_CASE("rerun: what cannot be run again is said") {

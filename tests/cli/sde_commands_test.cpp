@@ -58,11 +58,11 @@ TEST_CASE("sde simulate: models take what networks take, and refuse what they do
   check_sde_fails("simulate", with(config, {{"hidden_ratio", 0}}),
                   ".hidden_ratio: expected a number in [1e-06, 1e+06], got 0");
   check_sde_fails("simulate", with(config, {{"model", "attention"}, {"hidden_ratio", nullptr}}),
-                  ".gamma_feedforward: has no meaning beside the other fields: leave it out");
+                  ".gamma_feedforward: has no meaning together with the other fields: leave it out");
   check_sde_fails("simulate", with(config, {{"gamma_squared_feedforward", 0.1}}),
                   ".gamma_squared_feedforward: give either gamma_squared_feedforward or gamma_feedforward");
   check_sde_fails("simulate", with(config, {{"times", {0.1}}}),
-                  ".horizon: has no meaning beside the other fields: leave it out");
+                  ".horizon: has no meaning together with the other fields: leave it out");
   check_sde_fails("network", with(transformer_network(), {{"heads", 5}}),
                   ".heads: expected a divisor of the width, 48, got 5");
 }
@@ -226,7 +226,7 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   CHECK(none.errors.find("config.times[0]: expected times before the flow explodes, got 13") !=
         std::string::npos);
   check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}},
-                  ".gamma: has no meaning beside the other fields: leave it out");
+                  ".gamma: has no meaning together with the other fields: leave it out");
 }
 
 TEST_CASE("sde output: one token's kurtosis, of the SDE and of networks") {
@@ -321,7 +321,7 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
   CHECK(median(1) < median(0));
   CHECK(median(0) <= median(2));
   check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
-                  ".temperatures: stands beside temperature; give one of them");
+                  ".temperatures: cannot be combined with temperature; give one of them");
   check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
                   ".temperatures: expected a list of different numbers > 0, at least one, got [1,0]");
 }
@@ -389,7 +389,7 @@ TEST_CASE("sde: lists of gammas and temperatures are points of every table") {
   check_sde_fails("simulate", {{"model", "mlp"}, {"gammas", {0.1}}, {"horizon", 1}},
                   ".gammas: an mlp has no residual weights: leave it out");
   check_sde_fails("simulate", with(lists, {{"gamma", 0.1}}),
-                  ".gammas: stands beside gamma; give one of them");
+                  ".gammas: cannot be combined with gamma; give one of them");
   const json network{{"network", "shaped_attention"},
                      {"gammas", {0.2, 0.5}},
                      {"width", 16},
@@ -424,9 +424,9 @@ TEST_CASE("sde: a multilayer perceptron beside its limit, and weights of the ter
   CHECK(without_comments(shaped.text("samples.csv")) == without_comments(named.text("samples.csv")));
   check_sde_fails(
       "network", with(config, {{"network", "unshaped"}, {"gamma", 1}, {"lambda", 1}, {"g1", 1}}),
-      ".lambda: expected lambda^2 + gamma^2 = 1 beside g1 or g2 other than 0, got lambda = gamma = 1");
+      ".lambda: expected lambda^2 + gamma^2 = 1 with g1 or g2 other than 0, got lambda = gamma = 1");
   check_sde_fails("network", with(config, {{"network", "no identity"}, {"g1", 0}}),
-                  ".g1: has no meaning beside the other fields: leave it out");
+                  ".g1: has no meaning together with the other fields: leave it out");
   check_sde_fails(
       "compare", with(config, {{"g1", 0.5}}),
       ".network: limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "

@@ -283,7 +283,7 @@ TEST_CASE("sde stopping-time: residual weights are refused before any work") {
   check({0.2, 1.5}, ".gammas: expected a list of different numbers in [0, 1], at least one, got [0.2,1.5]");
   check({0.2, -0.5}, ".gammas: expected a list of different numbers in [0, 1], at least one, got [0.2,-0.5]");
   config["lambda"] = 1;
-  check({0.2}, ".gammas: stands beside lambda; give one of them");
+  check({0.2}, ".gammas: cannot be combined with lambda; give one of them");
 }
 
 TEST_CASE("sde: pictures") {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "support/random_inputs.hpp"
@@ -50,6 +51,11 @@ TEST_CASE("gram --store: parts, then the rest, then nothing; export has the byte
   const auto exported =
       run_program("store export " + (folder / "store").string() + " --npy " + (folder / "npy").string());
   CHECK(exported.code == 0);
+  CHECK(exported.output.starts_with((folder / "npy").string() + ": nngp.npy and ntk.npy, "));
+  CHECK(lines_of(exported.output).size() == 1);
+  const auto again = run_program("store export " + (folder / "store").string() + " --json --npy " +
+                                 (folder / "npy").string());
+  CHECK(nlohmann::json::parse(again.output).at("files") == nlohmann::json{"nngp.npy", "ntk.npy"});
   for (const char* name : {"nngp.npy", "ntk.npy"})
     CHECK(file_text(folder / "npy" / name) == file_text(folder / "out" / name));
 }

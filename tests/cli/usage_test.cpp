@@ -28,7 +28,15 @@ TEST_CASE("usage: a word that is no command is named") {
   check_usage("heads fly",
               "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, attention, "
               "phase-transition, feature-times, digits, digit-times, resampling");
-  check_usage("", "A subcommand is required");
+  check_usage(
+      "",
+      "a command is required; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
+      "propagation, check, doctor, rerun, completion");
+  check_usage("store", "store: a command is required; there are info, verify, export");
+  check_usage("propagation simulate",
+              "propagation simulate: a command is required; there are trajectory, histograms, angle, "
+              "gradient, phase, "
+              "groups");
 }
 
 TEST_CASE("usage: integers are taken as they are written or not at all") {

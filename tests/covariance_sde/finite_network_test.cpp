@@ -271,8 +271,7 @@ TEST_CASE("finite network: a multilayer perceptron has the limit of its slopes, 
   both.attention = AttentionBlock{};
   CHECK_THROWS_WITH_AS(
       (void)sample_networks(both, examples::c(), options_for({1}, 2)),
-      "sample_networks: a multilayer perceptron has neither blocks nor a normalisation, got some "
-      "beside it",
+      "sample_networks: a multilayer perceptron has neither blocks nor a normalisation, got some as well",
       ArgumentError);
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("csv: errors name file and line") {
   check_csv_error("a,b\n\"x\ny\",2\n3,4,5\n", "line 4: expected 2 fields as in the header, found 3");
   check_csv_error("a,b\n1,2\n\n3,4\n", "line 3: expected 2 fields as in the header, found 1");
   check_csv_error("a,b\n1,x\"y\"\n",
-                  "line 2: found a quote within a field; fields with quotes stand in quotes, each doubled");
+                  "line 2: found a quote within a field; fields with quotes are put in quotes, each doubled");
   check_csv_error("a,b\n1,\"x\"y\n", "line 2: expected a comma or the end of the line after a closing quote");
   check_csv_error("a,b\n1,\"x\ny\n", "line 2: expected a closing quote, found the end of the file");
   check_csv_error("a,b\n1,x\ry\n", "line 2: found a carriage return within a line");

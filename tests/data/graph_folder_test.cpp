@@ -129,7 +129,7 @@ TEST_CASE("graph folders: bad files are errors that name them") {
   CHECK(error_after([](GraphArrays& a) {
           a.edges = {{0, 1}, {2, 4}, {2, 4}};
         }) ==
-        "edges.npy: graph 1 (its nodes counted from 0): graph: the edge 0 -> 2 stands twice; add up the "
+        "edges.npy: graph 1 (its nodes counted from 0): graph: the edge 0 -> 2 appears twice; add up the "
         "weights of equal "
         "edges");
   CHECK(error_after([](GraphArrays& a) {

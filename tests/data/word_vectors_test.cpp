@@ -88,9 +88,9 @@ TEST_CASE("word vectors: words that are numbers are no header") {
 
 TEST_CASE("word vectors: bad lines are rejected by number, or left out and reported") {
   const std::string last = "last 7 8\n";
-  check_bad("a 1 2\nb 3\n" + last, 2, "expected 2 numbers behind 'b', found 1");
-  check_bad("a 1 2\nb 3 4 5\n" + last, 2, "expected 2 numbers behind 'b', found 3");
-  check_bad("a 1 2\nb\n" + last, 2, "expected 2 numbers behind 'b', found 0");
+  check_bad("a 1 2\nb 3\n" + last, 2, "expected 2 numbers after 'b', found 1");
+  check_bad("a 1 2\nb 3 4 5\n" + last, 2, "expected 2 numbers after 'b', found 3");
+  check_bad("a 1 2\nb\n" + last, 2, "expected 2 numbers after 'b', found 0");
   check_bad("a 1 2\n\n" + last, 2, "expected a word and its numbers, found an empty line");
   check_bad("a 1 2\nc 5 6\nnew york 3 4\n" + last, 3, "expected a finite number as field 2, found 'york'");
   check_bad("a 1 2\nb 3 4x\n" + last, 2, "expected a finite number as field 3, found '4x'");
@@ -117,13 +117,13 @@ TEST_CASE("word vectors: lines left out do not hide the ones behind; the first o
 
 TEST_CASE("word vectors: a bad first line is one of many, and says nothing of the others") {
   const std::string rest = "b 3 4\nlast 7 8\n";
-  check_bad("a 1\n" + rest, 1, "expected 2 numbers behind 'a', found 1");
-  check_bad("a 1 2 3\n" + rest, 1, "expected 2 numbers behind 'a', found 3");
-  check_bad("a\n" + rest, 1, "expected 2 numbers behind 'a', found 0");
+  check_bad("a 1\n" + rest, 1, "expected 2 numbers after 'a', found 1");
+  check_bad("a 1 2 3\n" + rest, 1, "expected 2 numbers after 'a', found 3");
+  check_bad("a\n" + rest, 1, "expected 2 numbers after 'a', found 0");
   check_bad("\n" + rest, 1, "expected a word and its numbers, found an empty line");
   check_bad("2 3\n" + rest, 1, "expected the dimension of most lines that follow, 2, found 3");
-  check_bad("3 2\na 1\n" + rest, 2, "expected 2 numbers behind 'a', found 1");
-  check_bad("3 2\na\n" + rest, 2, "expected 2 numbers behind 'a', found 0");
+  check_bad("3 2\na 1\n" + rest, 2, "expected 2 numbers after 'a', found 1");
+  check_bad("3 2\na\n" + rest, 2, "expected 2 numbers after 'a', found 0");
 }
 
 TEST_CASE("word vectors: numbers too small for a float are 0") {

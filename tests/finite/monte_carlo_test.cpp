@@ -62,7 +62,7 @@ TEST_CASE("Monte-Carlo means and errors are those of the draws") {
   CHECK(std::isnan(
       monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 1, 1)).ntk.standard_error()(0, 0)));
   CHECK_THROWS_WITH_AS(static_cast<void>(monte_carlo_kernel<double>(small_network(), x, options, result)),
-                       "monte_carlo_kernel: expected kernels of [2, 2] to go on from, got [2, 3]",
+                       "monte_carlo_kernel: expected kernels of [2, 2] to continue from, got [2, 3]",
                        ArgumentError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 0, 1))),

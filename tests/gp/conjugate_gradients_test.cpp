@@ -154,9 +154,8 @@ TEST_CASE("conjugate gradients: below the rounding errors of float, the message 
     } catch (const NumericalError& error) {
       const std::string text = error.what();
       CAPTURE(text);
-      CHECK(text.find(
-                "whose entries are float, are not small beside lambda: take a relative regulariser of ") !=
-            std::string::npos);
+      CHECK(text.find("whose entries are float, are not small compared with lambda: take a relative "
+                      "regulariser of ") != std::string::npos);
       CHECK(text.find("or compute K in double") != std::string::npos);
     }
   }

@@ -142,7 +142,8 @@ TEST_CASE("concatenated positions: what does not fit") {
   };
   const auto images = random_inputs(1, {2, 3, 4, 2});
   CHECK(error({concat_positions(0, {{dense()}, {conv({{1, 1}, {1, 2}})}})}, images) ==
-        "layers[0] (concat): expected branches of equal shape but for axis 0, got 2 axes of sizes 3x4 and 2 "
+        "layers[0] (concat): expected branches of equal shape except along axis 0, got 2 axes of sizes 3x4 "
+        "and 2 "
         "axes of "
         "sizes 3x2");
   CHECK(error({concat_positions(1, {{dense()}, {flatten(), dense()}})}, images) ==

@@ -207,7 +207,6 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("mask": [[1]]}])") ==
         "layers[0].mask: expected true or false in row 0, got 1");
   CHECK(network_error(attention + R"("causal": 1}])") == "layers[0].causal: expected true or false, got 1");
-  CHECK(network_error(R"([{"layer": "attention"}])") == "layers[0].scaling: expected this field, got none");
 }
 
 TEST_CASE("the document itself is checked") {

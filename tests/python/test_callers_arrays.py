@@ -70,7 +70,7 @@ def test_functions_give_what_they_get(random, library):
 
 def test_arrays_of_two_libraries_are_an_error():
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
-    with pytest.raises(TypeError, match="expected arrays of one library beside NumPy's, got some of JAX and some of PyTorch"):
+    with pytest.raises(TypeError, match="expected arrays of at most one library other than NumPy, got some of JAX and some of PyTorch"):
         network()[2](jax.numpy.ones((2, 3)), torch.ones(2, 3), "ntk")
 
 

@@ -121,7 +121,7 @@ def test_what_is_wrong_with_a_kernel(random):
             BEHIND_VECTORS[2](kernel.replace(**changes))
     with pytest.raises(ValueError, match="diagonal_batch=False: expected a Kernel with diagonal_batch=False"):
         BEHIND_VECTORS[2](kernel.replace(), diagonal_batch=False)
-    with pytest.raises(ValueError, match="expected no x2 beside a Kernel"):
+    with pytest.raises(ValueError, match="expected no x2 together with a Kernel"):
         BEHIND_VECTORS[2](kernel, np.ones((2, 3)))
 
 

@@ -12,6 +12,8 @@ from widelimit import layers, stax
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / "docs"
 KINDS = json.loads(widelimit._core.layer_kinds())
+# One of several fields without defaults has to be there.
+ALTERNATIVES = {"positions_map", "slice"}
 MADE_OF_LAYERS = {"sum", "product", "concat", "repeat"}
 
 
@@ -22,24 +24,50 @@ def load(name):
     return module
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind["name"] not in MADE_OF_LAYERS], ids=lambda kind: kind["name"])
+def made_of(described):
+    """The layer that the functions of Python make of a file's object."""
+    fields = {name: value for name, value in described.items() if name != "layer"}
+    function = getattr(layers, described["layer"])
+    if "layers" in fields:
+        fields["layers"] = [made_of(inner) for inner in fields["layers"]]
+    branches = []
+    for branch in fields.pop("branches", []):
+        inner = [made_of(layer) for layer in branch["layers"]]
+        weight = branch.get("scale", branch.get("share"))
+        branches.append(inner if weight is None else (weight, inner))
+    return function(*branches, **fields)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["name"])
 def test_functions_have_the_arguments_of_the_row(kind):
+    """Names, what must be given, and defaults; branches, a list in files, are arguments in a row."""
     parameters = inspect.signature(getattr(layers, kind["name"])).parameters
-    assert set(parameters) == {field["name"] for field in kind["fields"]}
+    assert list(parameters) == [field["name"] for field in kind["fields"]]
     for field in kind["fields"]:
         found = parameters[field["name"]]
-        # A choice that most take has a default in Python, and alternatives have none.
-        if kind["name"] not in ("attention", "positions_map"):
+        assert (found.kind is found.VAR_POSITIONAL) == (field["name"] == "branches")
+        if found.kind is not found.VAR_POSITIONAL:
             assert (found.default is found.empty) == field["required"], field["name"]
             assert (found.kind is found.KEYWORD_ONLY) == field["by_name"], field["name"]
-            if not field["required"] and field["otherwise"] is not None:
-                default = list(found.default) if isinstance(found.default, tuple) else found.default
-                assert default == field["otherwise"], field["name"]
+        if not field["required"]:
+            default = list(found.default) if isinstance(found.default, tuple) else found.default
+            assert default == field["otherwise"], field["name"]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind["name"] not in MADE_OF_LAYERS], ids=lambda kind: kind["name"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["name"])
+def test_defaults_are_those_of_files(kind):
+    """A layer is the same with the fields that have defaults written out and left out."""
+    needed = {field["name"] for field in kind["fields"] if field["required"]}
+    defaults = {field["name"]: field["otherwise"] for field in kind["fields"] if field["otherwise"] is not None}
+    least = {name: value for name, value in kind["example"].items() if name in needed or kind["name"] in ALTERNATIVES}
+    described = {"layer": kind["name"], **least}
+    text = json.dumps({"widelimit": 1, "layers": [{**described, **{k: v for k, v in defaults.items() if k not in least}}]})
+    assert made_of(described) == widelimit.Network.from_json(text).layers[0]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["name"])
 def test_functions_make_what_files_say(kind):
-    made = getattr(layers, kind["name"])(**kind["example"])
+    made = made_of({"layer": kind["name"], **kind["example"]})
     text = json.dumps({"widelimit": 1, "layers": [{"layer": kind["name"], **kind["example"]}]})
     assert made == widelimit.Network.from_json(text).layers[0]
 

@@ -247,7 +247,7 @@ def test_parameters_are_values():
     (lambda: propagation.phase_diagram(SMALL, ("beta", [1, 2])), ValueError, "x: expected one of alpha, .* got 'beta'"),
     (lambda: propagation.critical(SMALL, 8, "all"), ValueError, "free: expected one of strengths_and_gain, .* got 'all'"),
     (lambda: propagation.critical_lines(SMALL, ("alpha", 0.5, 0.5)), widelimit.ArgumentError, "expected|must"),
-    (lambda: propagation.simulate_gradient(SMALL, 3, c0=0.5), ValueError, "c0: expected q0 beside it"),
+    (lambda: propagation.simulate_gradient(SMALL, 3, c0=0.5), ValueError, "c0: expected q0 as well"),
     (lambda: propagation.simulate_trajectory(SMALL, networks=1), widelimit.ArgumentError, "networks"),
     (lambda: propagation.propagate(SMALL.block(), [[1, 0], [1, 1]]), widelimit.ArgumentError, "symmetric"),
     (lambda: propagation.propagate(SMALL.block(), np.eye(2), progress=3), TypeError, "progress: expected a function"),

@@ -95,7 +95,7 @@ def run(program, command, configuration, threads):
     with tempfile.TemporaryDirectory() as folder:
         file, out = pathlib.Path(folder, "configuration.json"), pathlib.Path(folder, "out.csv")
         file.write_text(json.dumps(configuration))
-        done = subprocess.run([program, "heads", command, str(file), "--threads", str(threads), "--out", str(out)], check=True,
+        done = subprocess.run([program, "heads", command, str(file), "--json", "--threads", str(threads), "--out", str(out)], check=True,
                               capture_output=True, text=True)
         with out.open() as lines:
             return json.loads(done.stdout), list(csv.DictReader(line for line in lines if not line.startswith("#")))

@@ -57,7 +57,7 @@ def square_kernel(kernel, name):
 
 
 def difference(y, other, name):
-    """y - other, of the shape of y or with more axes in front."""
+    """y - other, of the shape of y or with more leading axes."""
     other = real(other, name)
     library = library_of(y, other)
     if library is None:

@@ -289,7 +289,7 @@ def _joined(values, shapes):
 
 
 def _split(path, shapes, front):
-    """Training and test outputs with the times in front; None where there are no test inputs."""
+    """Training and test outputs with the times first; None where there are no test inputs."""
     parts, at = [], 0
     for shape in shapes:
         size = int(np.prod(shape))

@@ -20,7 +20,7 @@ def check_start(fx_train_0, fx_test_0, k_test_train):
     if fx_train_0 is None and fx_test_0 is None:
         raise ValueError("expected fx_train_0 or fx_test_0, got neither: nothing would be predicted")
     if fx_test_0 is not None and k_test_train is None:
-        raise ValueError("k_test_train: expected the kernel between test and training inputs beside fx_test_0")
+        raise ValueError("k_test_train: expected the kernel between test and training inputs together with fx_test_0")
 
 
 class _Prediction:

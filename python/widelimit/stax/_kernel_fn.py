@@ -188,7 +188,7 @@ class KernelFunction:
 
     def _continued(self, kernel, x2, get, options):
         if x2 is not None:
-            raise ValueError("kernel_fn: expected no x2 beside a Kernel, which is of both batches")
+            raise ValueError("kernel_fn: expected no x2 together with a Kernel, which is of both batches")
         if kernel.origin is not None and not self._has_own:
             module, x1, x2, first = kernel.origin
             given = {name: value for name, value in options.items() if value not in (None, 0)}

@@ -78,7 +78,7 @@ class Module:
     def apply(self, value):
         """lower() for a value of the kind that this layer takes."""
         if isinstance(value, Branches) != self.takes_branches:
-            expected, got = ("branches, behind FanOut", "one input") if self.takes_branches else (
+            expected, got = ("branches, after FanOut", "one input") if self.takes_branches else (
                 "one input", "the branches of FanOut")
             raise ValueError(f"{self.name}: expected {expected}, got {got}")
         return self.lower(value)

@@ -212,7 +212,7 @@ class OfKernels:
         if isinstance(module, Own):
             return module.behind(kernel, self._caller, self._options)
         if isinstance(kernel, list) != module.takes_branches:
-            raise ValueError(f"{module.name}: expected {'branches, behind FanOut' if module.takes_branches else 'one input'}")
+            raise ValueError(f"{module.name}: expected {'branches, after FanOut' if module.takes_branches else 'one input'}")
         if module.opens_branches or module.takes_branches:
             return module.of_kernels(self, kernel)
         if not has_own(module):

@@ -228,7 +228,7 @@ class _Aggregate(WithAxes):
         if not value.has_patterns:
             return value
         if value.rows:
-            raise NotImplementedError("Aggregate: expected no slices of the batch in front, as patterns have one entry an "
+            raise NotImplementedError("Aggregate: expected no slices of the batch before it, as patterns have one entry an "
                                       "input")
         if len(value.shape) != 1 or (self.axes is not None and [axis % 3 for axis in self.axes] != [*value.spatial_axes]):
             raise NotImplementedError(f"Aggregate: aggregate_axis={self.axes}: expected inputs [n, nodes, channels] and "

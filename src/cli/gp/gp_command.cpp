@@ -313,7 +313,7 @@ class GpRun {
     const GpResult result = run_gp(networks_[i], task_, options, context_);
     if (!is_first()) return;
     if (result.predictions.empty()) {
-      say("part {} of {} is in the store, {:.2f} s; predictions come of a run without --part, when the "
+      say("part {} of {} is in the store, {:.2f} s; predictions come from a run without --part, when the "
           "others are\n",
           arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
       return;

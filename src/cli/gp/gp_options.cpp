@@ -32,9 +32,9 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   command
       .add_option(
           "--solver", inference.solver,
-          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which read it "
-          "from the store and need no second copy (cg; no evidence, no --time), or factorized by all ranks "
-          "of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]")
+          "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
+          "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
+          "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, gp::Solver>{{"cholesky", gp::Solver::cholesky},
                                                                     {"cg", gp::Solver::conjugate_gradients},
@@ -85,7 +85,7 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   CLI::Option* store =
       add_value(command, "--store", arguments.store.folder,
                 "Folder for stores of the Gram matrices (one folder in it for each of several "
-                "networks): a run that ended early goes on, and another one reads them (docs/scale.md)",
+                "networks): a run that ended early is continued, and another one reads them (docs/scale.md)",
                 "DIR");
   add_tile_options(command, *store, arguments.store);
   add_output_options(command, arguments.output);

@@ -43,7 +43,7 @@ std::string edge_text(const std::string& kernel, double chosen,
           kernel, chosen, remedy);
     case GridEdge::smallest_reliable:
       return fmt::format(
-          "{}: the best regulariser, {:.3g}, is the smallest of the grid that stands above the rounding "
+          "{}: the best regulariser, {:.3g}, is the smallest of the grid that is above the rounding "
           "errors of the kernel: with --precision double smaller ones count\n",
           kernel, chosen);
     case GridEdge::largest:

@@ -145,7 +145,7 @@ template <typename Scalar>
 void write_gram(const GramRun<Scalar>& run) {
   InputVariances variances;
   const GramResult<Scalar> result = computed(run, variances);
-  nlohmann::json files = nlohmann::json::array();
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
   const auto write = [&](const char* name, const auto& numbers) {
     if (numbers.size() == 0) return;
     run.folder.write(name, numbers);

@@ -176,7 +176,7 @@ void verify(const VerifyArguments& arguments, const RunContext& context) {
   }
   if (!check.is_complete())
     throw DataError(
-        fmt::format("{}: {} tiles are missing, {} files damaged{}{}; what mends it: {}",
+        fmt::format("{}: {} tiles are missing, {} files damaged{}{}; to repair it: {}",
                     arguments.folder.string(), check.missing.size(), check.damaged.size(),
                     check.obstacles.empty() ? "" : fmt::format(", {} in the way", check.obstacles.size()),
                     check.unreadable.empty() ? "" : fmt::format(", {} unreadable", check.unreadable.size()),
@@ -201,6 +201,11 @@ void write_matrices(const ExportArguments& arguments, const RunContext& context)
   RunRecord record{
       context.command_line, nlohmann::ordered_json::parse(stored.facts().at("network").dump()), {}};
   folder.commit(record);
+  const auto columns = stored.grid().columns();
+  say("{}: {}, {} x {}\n", arguments.out.string(), fmt::join(names, " and "), stored.grid().rows(), columns);
+  if (prints_json())
+    print_result(
+        {{"folder", arguments.out.string()}, {"files", names}, {"shape", {stored.grid().rows(), columns}}});
 }
 
 CLI::Option* add_folder(CLI::App& command, std::filesystem::path& folder) {
@@ -246,6 +251,7 @@ void add_export(CLI::App& command, const RunContext& context) {
             "Folder for nngp.npy [n, n'], ntk.npy and what else there is", "DIR")
       ->required();
   add_force_option(*export_command, arguments->other_files);
+  add_json_option(*export_command);
   export_command->callback([arguments, &context] { write_matrices(*arguments, context); });
 }
 
@@ -253,7 +259,7 @@ void add_export(CLI::App& command, const RunContext& context) {
 
 void add_store_command(CLI::App& program, const RunContext& context) {
   CLI::App* command =
-      program.add_subcommand("store", "Looks into stores of Gram matrices (widelimit gram --store)");
+      program.add_subcommand("store", "Inspects stores of Gram matrices (widelimit gram --store)");
   command->require_subcommand(1);
   add_info(*command);
   add_verify(*command, context);

@@ -28,7 +28,7 @@ store::StorePart read_part(const std::string& text) {
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
   CLI::Option* folder = add_value(command, "--store", arguments.folder,
                                   "Folder of a store: tiles are kept as they are computed, a later "
-                                  "run goes on with what is missing (docs/scale.md)",
+                                  "run continues with what is missing (docs/scale.md)",
                                   "DIR");
   add_tile_options(command, *folder, arguments);
   command
@@ -46,14 +46,13 @@ void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& ar
   command
       .add_option_function<std::string>(
           "--part", [&arguments](const std::string& text) { arguments.part = read_part(text); },
-          "Compute part K of N of the store's tiles: parts cost the same, and need no word of each other "
+          "Compute part K of N of the store's tiles: parts cost the same, and need not know of each other "
           "[1/1]")
       ->type_name("K/N")
       ->needs(&folder);
   command
-      .add_flag(
-          "--other-arithmetic", arguments.other_arithmetic,
-          "Go on with a store that another kind of processor began; last bits then differ between tiles")
+      .add_flag("--other-arithmetic", arguments.other_arithmetic,
+                "Continue a store that another kind of processor began; last bits then differ between tiles")
       ->needs(&folder);
 }
 

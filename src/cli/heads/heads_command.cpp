@@ -39,16 +39,16 @@ struct HeadsExperiment {
 constexpr HeadsExperiment heads_experiments[] = {
     {"flow", "Gradient flow of the population loss in order parameters"},
     {"sgd", "Online SGD at finite dimension"},
-    {"compare", "Online SGD beside the flow from the same start"},
+    {"compare", "Online SGD and the flow from the same start"},
     {"bayes", "Bayes risk of a prior"},
     {"hessian", "Hessian constants at the origin and escape rates"},
     {"prune", "Greedy removal of trained heads"},
     {"attention", "Where trained heads attend: maps of single sequences, and mean weights"},
     {"phase-transition", "Specialisation times over the size of the start"},
     {"feature-times", "Specialisation times of each feature over the size of the start"},
-    {"digits", "SGD on digits: loss against the Bayes risk, and keys of the heads beside the classes"},
+    {"digits", "SGD on digits: loss against the Bayes risk, and keys of the heads against the classes"},
     {"digit-times", "Specialisation times of SGD on digits, for each of them, over the size of the start"},
-    {"resampling", "A flow on samples that are kept beside one on fresh samples at every step"}};
+    {"resampling", "A flow on samples that are kept, compared with one on fresh samples at every step"}};
 
 std::string csv_text(const ResultTable& table) { return origin_comment(table.origin) + csv_rows(table); }
 
@@ -65,6 +65,9 @@ std::string json_text(const ResultTable& table) {
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
   if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
     throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+  const std::string ending = arguments.out.extension().string();
+  if (!arguments.out.empty() && ending != ".csv" && ending != ".json")
+    throw ArgumentError(fmt::format("--out: expected FILE.csv or FILE.json, got {}", arguments.out.string()));
   check_output_files({.read = {{"the configuration", arguments.config}},
                       .written = {{"--out", arguments.out}, {"--plot", arguments.plot}}});
 }

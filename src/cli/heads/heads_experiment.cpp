@@ -48,9 +48,10 @@ ResultTable hessian_experiment(ConfigReader& in, const RunControl& run) {
     table.summary["saddle_split_rate_standard_error"] = rate->standard_error;
     table.origin.seed = seed_of(in);
   } else if (in.has("seed")) {
-    in.fail("seed",
-            "has no effect: nothing is drawn but for softmax or bayes, flip2 and two heads or more; leave it "
-            "out");
+    in.fail(
+        "seed",
+        "has no effect: nothing is drawn except for softmax or bayes, flip2 and two heads or more; leave it "
+        "out");
   }
   return table;
 }

@@ -73,7 +73,7 @@ Fields flow_fields(const char* starts) {
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
       {"leave_saddles", V::boolean(), shown(TrainingSetup{}.leave_saddles),
-       "a flow that rests at a saddle is moved along its descending direction and goes on; false: it ends "
+       "a flow that rests at a saddle is moved along its descending direction and continues; false: it ends "
        "there"},
       {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
 }
@@ -211,7 +211,7 @@ FieldMap all_fields() {
       {"bayes", joined_fields({task, risk})},
       {"hessian",
        joined_fields(
-           {task_fields(2, "of the samples behind saddle_split_rate; an error where there is none"), model})},
+           {task_fields(2, "of the samples for saddle_split_rate; an error where there is none"), model})},
       {"phase-transition", joined_fields({task, model, activations, phase_transition_fields()})},
       {"feature-times", joined_fields({task, model, dimension_field(), transition_fields("1")})},
       {"digits", digit_fields()},

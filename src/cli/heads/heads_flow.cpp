@@ -41,7 +41,7 @@ void check_offsets(const FieldReader& start, HeadActivation activation) {
 
 /// start: {"m", "r" or "S", optional "b", "v"}.
 HeadParameters given_start(ConfigReader& in, const TrainingSetup& setup) {
-  if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
+  if (in.has("eta")) in.fail("eta", "has no meaning together with start: leave it out");
   FieldReader start(in.value("start"), in.path() + ".start");
   if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
   const char* root = start.has("S") ? "S" : "r";

@@ -303,7 +303,8 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
       fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials),
       CLI::Range(1, 100'000).description(""), "N");
   add_value(command, "--table", search.table,
-            "CSV file of the trials, replaced after each; a search that was ended goes on from it", "FILE");
+            "CSV file of the trials, replaced after each; a search that was stopped continues from it",
+            "FILE");
   add_picture_option(command, "--plot", search.plot, "Picture of the trials");
 }
 

@@ -99,7 +99,7 @@ class NetworkSearch {
     } catch (const Cancelled&) {
       throw;
     } catch (const Error& error) {
-      say("the search goes on without derivatives: {}\n", error.what());
+      say("the search continues without derivatives: {}\n", error.what());
       return {};
     }
   }

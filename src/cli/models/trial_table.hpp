@@ -18,7 +18,7 @@ struct TrialRow {
   std::string note;  ///< Why there is no score.
 };
 
-/// The trials of a search as a CSV file that is replaced after each, so that a search that was ended goes on from it.
+/// The trials of a search as a CSV file that is replaced after each, so that a stopped search continues from it.
 class TrialTable {
  public:
   /// Reads the rows of an earlier search. Throws DataError if the file holds anything but trials of the same search:

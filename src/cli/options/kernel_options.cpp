@@ -16,7 +16,7 @@ void add_choice(CLI::App& command, const std::string& name, Value& target,
   command
       .add_option_function<std::string>(
           name, [&target, words](const std::string& word) { target = words.at(word); }, description)
-      ->check(CLI::IsMember(words, CLI::ignore_case).description(""))
+      ->transform(CLI::IsMember(words, CLI::ignore_case).description(""))
       ->type_name(type);
 }
 
@@ -28,7 +28,7 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
                       "nngp|ntk|both", "Kernels to compute [both]");
   add_choice<Precision>(command, "--precision", options.precision,
                         {{"float", Precision::float32}, {"double", Precision::float64}}, "float|double",
-                        "Precision of the Gram matrices; what is solved with them is in double [float]");
+                        "Precision of the Gram matrices; systems with them are solved in double [float]");
   add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "cli/output/text_parts.hpp"
@@ -15,7 +17,7 @@ namespace {
 double number_from(const std::string& argument, const std::string& text) {
   const auto value = whole_text_number(text);
   if (!value)
-    throw ArgumentError(fmt::format("network '{}': expected a number behind '=', got '{}'", argument, text));
+    throw ArgumentError(fmt::format("network '{}': expected a number after '=', got '{}'", argument, text));
   return *value;
 }
 
@@ -32,10 +34,18 @@ models::NetworkSettings settings_from(const std::string& argument, std::size_t c
   return settings;
 }
 
+/// Whether NAME or NAME:OPTION=VALUE,... begins with a name of a named network.
+bool is_named(const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find(':'));
+  return std::ranges::any_of(models::named_networks(), [&](const auto& known) { return known.name == name; });
+}
+
 }  // namespace
 
 Network network_from_argument(const std::string& argument, std::size_t axes, std::optional<Index> depth) {
-  if (argument.ends_with(".json") || argument.find('/') != std::string::npos) {
+  const bool is_file = argument.ends_with(".json") || argument.find('/') != std::string::npos ||
+                       (!is_named(argument) && std::filesystem::is_regular_file(argument));
+  if (is_file) {
     if (depth) throw ArgumentError(fmt::format("--depth is for named networks; '{}' is a file", argument));
     return read_network(argument);
   }

@@ -11,7 +11,7 @@ namespace widelimit::cli {
 void add_force_option(CLI::App& command, OtherFiles& others) {
   command.add_flag_callback(
       "--force", [&others] { others = OtherFiles::kept; },
-      "Write into a folder with files that are not of an earlier run; they stay");
+      "Write into a folder with files that are not of an earlier run; they are kept");
 }
 
 void add_picture_option(CLI::App& command, const std::string& name, std::filesystem::path& picture,

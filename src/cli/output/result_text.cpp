@@ -20,13 +20,13 @@
 namespace widelimit::cli {
 namespace {
 
-using nlohmann::json;
+using Results = nlohmann::ordered_json;
 
 constexpr std::size_t longest_list = 60;
 
 bool json_was_asked_for = false;
 
-std::string scalar_text(const json& value) {
+std::string scalar_text(const Results& value) {
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
@@ -34,40 +34,40 @@ std::string scalar_text(const json& value) {
 }
 
 /// "0.5, 1, 2"; of matrices rows in brackets.
-std::string list_text(const json& list) {
+std::string list_text(const Results& list) {
   std::string text;
-  for (const json& entry : list)
+  for (const Results& entry : list)
     text +=
         (text.empty() ? "" : ", ") + (entry.is_array() ? "[" + list_text(entry) + "]" : scalar_text(entry));
   return text;
 }
 
-std::string value_text(const json& value) {
+std::string value_text(const Results& value) {
   if (!value.is_array()) return scalar_text(value);
   if (value.empty()) return "none";
   const std::string text = list_text(value);
   if (text.size() <= longest_list) return text;
-  const json& first = value.front();
+  const Results& first = value.front();
   return first.is_array() ? fmt::format("{} x {} numbers", value.size(), first.size())
                           : fmt::format("{} values", value.size());
 }
 
-bool is_table(const json& value) {
+bool is_table(const Results& value) {
   return value.is_array() && !value.empty() &&
-         std::all_of(value.begin(), value.end(), [](const json& row) { return row.is_object(); });
+         std::all_of(value.begin(), value.end(), [](const Results& row) { return row.is_object(); });
 }
 
 /// The columns of all rows, in their order, but for further tables.
-std::string table_text(const json& rows) {
+std::string table_text(const Results& rows) {
   std::vector<std::string> names;
-  for (const json& row : rows)
+  for (const Results& row : rows)
     for (const auto& [name, value] : row.items())
       if (!is_table(value) && std::ranges::find(names, name) == names.end()) names.push_back(name);
   std::vector<std::string> lines(rows.size() + 1);
   for (const std::string& name : names) {
     std::vector<std::string> cells{name};
-    for (const json& row : rows) {
-      const json value = row.value(name, json());
+    for (const Results& row : rows) {
+      const Results value = row.value(name, Results());
       cells.push_back(value.is_object() ? list_text(value) : value_text(value));
     }
     const std::size_t width = std::ranges::max(cells, {}, &std::string::size).size();
@@ -80,7 +80,7 @@ std::string table_text(const json& rows) {
 
 /// Lines of names and values; a table stands on lines of its own, below its name.
 void collect(std::vector<std::pair<std::string, std::string>>& lines, const std::string& name,
-             const json& value) {
+             const Results& value) {
   if (value.is_object()) {
     for (const auto& [field, below] : value.items())
       collect(lines, name.empty() ? field : name + "." + field, below);
@@ -93,7 +93,7 @@ void collect(std::vector<std::pair<std::string, std::string>>& lines, const std:
 
 }  // namespace
 
-std::string result_text(const json& result) {
+std::string result_text(const Results& result) {
   std::vector<std::pair<std::string, std::string>> lines;
   collect(lines, "", result);
   std::size_t width = 28;
@@ -112,22 +112,24 @@ void add_json_option(CLI::App& command) {
 
 bool prints_json() { return json_was_asked_for; }
 
-void print_result(const json& result) {
+void print_result(const Results& result) {
   std::fputs((prints_json() ? result.dump() + "\n" : result_text(result)).c_str(), stdout);
 }
 
 void print_csv(const std::string& csv) {
   if (!prints_json()) return say("{}", csv);
-  json table{{"columns", json::array()}, {"rows", json::array()}};
+  Results table{{"columns", Results::array()}, {"rows", Results::array()}};
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
   for (const std::string& name : split(line, ',')) table["columns"].push_back(name);
   while (std::getline(lines, line)) {
-    json row = json::array();
+    Results row = Results::array();
     for (const std::string& cell : split(line, ',')) {
       const auto number = whole_text_number(cell);
-      row.push_back(number && std::isfinite(*number) ? json(*number) : cell.empty() ? json() : json(cell));
+      row.push_back(number && std::isfinite(*number) ? Results(*number)
+                    : cell.empty()                   ? Results()
+                                                     : Results(cell));
     }
     table["rows"].push_back(std::move(row));
   }

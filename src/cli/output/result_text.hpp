@@ -25,17 +25,17 @@ void say(fmt::format_string<Values...> text, Values&&... values) {
   if (!prints_json()) fmt::print(text, std::forward<Values>(values)...);
 }
 
-/// Prints results as a line of JSON beside --json, else as result_text().
-void print_result(const nlohmann::json& result);
+/// Prints results as a line of JSON with --json, else as result_text().
+void print_result(const nlohmann::ordered_json& result);
 
-/// Prints a table with a header: as {"columns", "rows"} beside --json, else as it is.
+/// Prints a table with a header: as {"columns", "rows"} with --json, else as it is.
 void print_csv(const std::string& csv);
 
 /// Writes out what was printed so far. Throws Error if standard output did not take it, or something before.
 void flush_standard_output();
 
-/// Results for people: a line for each number, "name.of.it   value", with 6 digits; lists of objects as tables, and
-/// what is longer than a line by its size.
-[[nodiscard]] std::string result_text(const nlohmann::json& result);
+/// Results for people, in the order in which they come: a line for each number, "name.of.it   value", with 6 digits;
+/// lists of objects as tables, and what is longer than a line by its size.
+[[nodiscard]] std::string result_text(const nlohmann::ordered_json& result);
 
 }  // namespace widelimit::cli

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/options/ranges.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/completion_table.hpp"
 
@@ -24,8 +25,10 @@ void add_completion_command(CLI::App& program, const RunContext& /*context*/) {
       "  widelimit completion bash > ~/.local/share/bash-completion/completions/widelimit\n"
       "  widelimit completion zsh > \"${fpath[1]}/_widelimit\"\n"
       "  widelimit completion fish > ~/.config/fish/completions/widelimit.fish");
+  add_json_option(*command);
   command->callback([shell, &program] {
     const std::string script = completion_script(*shell, program.get_name(), completion_table(program));
+    if (prints_json()) return print_result({{"shell", *shell}, {"script", script}});
     std::fputs(script.c_str(), stdout);
   });
 }

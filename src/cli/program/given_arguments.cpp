@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <system_error>
 
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -101,11 +105,35 @@ std::vector<std::string> rerun_of(const std::string& program, const fs::path& fo
   return words;
 }
 
+bool contains(const std::vector<std::string>& words, const char* word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// What goes on to the command that runs again.
+constexpr const char* rerun_flags[] = {"--json", "--quiet"};
+
+/// The folder of "rerun FOLDER" with or without flags; nothing of everything else.
+std::optional<std::string> folder_to_rerun(const std::vector<std::string>& given) {
+  if (given.size() < 3 || given[1] != "rerun") return std::nullopt;
+  std::optional<std::string> folder;
+  for (std::size_t i = 2; i < given.size(); ++i) {
+    if (std::ranges::find(rerun_flags, given[i]) != std::end(rerun_flags)) continue;
+    if (folder || given[i].starts_with('-')) return std::nullopt;
+    folder = given[i];
+  }
+  return folder;
+}
+
 }  // namespace
 
 std::vector<std::string> given_arguments(int argc, const char* const* argv) {
   const std::vector<std::string> given(argv, argv + argc);
-  if (argc == 3 && given[1] == "rerun" && !given[2].starts_with('-')) return rerun_of(given[0], given[2]);
+  if (const auto folder = folder_to_rerun(given)) {
+    std::vector<std::string> words = rerun_of(given[0], *folder);
+    for (const char* flag : rerun_flags)
+      if (contains(given, flag) && !contains(words, flag)) words.emplace_back(flag);
+    return words;
+  }
   return with_config(given);
 }
 
@@ -113,7 +141,7 @@ void add_config_option(CLI::App& command) {
   command
       .add_option(std::string(config_option),
                   "Arguments from a JSON file: a list of words, or an object that holds it under "
-                  "\"arguments\", as run.json does. They stand where this option stands")
+                  "\"arguments\", as run.json does. They take the place of this option")
       ->type_name("FILE");
 }
 
@@ -122,6 +150,7 @@ void add_rerun_command(CLI::App& program) {
       "rerun",
       "Runs again what wrote a folder, by the arguments in its run.json and from the same working directory");
   command->add_option("folder", "Folder of an earlier run")->required()->type_name("FOLDER");
+  add_json_option(*command);
   // A folder alone has become the command that it names before.
   command->callback([] { throw ArgumentError("rerun: expected one folder and nothing else"); });
 }

@@ -51,7 +51,7 @@ std::string stop_message(const CLI::App& program, const std::string& message) {
   return message.starts_with(first + ":") ? message : fmt::format("{}: {}", path, message);
 }
 
-/// The word that stands where a command is expected, and the commands there are, if that is what is wrong.
+/// The word in the place of a command, or that there is none, and the commands there are, if that is what is wrong.
 std::string unknown_command(const CLI::App& program) {
   const CLI::App* last = &program;
   std::string path;
@@ -61,9 +61,12 @@ std::string unknown_command(const CLI::App& program) {
   }
   const auto commands = last->get_subcommands([](const CLI::App*) { return true; });
   const auto words = last->remaining();
-  if (commands.empty() || words.empty() || words.front().starts_with('-')) return "";
+  if (commands.empty() || (!words.empty() && words.front().starts_with('-'))) return "";
   std::string names;
   for (const CLI::App* command : commands) names += (names.empty() ? "" : ", ") + command->get_name();
+  if (words.empty())
+    return fmt::format("{}a command is required; there are {}",
+                       path.empty() ? "" : path.substr(0, path.size() - 1) + ": ", names);
   return fmt::format("{}{}: no such command; there are {}", path, words.front(), names);
 }
 
@@ -90,7 +93,7 @@ void add_quiet_option(CLI::App& command) {
   for (CLI::App* one : below) add_quiet_option(*one);
   if (below.empty())
     command.add_flag_callback("--quiet", silence_progress,
-                              "Tell of no progress; results, warnings and errors stay");
+                              "Show no progress; results, warnings and errors are still printed");
 }
 
 /// Has the help of everything that has commands say how to get theirs.

@@ -41,9 +41,9 @@ void exclude_axes(PropagationModel& model, const Axis& x, const Axis& y) {
     sets_M = sets_M || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_M;
     std::string name(coordinate_name(axis->coordinate));
     std::replace(name.begin(), name.end(), '_', '-');
-    model.exclude("--" + name, fmt::format("has no effect beside the axis {}", option));
+    model.exclude("--" + name, fmt::format("has no effect together with the axis {}", option));
   }
-  model.exclude_strengths(sets_A, sets_M, "has no effect beside the axes --x and --y");
+  model.exclude_strengths(sets_A, sets_M, "has no effect together with the axes --x and --y");
 }
 
 bool has_boundaries(const Axis& x, const Axis& y, const Parameters& parameters) {

@@ -41,8 +41,8 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   add_number(*command, "--q0", arguments->q0, "Squared norm / width at the start, above 0", positive_number(),
              "Q");
   add_number(*command, "--c0", arguments->c0,
-             "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0", number_from_to(-1, 1),
-             "C");
+             "Cosine of two tokens at the start, from -1 / (n - 1) to 1, together with --q0",
+             number_from_to(-1, 1), "C");
   command->callback([arguments, command, &context] {
     check_start(*command);
     check_output(arguments->output, arguments->model);
@@ -300,7 +300,7 @@ std::optional<FreeParameters> free_parameters(const std::string& name) {
 
 /// What is found, or what that does not depend on.
 void exclude_from_critical(PropagationModel& model, const std::string& name) {
-  const std::string why = fmt::format("has no effect beside --free {}", name);
+  const std::string why = fmt::format("has no effect together with --free {}", name);
   const bool one_strength = name == "alpha-A" || name == "alpha-M";
   if (one_strength)
     model.exclude_strengths(name == "alpha-A", name == "alpha-M", why);

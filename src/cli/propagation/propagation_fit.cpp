@@ -151,7 +151,8 @@ Columns used_columns(const Columns& columns, bool exponents, const PropagationMo
 
 /// Options that the columns stand for.
 void exclude_columns(PropagationModel& model, const Columns& used, bool exponents) {
-  const std::string beside = "has no effect beside the column of the file", no_effect = "has no effect on ";
+  const std::string beside = "has no effect together with the column of the file",
+                    no_effect = "has no effect on ";
   if (exponents) {
     const std::string why = no_effect + "the exponents lambda_a and lambda_g of the file";
     model.exclude_strengths(true, true, why);

@@ -77,7 +77,8 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
   const Network block = network_from_argument(arguments.network, 1);
   table.origin.configuration["network"] = nlohmann::json::parse(to_json(block));
   const auto depth = static_cast<Index>(layers.size()) - 1;
-  if (depth < 1) throw ArgumentError("--network: expected activations of two layers at least to go beside");
+  if (depth < 1)
+    throw ArgumentError("--network: expected activations of at least two layers to compare with");
   RunControl run;
   run.stop = arguments.stop;
   const auto theory = propagate(block, layers.front().measured.gram, depth, run);
@@ -126,7 +127,7 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   auto arguments = std::make_shared<MeasureArguments>();
   arguments->stop = context.interrupt.token();
   CLI::App* command = propagation.add_subcommand(
-      "measure", "Norms and angles in activations of a model of your own, beside those of a block");
+      "measure", "Norms and angles in activations of a model of your own, compared with those of a block");
   add_value(*command, "folder", arguments->folder,
             "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
             "first block and after each block",

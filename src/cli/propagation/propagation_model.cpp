@@ -65,12 +65,12 @@ Parameters PropagationModel::parameters() const {
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
   if (alpha_A && alpha_M && command != nullptr && command->count("--alpha") > 0)
-    throw ArgumentError("--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+    throw ArgumentError("--alpha: has no effect together with --alpha-A and --alpha-M; leave it out");
   if (result.alpha_A == 0 && result.alpha_M == 0)
     throw ArgumentError(
         "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
   if (skip && skip_A && skip_M)
-    throw ArgumentError("--skip: has no effect beside --skip-A and --skip-M; leave it out");
+    throw ArgumentError("--skip: has no effect together with --skip-A and --skip-M; leave it out");
   result.skip_A = skip_A ? skip_A : skip;
   result.skip_M = skip_M ? skip_M : skip;
   result.mlp_depth = mlp_depth;
@@ -135,7 +135,7 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
 
 void check_start(const CLI::App& command) {
   if (command.count("--c0") > 0 && command.count("--q0") == 0)
-    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+    throw ArgumentError("--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
 }
 
 void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index fewest, const char* networks) {
@@ -230,6 +230,18 @@ std::string csv_with_summary(const ResultTable& given) {
   return text + csv_rows(table);
 }
 
+/// Of a file that was written: where it is and what it holds, or with --json the summary.
+void say_written(const PropagationOutput& output, const ResultTable& table) {
+  if (prints_json()) {
+    json printed = table.summary;
+    printed["out"] = output.out.string();
+    return print_result(printed);
+  }
+  if (table.columns.empty()) return say("{}: results of {}\n", output.out.string(), table.origin.command);
+  say("{}: {} {} of {}\n", output.out.string(), table.rows.size(), table.rows.size() == 1 ? "row" : "rows",
+      fmt::join(table.columns, ", "));
+}
+
 }  // namespace
 
 void write_table(const PropagationOutput& output, const ResultTable& table) {
@@ -250,6 +262,7 @@ void write_table(const PropagationOutput& output, const ResultTable& table) {
     return;
   }
   files::replace_file(output.out, text);
+  say_written(output, table);
 }
 
 json described(const Parameters& parameters) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include <xtensor/xadapt.hpp>
@@ -18,6 +19,7 @@
 #include "cli/propagation/varied_numbers.hpp"
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/propagation/sampled_block.hpp"
 
@@ -74,7 +76,7 @@ Matrix<double> start_of(const BlockArguments& arguments) {
     return Eigen::Map<const Matrix<double>>(array.data(), n, n);
   }
   if (arguments.c0 && !arguments.q0)
-    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+    throw ArgumentError("--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
   if (arguments.c0 && arguments.tokens() == 1)
     throw ArgumentError("--c0: one token has no cosine; leave it out");
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
@@ -266,10 +268,16 @@ void run_block_command(const BlockArguments& arguments) {
                                   .written = {{"--grams", arguments.grams}}});
   const Network block = network_from_argument(arguments.network, 1);
   check_heads(arguments, block);
-  if (arguments.vary.empty())
-    run_block(arguments, block);
-  else
-    run_variation(arguments, block);
+  try {
+    if (arguments.vary.empty())
+      run_block(arguments, block);
+    else
+      run_variation(arguments, block);
+  } catch (const NetworkError& error) {
+    // Those of --vary name their option.
+    if (std::string_view(error.what()).starts_with("--")) throw;
+    rethrow_named(arguments.network);
+  }
 }
 
 /// The block, and the tokens before it.
@@ -284,7 +292,7 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
             "Squared norm / width at the start, above 0 [1; with --vary the fixed point]", positive_number(),
             "Q");
   add_value(command, "--c0", arguments.c0,
-            "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]",
+            "Cosine of two tokens at the start, from -1 / (n - 1) to 1, together with --q0 [0]",
             number_from_to(-1, 1), "C");
   add_value(command, "--gram", arguments.gram, "Gram matrix [tokens, tokens] to start from, in place of both",
             "FILE.npy");
@@ -295,7 +303,7 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
 void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
   command.add_flag("--gradients", arguments.gradients, "Gradients of every layer of every block, too");
   CLI::Option* networks = add_value(command, "--networks", arguments.sampling.networks,
-                                    "Random networks to put beside the theory, 2 to 1048576 [none]",
+                                    "Random networks to compare with the theory, 2 to 1048576 [none]",
                                     whole_number<Index>(2, 1 << 20), "N");
   add_value(command, "--width", arguments.sampling.width, "Their width, 1 to 65536 [128]",
             whole_number<Index>(1, 1 << 16), "D")

@@ -174,7 +174,7 @@ void warn_of_spread(const MeasuredGradient& measured, Index networks, Index dept
 
 void run_gradient(const SimulateArguments& arguments) {
   if (arguments.c0 && !arguments.q0)
-    throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
+    throw ArgumentError("--c0: needs --q0 as well; tokens start equal, at the fixed point, without them");
   json given = json::object();  // without a start, tokens are equal at the fixed point
   if (arguments.q0) given = {{"q0", *arguments.q0}, {"c0", arguments.c0.value_or(0)}};
   PropagationModel model = arguments.model;
@@ -258,7 +258,7 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   } else {
     add_value(*command, "--c0", arguments->c0,
               run == run_angle ? "Cosine of two tokens at the start, from 0 to 1"
-                               : "Cosine of two tokens at the start, from 0 to 1, beside --q0",
+                               : "Cosine of two tokens at the start, from 0 to 1, together with --q0",
               number_from_to(0, 1), "C");
   }
   command->callback([arguments, run] { run(*arguments); });
@@ -268,7 +268,7 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
 
 void add_propagation_simulate_command(CLI::App& propagation, const RunContext& context) {
   CLI::App* simulate =
-      propagation.add_subcommand("simulate", "Random transformers of finite width beside the theory");
+      propagation.add_subcommand("simulate", "Random transformers of finite width compared with the theory");
   simulate->require_subcommand(1);
   add(*simulate, "trajectory", "Norm and angle after each block (q0 1, c0 0)",
       "Theory and networks over the field of displacements", run_trajectory, context);

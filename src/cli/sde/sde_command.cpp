@@ -253,7 +253,8 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
   auto arguments = std::make_shared<SdeArguments>();
   CLI::App* command = parent.add_subcommand(name, about);
   add_value(*command, "config", arguments->config, "JSON configuration", "FILE")->required();
-  add_value(*command, "--out", arguments->out, "Folder for results (made if need be)", "FOLDER")->required();
+  add_value(*command, "--out", arguments->out, "Folder for results (created if needed)", "FOLDER")
+      ->required();
   add_threads_option(*command, arguments->threads);
   add_json_option(*command);
   add_force_option(*command, arguments->other_files);
@@ -291,7 +292,7 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
       run_sde_flow, context);
   add(*sde, "coefficients", "The coefficients of the SDE at a V: softmax moments, drift and diffusion",
       run_sde_coefficients, context);
-  add(*sde, "gradients", "Gradient norms of networks against depth, shaped beside Pre-LN and Post-LN",
+  add(*sde, "gradients", "Gradient norms of networks against depth, shaped compared with Pre-LN and Post-LN",
       run_sde_gradients, context);
 }
 

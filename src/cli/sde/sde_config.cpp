@@ -205,7 +205,7 @@ void check_spec(ConfigReader& fields, const NetworkSpec& network) {
   const bool standard = network.attention->identity_weight == 0 && network.attention->centring_weight == 0;
   if (!network.residual.preserves_variance() && !standard)
     fields.fail("lambda",
-                "expected lambda^2 + gamma^2 = 1 beside g1 or g2 other than 0, got lambda = gamma = 1");
+                "expected lambda^2 + gamma^2 = 1 with g1 or g2 other than 0, got lambda = gamma = 1");
 }
 
 NetworkSpec read_spec(ConfigReader& fields, Index width) {
@@ -355,7 +355,7 @@ GradientSetup read_gradient_setup(ConfigReader& fields) {
     for (const GradientSetup::Network& other : setup.networks)
       if (other.label == label)
         entry.fail("label",
-                   fmt::format("stands twice in networks, \"{}\"; give each a label of its own", label));
+                   fmt::format("appears twice in networks, \"{}\"; give each a label of its own", label));
     setup.networks.push_back({label, read_spec(entry, width)});
     entry.finish(unused_field);
   }

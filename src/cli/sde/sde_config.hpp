@@ -17,7 +17,7 @@
 namespace widelimit::cli {
 
 /// Of fields that are documented but that nothing reads beside the others.
-inline constexpr const char* unused_field = "has no meaning beside the other fields: leave it out";
+inline constexpr const char* unused_field = "has no meaning together with the other fields: leave it out";
 
 /// The parsed file. DataError if it cannot be opened or is not a JSON object.
 [[nodiscard]] nlohmann::json read_sde_config(const std::filesystem::path& file);

@@ -23,7 +23,7 @@ ConfigFields residual_fields() {
   return {{"gamma_squared", V::within(0, 1), "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
           {"gamma", V::within(0, 1), "its root", "residual weight: give one of the two"},
           {"lambda", V::at_least(0), "sqrt(1 - gamma^2)",
-           "shortcut weight; checked, and 1 beside gamma 1 in unshaped networks only"},
+           "shortcut weight; checked, and 1 with gamma 1 in unshaped networks only"},
           {"gamma_squared_feedforward", V::within(0, 1), "that of attention",
            "the same of the feedforward block where both blocks are there"},
           {"gamma_feedforward", V::within(0, 1), "that of attention", "the same"},
@@ -66,7 +66,7 @@ ConfigFields network_body() {
        residual_fields(),
        shape_fields(),
        {{"g1", V::within(-1e6, 1e6), "1; 0 of unshaped networks",
-         "weight of the identity beside the softmax (eq. 33)"},
+         "weight of the identity that is added to the softmax (eq. 33)"},
         {"g2", V::within(-1e6, 1e6), "1; 0 of unshaped networks", "weight of the mean that is taken from it"},
         {"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
         {"hidden_width", V::integer(0, largest_count), "0", "of the feedforward block; 0: width"}}});
@@ -140,7 +140,7 @@ ConfigFields grid_fields() {
   return {{"gammas", V::within(0, 1).different_list(), "gamma",
            "residual weights of both blocks, in place of gamma"},
           {"temperatures", V::above(0).different_list(), "temperature",
-           "in place of temperature; beside gammas a grid"}};
+           "in place of temperature; with gammas a grid"}};
 }
 
 using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
@@ -203,7 +203,7 @@ const char* sde_range(std::string_view command) {
   if (command != "law") return "";
   return "\nWithin reach, to 1e-8: linear_noise T up to 1e9, in seconds, and up to 600 where slopes differ "
          "by less than half; slopes up to 100 apart at all times, farther apart where linear_noise T is "
-         "below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones at times by which next to no "
+         "below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones at times by which almost no "
          "gap explodes. A time out of reach is null in law.json with a warning; none within reach is an "
          "error.\n";
 }

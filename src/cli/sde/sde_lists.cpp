@@ -20,7 +20,8 @@ std::vector<double> take_list(nlohmann::json& config, const char* name,
   FieldReader fields(config, "config");
   std::vector<double> values = fields.numbers(name);
   for (const char* other : others)
-    if (fields.has(other)) fields.fail(name, fmt::format("stands beside {}; give one of them", other));
+    if (fields.has(other))
+      fields.fail(name, fmt::format("cannot be combined with {}; give one of them", other));
   config.erase(name);
   return values;
 }

@@ -10,6 +10,7 @@ namespace widelimit::cli {
 template <typename Scalar>
 GpTask<Scalar> load_task(const DataArguments& arguments) {
   const DataSource& source = data_source(arguments.kind);
+  source.require_folder(arguments.path);
   if constexpr (std::is_same_v<Scalar, float>)
     return source.read_float(arguments);
   else

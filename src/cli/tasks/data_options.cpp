@@ -125,7 +125,7 @@ void add_text_options(CLI::App& command, DataArguments& arguments) {
       CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""), "L");
   command.add_flag_callback(
       "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
-      "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
+      "Skip lines of the vector file that cannot be used, and say which, instead of stopping");
 }
 
 }  // namespace

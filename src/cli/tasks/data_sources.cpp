@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+
+#include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -101,6 +104,13 @@ std::vector<DataSource> all_sources() {
 }
 
 }  // namespace
+
+void DataSource::require_folder(const std::filesystem::path& path) const {
+  const std::string_view wanted(files);
+  if (wanted.starts_with("a folder") && std::filesystem::is_regular_file(path))
+    throw DataError(fmt::format("{}: --path: expected {} ..., found a file (see --help)", path.string(),
+                                wanted.substr(0, wanted.find(", "))));
+}
 
 bool DataSource::takes(std::string_view option) const {
   return std::ranges::find(options, option) != options.end();

@@ -24,6 +24,8 @@ struct DataSource {
   std::function<GpTask<double>(const DataArguments&)> read_double = {};
 
   [[nodiscard]] bool takes(std::string_view option) const;
+  /// DataError for a file in the place of a folder.
+  void require_folder(const std::filesystem::path& path) const;
 };
 
 [[nodiscard]] const std::vector<DataSource>& data_sources();

@@ -107,7 +107,9 @@ class TargetColumn {
       if (found == classes_.end())
         fail_at_field(
             named, row, name_,
-            fmt::format("the class '{}' is not among those of the training rows", cut_text(values[row])));
+            fmt::format("the class '{}' is not among those of the training rows; take more of them, another "
+                        "--seed, or leave the row out",
+                        cut_text(values[row])));
       result.push_back(static_cast<int>(found - classes_.begin()));
     }
     return result;

@@ -9,6 +9,8 @@ namespace widelimit::cli {
 
 std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
                                                    const std::string& name) {
+  if (rows == 0)
+    throw DataError(fmt::format("{}: expected rows to train with and to test, found none", name));
   const std::size_t validation = choice.validation.value_or(choice.reads_validation ? rows / 5 : 0),
                     test = choice.test.value_or(rows / 5);
   const std::size_t others = validation + test;

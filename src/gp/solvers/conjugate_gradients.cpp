@@ -226,7 +226,7 @@ class ShiftedSolver {
     if (lambda >= enough) return otherwise;
     const bool is_float = gram_.epsilon() > std::numeric_limits<double>::epsilon();
     return fmt::format(
-        "the rounding errors of K, whose entries are {}, are not small beside lambda: take a relative "
+        "the rounding errors of K, whose entries are {}, are not small compared with lambda: take a relative "
         "regulariser of {:.2g} or more{}",
         is_float ? "float" : "double", enough / gram_.diagonal().mean(),
         is_float ? ", or compute K in double" : "");

@@ -72,7 +72,7 @@ class PlanNode {
   static std::string behind(const std::vector<FeatureTransform>& transforms) {
     if (transforms.empty()) return "";
     const bool pooled = std::holds_alternative<FeatureReadout>(transforms.back());
-    return fmt::format(" behind {} {} applied to the inputs{}", transforms.size(),
+    return fmt::format(" after {} {} applied to the inputs{}", transforms.size(),
                        transforms.size() == 1 ? "layer" : "layers", pooled ? " (feature prefix)" : "");
   }
 

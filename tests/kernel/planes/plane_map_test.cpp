@@ -1,0 +1,214 @@
+// Maps of positions, applied plane by plane, against M K M'^T of whole matrices.
+#include "kernel/planes/plane_map.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "kernel/planes/pair_stores.hpp"
+#include "kernel/planes/plane_numbers.hpp"
+
+namespace widelimit::testing::plane_map_test {
+namespace {
+
+/// The weights with which position `to` of an axis after a map reads positions before it, of which there are so many.
+using AxisWeights = std::function<std::vector<double>(std::size_t axis, Index to, Index size)>;
+
+/// The map of a network, and covariances of some pairs before it.
+class MapCheck {
+ public:
+  MapCheck(const EngineProgram& engine, AxisWeights weights, Index pairs)
+      : engine_{engine},
+        weights_{std::move(weights)},
+        step_{map_step(engine.program)},
+        map_{engine.plane_step(step_).target},
+        pairs_{pairs},
+        nngp_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
+        ntk_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
+        store_(static_cast<std::size_t>(pairs * engine.pair.stores.size), 7.0),
+        row_sums_(static_cast<std::size_t>(mapped_row_sums(engine.pair, map_, pairs)), 7.0) {}
+
+  /// Adds all planes, `at_once` pairs in a stack, and compares what comes out.
+  void check(Index at_once) {
+    const PairStores<double> stores(engine_.pair, store_.data());
+    PlaneMap<double> map(engine_.pair, map_, stores.at(map_, 0), row_sums_.data());
+    // Twice: nothing is left of the tile before.
+    for (int tile = 0; tile < 2; ++tile) {
+      map.begin_tile(pairs_);
+      add_planes(map, at_once);
+    }
+    for (Index pair = 0; pair < pairs_; ++pair) {
+      const Plane<double> mapped = stores.at(map_, pair);
+      check_kernel(nngp_, pair, mapped.nngp);
+      check_kernel(ntk_, pair, mapped.ntk);
+    }
+  }
+
+ private:
+  [[nodiscard]] const PairGeometry& geometry() const { return engine_.pair.geometry; }
+  [[nodiscard]] Index3 in_front(const std::vector<Index3>& sizes) const {
+    return sizes[engine_.pair.input_of(map_)];
+  }
+
+  static std::size_t map_step(const Program& program) {
+    for (std::size_t s = 0; s < program.steps.size(); ++s)
+      if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s]))
+        if (std::holds_alternative<PairNode>(program.graph.nodes[plane->target].operation)) return s;
+    FAIL("no map");
+    return 0;
+  }
+
+  void add_planes(PlaneMap<double>& map, Index at_once) {
+    for_each_root_plane(
+        engine_, step_,
+        [&](const PlacedPlane& plane) {
+          map.place(plane.axis, plane.layout);
+          for (Index pair = 0; pair < pairs_; pair += at_once) {
+            const Index count = std::min(at_once, pairs_ - pair);
+            StackOfPlanes nngp(plane, count), ntk(plane, count);
+            nngp.fill(plane, nngp_, pair, count);
+            ntk.fill(plane, ntk_, pair, count);
+            map.add(pair, count, {nngp.planes(), ntk.planes()});
+          }
+        },
+        [&] { map.end_group(); });
+  }
+
+  /// Calls body(position before, weight) for what a position after the map reads.
+  template <typename Body>
+  void for_each_read(const Index3& to, const Index3& sizes, const Body& body) const {
+    std::array<std::vector<double>, 3> axes;
+    for (std::size_t k = 0; k < 3; ++k) axes[k] = weights_(k, to[k], sizes[k]);
+    for (Index x = 0; x < sizes[0]; ++x)
+      for (Index y = 0; y < sizes[1]; ++y)
+        for (Index z = 0; z < sizes[2]; ++z)
+          body(Index3{x, y, z}, axes[0][static_cast<std::size_t>(x)] * axes[1][static_cast<std::size_t>(y)] *
+                                    axes[2][static_cast<std::size_t>(z)]);
+  }
+
+  void check_kernel(const PairCovariances& covariances, Index pair, const double* mapped) const {
+    const StoreLayout& layout = engine_.pair.stores.layouts[map_];
+    const Index3 &left = geometry().left_sizes[map_], &right = geometry().right_sizes[map_];
+    geometry().demanded[map_].for_each([&](const Index3& offset) {
+      const Box box(left, right, offset);
+      if (box.empty()) return;
+      for_each_row(box.extent, [&](Index x, Index y) {
+        for (Index z = 0; z < box.extent[2]; ++z) {
+          const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
+          const Index3 b{a[0] + offset[0], a[1] + offset[1], a[2] + offset[2]};
+          double sum = 0;
+          for_each_read(a, in_front(geometry().left_sizes), [&](const Index3& i, double of_left) {
+            if (of_left == 0) return;
+            for_each_read(b, in_front(geometry().right_sizes), [&](const Index3& j, double of_right) {
+              if (of_right != 0) sum += of_left * of_right * covariances.at(pair, i, j);
+            });
+          });
+          CHECK(mapped[layout.entry(a, b)] == doctest::Approx(sum).epsilon(1e-12).scale(1));
+        }
+      });
+    });
+  }
+
+  std::mt19937 generator_{19};
+  const EngineProgram& engine_;
+  AxisWeights weights_;
+  std::size_t step_;
+  NodeId map_;
+  Index pairs_;
+  PairCovariances nngp_, ntk_;
+  std::vector<double> store_, row_sums_;
+};
+
+/// A window along each axis, the last axes those of the shape: of this size, every `stride` positions.
+struct AxisWindow {
+  Index size = 1;
+  Index stride = 1;
+
+  /// Where it begins at the first position: the padding that is left is at the end.
+  [[nodiscard]] Index front(Index length) const {
+    const Index outputs = (length + stride - 1) / stride;
+    return std::max<Index>((outputs - 1) * stride + size - length, 0) / 2;
+  }
+};
+
+AxisWeights circular_means(const std::array<AxisWindow, 3>& windows) {
+  return [windows](std::size_t axis, Index to, Index length) {
+    const AxisWindow& window = windows[axis];
+    std::vector<double> weights(static_cast<std::size_t>(length), 0.0);
+    for (Index k = 0; k < window.size; ++k) {
+      const Index place = window.stride * to + k - window.front(length);
+      weights[static_cast<std::size_t>((place % length + length) % length)] +=
+          1.0 / static_cast<double>(window.size);
+    }
+    return weights;
+  };
+}
+
+AxisWeights means_of_what_is_there(const std::array<AxisWindow, 3>& windows) {
+  return [windows](std::size_t axis, Index to, Index length) {
+    const AxisWindow& window = windows[axis];
+    std::vector<double> weights(static_cast<std::size_t>(length), 0.0);
+    double count = 0;
+    for (Index k = 0; k < window.size; ++k) {
+      const Index place = window.stride * to + k - window.front(length);
+      if (place < 0 || place >= length) continue;
+      weights[static_cast<std::size_t>(place)] = 1;
+      ++count;
+    }
+    for (double& weight : weights) weight /= count;
+    return weights;
+  };
+}
+
+std::string mapped_network(const std::string& convolution, const std::string& pool,
+                           const std::string& readout) {
+  return R"([{"layer": "conv", )" + convolution + R"(}, {"layer": "relu"}, {"layer": "average_pool", )" +
+         pool + R"(}, {"layer": "dense"}, {"layer": "relu"}, {"layer": ")" + readout +
+         R"("}, {"layer": "dense"}])";
+}
+
+void check_map(const std::string& network, const AxisWeights& weights, const Shape& left,
+               const Shape& right) {
+  CAPTURE(network);
+  const EngineProgram engine(network, left, right, 2);
+  for (const Index at_once : {1, 2, 5}) MapCheck(engine, weights, 5).check(at_once);
+}
+
+TEST_CASE("PlaneMap: circular windows of images, with all offsets and with those on the diagonal") {
+  const AxisWeights weights = circular_means({AxisWindow{}, AxisWindow{3, 1}, AxisWindow{2, 2}});
+  for (const char* readout : {"global_average_pool", "flatten"})
+    check_map(mapped_network(R"("filter": [3, 3])",
+                             R"("window": [3, 2], "strides": [1, 2], "padding": "circular")", readout),
+              weights, {5, 6}, {5, 6});
+}
+
+TEST_CASE("PlaneMap: means over what windows see of the input, behind joined offsets and alone") {
+  const AxisWeights weights = means_of_what_is_there({AxisWindow{}, AxisWindow{3, 2}, AxisWindow{3, 1}});
+  const std::string pool =
+      R"("window": [3, 3], "strides": [2, 1], "padding": "same", "normalize_edges": true)";
+  for (const std::string& convolution :
+       {std::string(R"("filter": [3, 3])"), std::string(R"("filter": [3, 3], "padding": "valid")")}) {
+    check_map(mapped_network(convolution, pool, "global_average_pool"), weights, {6, 7}, {6, 7});
+    check_map(mapped_network(convolution, pool, "flatten"), weights, {6, 7}, {6, 7});
+  }
+}
+
+TEST_CASE("PlaneMap: sequences of equal and of different length, longer than a chunk of columns") {
+  const std::string network = mapped_network(
+      R"("filter": [3])", R"("window": [3], "strides": [1], "padding": "same", "normalize_edges": true)",
+      "global_average_pool");
+  const AxisWeights weights = means_of_what_is_there({AxisWindow{}, AxisWindow{}, AxisWindow{3, 1}});
+  check_map(network, weights, {9}, {9});
+  check_map(network, weights, {37}, {21});
+}
+
+TEST_CASE("PlaneMap: volumes") {
+  check_map(mapped_network(R"("filter": [1, 3, 2])",
+                           R"("window": [2, 3, 1], "strides": [1, 1, 1], "padding": "circular")",
+                           "global_average_pool"),
+            circular_means({AxisWindow{2, 1}, AxisWindow{3, 1}, AxisWindow{}}), {3, 4, 2}, {3, 4, 2});
+}
+
+}  // namespace
+}  // namespace widelimit::testing::plane_map_test
