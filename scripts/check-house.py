@@ -7,6 +7,7 @@
 - The program includes public headers of the library only.
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
   columns (the formatter sees to code).
+- No line of prose of a page has more than 160 columns: tables, code and links may.
 
 Prints every breach, as FILE:LINE: what is wrong, and exits with 1 if there is one.
 """
@@ -18,6 +19,7 @@ import sys
 MOST_LINES = 460
 MOST_MEMBERS = 13
 MOST_COLUMNS = 120
+MOST_PAGE_COLUMNS = 160
 INCLUDE = re.compile(r'#include "([^"]+)"')
 CLASS = re.compile(r"^\s*(?:class|struct) (?:\[\[\w+\]\] )?(\w+)[^;]*\{")
 MEMBER = re.compile(r"^[\w:<>,&*\s()\[\]]*?\b\w+_(?:\s*=[^;]*|\{[^;]*\})?(?:, \*?\w+_(?:\s*=[^;,]*|\{[^;]*\})?)*;")
@@ -110,6 +112,23 @@ def size_breaches(path, lines):
             yield f"{path}:{number}: a comment of {len(line)} columns, more than {MOST_COLUMNS}"
 
 
+def pages(project):
+    """README.md and its neighbours, and docs/: not what a build or a virtual environment has of others."""
+    return sorted(path.relative_to(project) for path in [*project.glob("*.md"), *(project / "docs").rglob("*.md")])
+
+
+def page_breaches(path, lines):
+    in_code = in_comment = False
+    for number, line in enumerate(lines, 1):
+        in_comment = line.startswith("<!--") or in_comment
+        in_code ^= line.lstrip().startswith("```")
+        # A formula in a line may need more.
+        free = in_code or in_comment or "$" in line or line.startswith(("|", "    ", "[", "!"))
+        if not free and len(line) > MOST_PAGE_COLUMNS:
+            yield f"{path}:{number}: a line of {len(line)} columns, more than {MOST_PAGE_COLUMNS}"
+        in_comment = in_comment and "-->" not in line
+
+
 def main():
     project = pathlib.Path(sys.argv[1])
     lines_of = {path: (project / path).read_text().splitlines() for path in sources(project)}
@@ -117,6 +136,8 @@ def main():
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
         breaches += member_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
+    for path in pages(project):
+        breaches += page_breaches(path, (project / path).read_text().splitlines())
     print("\n".join(breaches) or f"{len(lines_of)} files: nothing to complain of")
     sys.exit(bool(breaches))
 

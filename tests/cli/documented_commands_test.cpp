@@ -99,6 +99,8 @@ std::string wrong_part(const Words& words, std::size_t first = 1, const std::str
   const Help& help = help_of(command);
   if (first == words.size() || help.subcommands.empty() || words[first].starts_with("-"))
     return wrong_option(help, words, first);
+  // "widelimit sde COMMAND --help": any of the commands.
+  if (words[first] == "COMMAND") return "";
   for (const std::string& name : split(words[first], '|')) {
     if (!has(help.subcommands, name)) return "no command " + name;
     const std::string wrong = wrong_part(words, first + 1, command + " " + name);
