@@ -60,7 +60,7 @@ struct GramSize {
   friend bool operator==(const GramSize&, const GramSize&) = default;
 };
 
-/// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
+/// Throws NetworkError if the network cannot be applied to a shape, naming the input unless no shape would do.
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 

@@ -23,11 +23,15 @@ void check_size(const Shape& shape, const std::string& name, Index channels) {
                                    to_string(shape), most_numbers, numbers));
 }
 
+NetworkError error_of_input(const Shape& shape, const std::string& name, const NetworkError& error) {
+  return NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
+}
+
 std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
   try {
     return node_shapes(graph, shape);
   } catch (const NetworkError& error) {
-    throw NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
+    throw error_of_input(shape, name, error);
   }
 }
 
@@ -36,6 +40,31 @@ const Shape& largest_of(const NamedShapes& shapes) {
              shapes.begin(), shapes.end(),
              [](const auto& a, const auto& b) { return position_count(a.first) < position_count(b.first); })
       ->first;
+}
+
+bool can_be_lowered(const Network& network, const Shape& shape, const InputTraits& inputs) {
+  try {
+    static_cast<void>(Lowering::lower(network, shape, {}, inputs));
+    return true;
+  } catch (const NetworkError&) {
+    return false;
+  }
+}
+
+/// The network as lowered for the largest shape. An error names the input of that shape if the network can be applied
+/// to another shape: then the input is what is wrong, and not the network or the shape of all inputs.
+Graph lower_largest(const Network& network, const NamedShapes& shapes, const InputTraits& inputs,
+                    const Replicate& replicate, Readouts readouts) {
+  const Shape& largest = largest_of(shapes);
+  try {
+    return Lowering::lower(network, largest, replicate, inputs, readouts);
+  } catch (const NetworkError& error) {
+    const bool fits_another = std::any_of(shapes.begin(), shapes.end(), [&](const auto& other) {
+      return other.first != largest && can_be_lowered(network, other.first, inputs);
+    });
+    if (!fits_another) throw;
+    throw error_of_input(largest, shapes.at(largest), error);
+  }
 }
 
 bool flattens(const Operation& operation) {
@@ -80,7 +109,7 @@ LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes, cons
                          const Replicate& replicate, Readouts readouts) {
   for (const auto& [shape, name] : shapes) check_size(shape, name, inputs.channels);
   const Shape& largest = largest_of(shapes);
-  LoweredNetwork lowered{Lowering::lower(network, largest, replicate, inputs, readouts), {}};
+  LoweredNetwork lowered{lower_largest(network, shapes, inputs, replicate, readouts), {}};
   lowered.shapes.push_back(node_shapes(lowered.graph, largest));
   for (const auto& [shape, name] : shapes)
     if (shape != largest) lowered.shapes.push_back(shapes_behind(lowered.graph, shape, name));

@@ -20,7 +20,7 @@ struct LoweredNetwork {
   std::vector<std::vector<Shape>> shapes;
 };
 
-/// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
+/// Throws NetworkError if the network cannot be applied to a shape, naming the input unless no shape would do.
 [[nodiscard]] LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes,
                                        const InputTraits& inputs, const Replicate& replicate = {},
                                        Readouts readouts = Readouts::pulled_back);

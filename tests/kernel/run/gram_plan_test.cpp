@@ -133,12 +133,33 @@ TEST_CASE("GramPlan: constants that float cannot hold are errors in float alone,
   CHECK(message.find("layers[2] (dense): the weight variance is 1e-60") != std::string::npos);
 }
 
-TEST_CASE("GramPlan: a shape that the network cannot take is an error that names the input") {
-  const std::string message = error_message<NetworkError>([] {
-    return plan_of(pooled, {4, 4}, symmetric(3, 5));
-  });
-  CHECK(message.find("input 0 of x") != std::string::npos);
-  CHECK(message.find("layers[0]") != std::string::npos);
+/// The error of a network on inputs of these shapes.
+std::string shape_error(const std::string& layers, const NamedShapes& shapes) {
+  return error_message<NetworkError>(
+      [&] { return make_plan(network_of(layers), shapes, symmetric(3, 5), in_double, {}); });
+}
+
+TEST_CASE("GramPlan: a shape that the network cannot take is an error that names the input that has it") {
+  const std::string valid =
+      R"([{"layer": "conv", "filter": [3], "padding": "valid"}, {"layer": "relu"}, {"layer": "global_average_pool"}])";
+  CHECK(
+      shape_error(valid, {{Shape{5}, "input 0 of x"}, {Shape{2}, "input 4 of x"}}) ==
+      "input 4 of x (2): layers[0] (conv): expected at least 3 positions along axis 0 for the window, got 2");
+  // The largest input, whose shape the others do not have, is the one that does not fit.
+  const std::string mapped =
+      R"([{"layer": "positions_map", "matrix": [[1, 2, 3], [4, 5, 6]]}, {"layer": "global_average_pool"}])";
+  CHECK(shape_error(mapped, {{Shape{3}, "input 0 of x"}, {Shape{7}, "input 2 of x"}}) ==
+        "input 2 of x (7): layers[0] (positions_map): expected inputs of 3 positions (columns of the "
+        "matrix), got 7 "
+        "(one axis of size 7)");
+}
+
+TEST_CASE("GramPlan: an error that all inputs have in common names the layer first, and their shape") {
+  const std::string images =
+      "expected inputs with 1 spatial axis (one window size an axis), got 2 axes of sizes ";
+  CHECK(shape_error(pooled, {{Shape{4, 4}, "input 0 of x"}}) == "layers[0] (conv): " + images + "4x4");
+  CHECK(shape_error(pooled, {{Shape{3, 3}, "input 0 of x"}, {Shape{4, 4}, "input 1 of x"}}) ==
+        "layers[0] (conv): " + images + "4x4");
 }
 
 TEST_CASE("GramPlan: sampled networks run once a sample, sixteen times at most") {

@@ -30,7 +30,7 @@ class PairBackwardPass {
   PairBackwardPass(const Program& program, const PairGeometry& geometry, BackwardScope scope);
 
   /// A forward pass computes all kept nodes, and the readouts unless they are skipped. While inputs are recorded, it
-  /// also fills the variances and states of their records.
+  /// also fills the variances and states of their records, but for runs that end at readouts which are skipped.
   enum class Readouts { wanted, skipped };
   void forward(const PairBlock<Scalar>& block, Readouts readouts, const StopRequest& stop);
 

@@ -94,7 +94,8 @@ class PairCase {
     for (Index c = 0; c < channels; ++c)
       for (Index a = 0; a < input.naive.features.rows(); ++a)
         input.record.features(node, c)[a] = static_cast<double>(input.naive.features(a, c));
-    pass.forward(itself(input), Pass::Readouts::skipped, {});
+    // Stages of a run that ends at a readout are recorded only while that run is evaluated.
+    pass.forward(itself(input), Pass::Readouts::wanted, {});
   }
   void record_all() {
     for (Input& input : left_) record(input, self_left_);
@@ -228,8 +229,8 @@ TEST_CASE("PairBackwardPass: inputs with themselves, whose covariances at offset
 
 TEST_CASE("PairBackwardPass: the NNGP has the same bits without the NTK") {
   for (const std::string& layers : {convolutions, pooled, attentive})
-    CHECK(PairCase(layers, {6}, {4}, true).nngp_readouts() ==
-          PairCase(layers, {6}, {4}, false).nngp_readouts());
+    CHECK(PairCase(layers, {6}, {6}, true).nngp_readouts() ==
+          PairCase(layers, {6}, {6}, false).nngp_readouts());
 }
 
 TEST_CASE("PairBackwardPass: a stop is heeded in both directions") {

@@ -256,7 +256,7 @@ TEST_CASE("RunBackwardPass: derivatives of runs of shifted copies, with compleme
   const std::string sequences =
       R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},
           {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.7, "layers": [{"layer": "conv", "filter": [3]}]}]},
-          {"layer": "erf"}, {"layer": "global_average_pool"}])";
+          {"layer": "dense", "bias_variance": 0.2}, {"layer": "erf"}, {"layer": "global_average_pool"}])";
   check_runs(sequences, {5}, {5});
   check_runs(sequences, {5}, {3});
   check_runs(R"([{"layer": "conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "conv", "filter": [2, 3]},
