@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 
 import numpy as np
@@ -576,7 +577,9 @@ def table(heading, cases, with_peer):
 
 def refusals(cases, of_peer=False):
     told = [(case.name, case.peer_refusal if of_peer else case.refusal) for case in cases]
-    return "".join(f"- {name}: {refusal}\n" for name, refusal in told if refusal)
+    items = [f"- {name}: {refusal}" for name, refusal in told if refusal]
+    # A message stays a copy of itself: lines end at its spaces only.
+    return "".join(textwrap.fill(item, 160, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n" for item in items)
 
 
 FIRST = """# Accuracy of every layer
@@ -590,7 +593,8 @@ largest and the mean error over all pairs, and the largest absolute error betwee
 
     PYTHONPATH=build/release/python python bench/accuracy.py docs/accuracy.md [--peer PYTHON]
 
-The figures are of {machine}. They are measurements and not guarantees; [testing.md](testing.md) says what the tests require.
+The figures are of {machine}. They are measurements and not guarantees;
+[testing.md](testing.md) says what the tests require.
 {peer}
 The inputs have variances {variances} (up to 100 for nonlinearities by quadrature). Each is paired with
 each at the correlations {correlations}.
