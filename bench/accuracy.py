@@ -577,9 +577,7 @@ def table(heading, cases, with_peer):
 
 def refusals(cases, of_peer=False):
     told = [(case.name, case.peer_refusal if of_peer else case.refusal) for case in cases]
-    items = [f"- {name}: {refusal}" for name, refusal in told if refusal]
-    # A message stays a copy of itself: lines end at its spaces only.
-    return "".join(textwrap.fill(item, 160, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n" for item in items)
+    return "".join(f"- {name}: {refusal}\n" for name, refusal in told if refusal)
 
 
 FIRST = """# Accuracy of every layer
@@ -604,7 +602,8 @@ each at the correlations {correlations}.
 PEER = """
 The last columns are the errors of neural-tangents 0.6.5 (JAX 0.4.23 on processors) for the same inputs, by the same reference at the covariances that
 it has before the layer; "-" where it has no such layer, "not finite" where some entry is infinite or not a number although the formula is finite. Its
-correlation of 1 is that of inputs that are multiples of each other, as in the rest of the table.
+correlation of 1 is that of inputs that are multiples of each other, as in the rest of the table. Its `Hermite` is for inputs of variance 1, so that its
+K' differs at all others. Errors of a million epsilon and more after norms over the positions of masked inputs say that both mean something else by them.
 """
 
 REMARKS = """Nonlinearities by quadrature (tanh, sigmoid, silu, softplus) are accurate to about 1e-12 in double by design. The exponent of `exp` reaches 320
@@ -627,7 +626,7 @@ inputs" lack position 2 of x and positions 0 and 5 of y.
 ATTENTION = """### Attention
 
 All attention has query_key_std 0.8, output_value_variance 1.3 and bias_variance 0.1. ReLU-like weights of scaling 1/sqrt(width) are interpolated in
-the correlation, to about 1e-11 of the scale; masks that let positions see different ones, and rotary positions, rule that out, and the sums are exact.
+the correlation, K' to about 2e-11 and T' to about 1e-10 of the scale; masks that let positions see different ones, and rotary positions, rule that out, and the sums are exact.
 Softmax of scaling 1/sqrt(width) is not in the tables: it is sampled, and its kernels come with standard errors.
 
 """
@@ -722,7 +721,14 @@ def main():
     for front, cases in made:
         text += front + "".join(table(name, cases[dtype], with_peer) for dtype, name in PRECISIONS.items())
     text += refusals_text(all_cases, with_peer)
-    arguments.page.write_text(text.rstrip() + "\n")
+    arguments.page.write_text("\n".join(map(within_a_page, text.rstrip().splitlines())) + "\n")
+
+
+def within_a_page(line):
+    """Messages of the library may be longer than the lines of a page."""
+    if line.startswith(("|", "    ")):
+        return line
+    return textwrap.fill(line, 160, subsequent_indent="  " if line.startswith("- ") else "", break_long_words=False, break_on_hyphens=False)
 
 
 def machine():
