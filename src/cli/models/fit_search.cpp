@@ -12,6 +12,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/result_text.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/score_gradient.hpp"
 
 namespace widelimit::cli {

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "widelimit/index.hpp"
 #include "widelimit/version.hpp"
 
 namespace widelimit::cli {
