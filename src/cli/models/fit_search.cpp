@@ -38,10 +38,11 @@ class NetworkSearch {
         validation_{validation},
         options_{options},
         criterion_{criterion},
-        standardised_{gp::scale_of(train.y,
-                                   options.class_names.empty() ? TargetKind::numbers : TargetKind::classes,
-                                   options.targets_as_they_are)
-                          .standardised(train.y)} {}
+        standardised_{
+            gp::scale_of(train.y,
+                         options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
+                         options.targets_as_they_are)
+                .standardised(train.y)} {}
 
   Network run(const Origin& origin, const Interrupt& interrupt) {
     gp::SearchOptions search_options{.trials = choice_.trials};
