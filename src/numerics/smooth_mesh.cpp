@@ -189,7 +189,9 @@ class MeshBuilder {
     if (std::abs(rise - integral) <= slope_agreement * std::max(length, sizes_.value)) return;
     throw ArgumentError(fmt::format(
         "{}: the derivative, given or taken by differences, is not that of phi: from {:.6g} to {:.6g} phi "
-        "rises by {:.9g}, but its derivative integrates to {:.9g}",
+        "rises by {:.9g}, but its derivative integrates to {:.9g}; give the derivative of phi, and the "
+        "places "
+        "where it is not smooth",
         phi_.name, from, to, rise, integral));
   }
 

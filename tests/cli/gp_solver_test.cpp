@@ -79,6 +79,17 @@ TEST_CASE("gp: what the solvers do not serve is refused before anything is compu
   CHECK(residual.errors.find("must be a number above 0 and below 1, got 2") != std::string::npos);
 }
 
+TEST_CASE("gp --solver: words in any case, and nothing else") {
+  const std::string gp =
+      "gp --network fcn --data sample --train 30 --validation 5 --test 5 --regulariser 0.1 --solver ";
+  for (const char* word : {"cg", "CG", "Cholesky"}) CHECK(run_program(gp + word).code == 0);
+  for (const char* word : {"1", "foo", "''"}) {
+    const auto refused = run_program(gp + word);
+    CHECK(refused.code == 2);
+    CHECK(refused.errors.find("{cg,cholesky,distributed}") != std::string::npos);
+  }
+}
+
 TEST_CASE("gp: conjugate gradients and Cholesky read their kernels from stores") {
   const TemporaryFolder stores;
   const std::string at_hand = predictions(" --solver cholesky --candidates 0.01,0.1").dump();

@@ -248,10 +248,18 @@ TEST_CASE("gram: masks, variances, and covariances of chosen pairs") {
   REQUIRE(variances.dimension() == 1);
   for (Index i = 0; i < 3; ++i) CHECK(variances(i) == expected.nngp(i, i));
 
-  CHECK(run_program("gram " + arguments("open.json", "mask.npy") + " --pairs 0,1 2,2").code == 0);
+  const auto printed = run_program("gram " + arguments("open.json", "mask.npy") + " --pairs 0,1 2,2 --json");
+  CHECK(printed.code == 0);
+  const auto files = nlohmann::json::parse(printed.output);
+  REQUIRE(files.size() == 2);  // No errors of a network that is not sampled.
+  CHECK(files[0].at("file") == "nngp.npy");
+  CHECK(files[1].at("file") == "ntk.npy");
+  CHECK(files[1].at("shape") == "2 x 4 x 4");
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp_error.npy"));
   const auto nngp = data::read_npy<double>(folder / "out/nngp.npy"),
              ntk = data::read_npy<double>(folder / "out/ntk.npy");
   REQUIRE(nngp.dimension() == 3);
+  CHECK(files[0].at("largest") == *std::max_element(nngp.begin(), nngp.end()));
   const auto first = position_covariances(Network(open), masked, 0, 1),
              second = position_covariances(Network(open), masked, 2, 2);
   for (Index a = 0; a < 4; ++a)

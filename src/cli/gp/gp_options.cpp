@@ -4,6 +4,7 @@
 
 #include "cli/gp/gp_arguments.hpp"
 #include "cli/grams/store_options.hpp"
+#include "cli/options/choice_option.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
@@ -29,18 +30,15 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
             "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
             number_not_negative(), "T1,T2,...")
       ->delimiter(',');
-  command
-      .add_option(
-          "--solver", inference.solver,
-          "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
-          "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
-          "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, gp::Solver>{{"cholesky", gp::Solver::cholesky},
-                                                                    {"cg", gp::Solver::conjugate_gradients},
-                                                                    {"distributed", gp::Solver::distributed}})
-              .description(""))
-      ->type_name("cholesky|cg|distributed");
+  add_choice<gp::Solver>(
+      command, "--solver", inference.solver,
+      {{"cholesky", gp::Solver::cholesky},
+       {"cg", gp::Solver::conjugate_gradients},
+       {"distributed", gp::Solver::distributed}},
+      "cholesky|cg|distributed",
+      "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
+      "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
+      "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]");
   add_number(command, "--residual", inference.options.residual,
              "Relative residual at which conjugate gradients stop", number_between_0_and_1(), "E");
   add_targets_option(command, inference.options.targets_as_they_are);

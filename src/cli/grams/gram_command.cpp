@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -107,6 +108,17 @@ struct GramRun {
   }
 };
 
+/// What is printed of a file: its name, its shape, and how far its numbers reach.
+template <typename Numbers>
+nlohmann::ordered_json numbers_of(const char* file, const std::string& shape, const Numbers& numbers) {
+  const auto wide = numbers.template cast<double>();
+  return {{"file", file},
+          {"shape", shape},
+          {"smallest", wide.minCoeff()},
+          {"mean", wide.mean()},
+          {"largest", wide.maxCoeff()}};
+}
+
 template <typename Scalar>
 void write_pairs(const GramRun<Scalar>& run) {
   const auto pairs = covariances_of<Scalar>(read_pairs(run.arguments.pairs), [&](Index i, Index j) {
@@ -118,13 +130,20 @@ void write_pairs(const GramRun<Scalar>& run) {
       rethrow_named(run.arguments.network);
     }
   });
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
   const auto write = [&](Kernels other, const char* name, const xt::xarray<Scalar>& numbers) {
-    if (run.arguments.kernel.kernels != other && numbers.size() > 0) run.folder.write(name, numbers);
+    // Networks that are not sampled have no errors: an array without axes, which still holds one number.
+    if (run.arguments.kernel.kernels == other || numbers.dimension() == 0) return;
+    run.folder.write(name, numbers);
+    files.push_back(
+        numbers_of(name, fmt::format("{}", fmt::join(numbers.shape(), " x ")),
+                   Eigen::Map<const Vector<Scalar>>(numbers.data(), static_cast<Index>(numbers.size()))));
   };
   write(Kernels::ntk, "nngp.npy", pairs.nngp);
   write(Kernels::nngp, "ntk.npy", pairs.ntk);
   write(Kernels::ntk, "nngp_error.npy", pairs.nngp_error);
   write(Kernels::nngp, "ntk_error.npy", pairs.ntk_error);
+  print_result(files);
 }
 
 template <typename Scalar>
@@ -149,12 +168,7 @@ void write_gram(const GramRun<Scalar>& run) {
   const auto write = [&](const char* name, const auto& numbers) {
     if (numbers.size() == 0) return;
     run.folder.write(name, numbers);
-    const auto wide = numbers.template cast<double>();
-    files.push_back({{"file", name},
-                     {"shape", fmt::format("{} x {}", numbers.rows(), numbers.cols())},
-                     {"smallest", wide.minCoeff()},
-                     {"mean", wide.mean()},
-                     {"largest", wide.maxCoeff()}});
+    files.push_back(numbers_of(name, fmt::format("{} x {}", numbers.rows(), numbers.cols()), numbers));
   };
   write("nngp.npy", result.nngp);
   write("ntk.npy", result.ntk);

@@ -1,27 +1,11 @@
 #include "cli/options/kernel_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <map>
 
+#include "cli/options/choice_option.hpp"
 #include "cli/options/ranges.hpp"
 
 namespace widelimit::cli {
-namespace {
-
-/// One of the words, shown in the help as word|word.
-template <typename Value>
-void add_choice(CLI::App& command, const std::string& name, Value& target,
-                const std::map<std::string, Value>& words, const std::string& type,
-                const std::string& description) {
-  command
-      .add_option_function<std::string>(
-          name, [&target, words](const std::string& word) { target = words.at(word); }, description)
-      ->transform(CLI::IsMember(words, CLI::ignore_case).description(""))
-      ->type_name(type);
-}
-
-}  // namespace
-
 void add_kernel_options(CLI::App& command, KernelOptions& options) {
   add_choice<Kernels>(command, "--kernel", options.kernels,
                       {{"nngp", Kernels::nngp}, {"ntk", Kernels::ntk}, {"both", Kernels::both}},
