@@ -377,7 +377,9 @@ TEST_CASE("propagation: errors name the option") {
   check_error("exponents --sigma-out -1", "--sigma-out: expected a finite number of at least 0, got -1");
   check_error("trajectory --depth 2.5", "--depth: expected a whole number of at least 1, got 2.5");
   check_error("trajectory --depth 1e30", "--depth: expected 0 to 1e+07, got 1e+30");
-  check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected 0 to 2000, got 1e+30");
+  check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected a whole number from 2 to 2000, got 1e+30");
+  check_error("phase --x sigma_w:1:2:2.5", "--x: COUNT: expected a whole number from 2 to 2000, got 2.5");
+  check_error("phase --x sigma_w:1:2:1", "--x: COUNT: expected a whole number from 2 to 2000, got 1");
   check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");
   check_error("phase --x alpha:1:0", "--x: evenly_spaced: alpha must rise between finite ends, got 1 to 0");
   check_error("critical --free luck",

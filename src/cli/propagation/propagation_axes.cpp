@@ -30,7 +30,7 @@ Axis axis_of(const std::string& text, const char* option, Index count) {
   }
   return naming_errors(option, [&] {
     return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
-                         checked_count(numbers[2], 2000, std::string(option) + ": COUNT"));
+                         checked_points(numbers[2], 2, 2000, std::string(option) + ": COUNT"));
   });
 }
 

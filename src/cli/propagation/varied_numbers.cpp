@@ -31,7 +31,7 @@ VariedNumber number_in(const std::string& spec) {
     fail_spec(spec, fmt::format(", linear or log after the count, got '{}'", parts[3]));
   return naming_errors("--vary", [&] {
     return propagation::evenly_varied(spec.substr(0, equals), numbers[0], numbers[1],
-                                      checked_count(numbers[2], 1e5, "COUNT"),
+                                      checked_points(numbers[2], 1, 1e5, "COUNT"),
                                       parts.size() == 4 && parts[3] == "log");
   });
 }
