@@ -42,10 +42,11 @@ PlaneSizes plane_sizes(const Program& program, const PairGeometry& geometry) {
   for (std::size_t s = 0; s < program.steps.size(); ++s)
     if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s])) {
       make_room(plane->run, geometry.runs[s], geometry, sizes);
+      // Planes that run whole are small. The entries of others, which explain() also plans, may be beyond an index.
+      if (!runs_whole(program, geometry, *plane)) continue;
       const Index entries =
           product(geometry.left_sizes[plane->run.root]) * product(geometry.right_sizes[plane->run.root]);
-      if (runs_whole(program, geometry, *plane))
-        sizes.capacity = std::max(sizes.capacity, padded(entries) + row_padding);
+      sizes.capacity = std::max(sizes.capacity, padded(entries) + row_padding);
     }
   // The same place in two slots must not be a multiple of 4096 bytes apart. Processors take a load for the reader of
   // an earlier store if their addresses agree in the last 12 bits, and wait for it. 512 is that distance in doubles.

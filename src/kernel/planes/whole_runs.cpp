@@ -37,7 +37,8 @@ bool takes_matrices(const Program& program, NodeId target) {
 bool runs_whole(const Program& program, const PairGeometry& geometry, const PlaneStep& step) {
   const NodeId root = step.run.root;
   const Index3 &left = geometry.left_sizes[root], &right = geometry.right_sizes[root];
-  if (!is_sequence(left) || !is_sequence(right) || left[2] * right[2] > most_entries) return false;
+  if (!is_sequence(left) || !is_sequence(right) || left[2] > most_entries / std::max<Index>(right[2], 1))
+    return false;  // By division: the product of sequences that explain() plans may be beyond an index.
   // All offsets must be demanded, or entries that nothing reads would be computed.
   if (geometry.demanded[root].count() != left[2] + right[2] - 1) return false;
   const auto& instructions = step.run.instructions;
