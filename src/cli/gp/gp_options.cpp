@@ -1,6 +1,4 @@
-
 #include <CLI/CLI.hpp>
-#include <map>
 
 #include "cli/gp/gp_arguments.hpp"
 #include "cli/grams/store_options.hpp"

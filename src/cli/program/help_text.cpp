@@ -102,7 +102,7 @@ bool is_command(const std::string& line) {
 /// broken too.
 std::size_t command_break(const std::string& line, std::size_t indent, std::size_t width, bool& quoted) {
   std::size_t last = 0, option = 0, quoted_last = 0;
-  char quote = 0, quote_at_last = 0;
+  char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (i > width && (last != 0 || quoted_last != 0)) break;
     const char c = line[i];
@@ -111,12 +111,12 @@ std::size_t command_break(const std::string& line, std::size_t indent, std::size
     else if (c == quote)
       quote = 0;
     else if (c == ' ' && i > indent && quote == 0 && (i + 2 <= width || last == 0)) {
-      last = i, quote_at_last = 0;
+      last = i;
       if (line.compare(i + 1, 2, "--") == 0) option = i;
     } else if (c == ' ' && i > indent && quote == '\'')
-      quoted_last = i, quote_at_last = quote;
+      quoted_last = i;
   }
-  quoted = option == 0 && quote_at_last != 0 && quoted_last > last;
+  quoted = option == 0 && quoted_last > last;
   if (quoted) return quoted_last;
   return option != 0 ? option : last;
 }

@@ -8,8 +8,7 @@
 #include <functional>
 
 #include "kernel/laws/larger.hpp"
-#include "kernel/planes/pair_stores.hpp"
-#include "kernel/planes/plane_numbers.hpp"
+#include "kernel/planes/plane_feed.hpp"
 
 namespace widelimit::testing::plane_map_test {
 namespace {
@@ -21,62 +20,20 @@ using AxisWeights = std::function<std::vector<double>(std::size_t axis, Index to
 class MapCheck {
  public:
   MapCheck(const EngineProgram& engine, AxisWeights weights, Index pairs)
-      : engine_{engine},
-        weights_{std::move(weights)},
-        step_{map_step(engine.program)},
-        map_{engine.plane_step(step_).target},
-        pairs_{pairs},
-        nngp_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
-        ntk_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
-        store_(static_cast<std::size_t>(pairs * engine.pair.stores.size), 7.0),
-        row_sums_(static_cast<std::size_t>(mapped_row_sums(engine.pair, map_, pairs)), 7.0) {}
+      : weights_{std::move(weights)},
+        feed_(engine, step_ending_in<PairNode>(engine.program), pairs, 19),
+        row_sums_(static_cast<std::size_t>(mapped_row_sums(engine.pair, feed_.target(), pairs)), 7.0) {}
 
   /// Adds all planes, `at_once` pairs in a stack, and compares what comes out.
   void check(Index at_once) {
-    const PairStores<double> stores(engine_.pair, store_.data());
-    PlaneMap<double> map(engine_.pair, map_, stores.at(map_, 0), row_sums_.data());
-    // Twice: nothing is left of the tile before.
-    for (int tile = 0; tile < 2; ++tile) {
-      map.begin_tile(pairs_);
-      add_planes(map, at_once);
-    }
-    for (Index pair = 0; pair < pairs_; ++pair) {
-      const Plane<double> mapped = stores.at(map_, pair);
-      check_kernel(nngp_, pair, mapped.nngp);
-      check_kernel(ntk_, pair, mapped.ntk);
-    }
+    PlaneMap<double> map(feed_.engine().pair, feed_.target(), feed_.result(0), row_sums_.data());
+    feed_.feed(map, at_once, [&] { map.end_group(); });
+    feed_.check_results([&](const PairCovariances& covariances, Index pair, const double* mapped) {
+      check_kernel(covariances, pair, mapped);
+    });
   }
 
  private:
-  [[nodiscard]] const PairGeometry& geometry() const { return engine_.pair.geometry; }
-  [[nodiscard]] Index3 in_front(const std::vector<Index3>& sizes) const {
-    return sizes[engine_.pair.input_of(map_)];
-  }
-
-  static std::size_t map_step(const Program& program) {
-    for (std::size_t s = 0; s < program.steps.size(); ++s)
-      if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s]))
-        if (std::holds_alternative<PairNode>(program.graph.nodes[plane->target].operation)) return s;
-    FAIL("no map");
-    return 0;
-  }
-
-  void add_planes(PlaneMap<double>& map, Index at_once) {
-    for_each_root_plane(
-        engine_, step_,
-        [&](const PlacedPlane& plane) {
-          map.place(plane.axis, plane.layout);
-          for (Index pair = 0; pair < pairs_; pair += at_once) {
-            const Index count = std::min(at_once, pairs_ - pair);
-            StackOfPlanes nngp(plane, count), ntk(plane, count);
-            nngp.fill(plane, nngp_, pair, count);
-            ntk.fill(plane, ntk_, pair, count);
-            map.add(pair, count, {nngp.planes(), ntk.planes()});
-          }
-        },
-        [&] { map.end_group(); });
-  }
-
   /// M, [positions after the map, positions before it].
   [[nodiscard]] Matrix<double> matrix(const Index3& after, const Index3& before) const {
     Matrix<double> matrix(product(after), product(before));
@@ -101,9 +58,7 @@ class MapCheck {
 
   /// M K M'^T of a pair.
   [[nodiscard]] Matrix<double> expected(const PairCovariances& covariances, Index pair) const {
-    const Index3 &left = geometry().left_sizes[map_], &right = geometry().right_sizes[map_];
-    const Index3 left_before = in_front(geometry().left_sizes),
-                 right_before = in_front(geometry().right_sizes);
+    const Index3 &left_before = feed_.left_before(), &right_before = feed_.right_before();
     Matrix<double> before(product(left_before), product(right_before));
     for_each_position(left_before, [&](const Index3& a) {
       for_each_position(right_before, [&](const Index3& b) {
@@ -111,41 +66,27 @@ class MapCheck {
             covariances.at(pair, a, b);
       });
     });
-    return matrix(left, left_before) * before * matrix(right, right_before).transpose();
+    return matrix(feed_.left_after(), left_before) * before *
+           matrix(feed_.right_after(), right_before).transpose();
   }
 
   void check_kernel(const PairCovariances& covariances, Index pair, const double* mapped) const {
-    const StoreLayout& layout = engine_.pair.stores.layouts[map_];
-    const Index3 &left = geometry().left_sizes[map_], &right = geometry().right_sizes[map_];
     const Matrix<double> whole = expected(covariances, pair);
     double worst = 0;
     Index entries = 0;
-    geometry().demanded[map_].for_each([&](const Index3& offset) {
-      const Box box(left, right, offset);
-      if (box.empty()) return;
-      for_each_row(box.extent, [&](Index x, Index y) {
-        for (Index z = 0; z < box.extent[2]; ++z) {
-          const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
-          const Index3 b{a[0] + offset[0], a[1] + offset[1], a[2] + offset[2]};
-          const double difference =
-              mapped[layout.entry(a, b)] - whole(position_number(a, left), position_number(b, right));
-          worst = larger(worst, std::abs(difference));
-          ++entries;
-        }
-      });
+    feed_.for_each_demanded([&](const Index3& a, const Index3& b, Index place) {
+      const double difference = mapped[place] - whole(position_number(a, feed_.left_after()),
+                                                      position_number(b, feed_.right_after()));
+      worst = larger(worst, std::abs(difference));
+      ++entries;
     });
     CHECK(entries > 0);
     CHECK(worst < 1e-12);
   }
 
-  std::mt19937 generator_{19};
-  const EngineProgram& engine_;
   AxisWeights weights_;
-  std::size_t step_;
-  NodeId map_;
-  Index pairs_;
-  PairCovariances nngp_, ntk_;
-  std::vector<double> store_, row_sums_;
+  PlaneFeed feed_;
+  std::vector<double> row_sums_;
 };
 
 /// A window along each axis, the last axes those of the shape: of this size, every `stride` positions.

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "kernel/planes/pair_stores.hpp"
-#include "kernel/planes/plane_numbers.hpp"
+#include "kernel/planes/plane_feed.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;
@@ -17,62 +16,22 @@ namespace {
 class PoolCheck {
  public:
   PoolCheck(const EngineProgram& engine, Index pairs)
-      : engine_{engine},
-        step_{pool_step(engine.program)},
-        pool_{engine.plane_step(step_).target},
-        pairs_{pairs},
-        nngp_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
-        ntk_(in_front(geometry().left_sizes), in_front(geometry().right_sizes), pairs, generator_),
-        store_(static_cast<std::size_t>(pairs * engine.pair.stores.size), 7.0),
-        row_sums_(static_cast<std::size_t>(pool_row_sums(engine.pair, pool_, pairs)), 7.0) {}
+      : feed_(engine, step_ending_in<PoolNode>(engine.program), pairs, 11),
+        row_sums_(static_cast<std::size_t>(pool_row_sums(engine.pair, feed_.target(), pairs)), 7.0) {}
 
   /// Adds all planes, `at_once` pairs in a stack, and compares what comes out.
   void check(Index at_once) {
-    const PairStores<double> stores(engine_.pair, store_.data());
-    PlanePool<double> pool(engine_.pair, pool_, stores.at(pool_, 0), row_sums_.data());
-    // Twice: nothing is left of the tile before.
-    for (int tile = 0; tile < 2; ++tile) {
-      pool.begin_tile(pairs_);
-      add_planes(pool, at_once);
-    }
-    for (Index pair = 0; pair < pairs_; ++pair) {
-      const Plane<double> pooled = stores.at(pool_, pair);
-      check_kernel(nngp_, pair, pooled.nngp);
-      check_kernel(ntk_, pair, pooled.ntk);
-    }
+    const auto& pair_layout = feed_.engine().pair;
+    PlanePool<double> pool(pair_layout, feed_.target(), feed_.result(0), row_sums_.data());
+    std::vector<double> scratch(static_cast<std::size_t>(pair_layout.planes.capacity));
+    feed_.feed(pool, at_once,
+               [&] { pool.end_group(scratch.data(), static_cast<Index>(scratch.size()) - row_padding); });
+    feed_.check_results([&](const PairCovariances& covariances, Index pair, const double* pooled) {
+      check_kernel(covariances, pair, pooled);
+    });
   }
 
  private:
-  [[nodiscard]] const PairGeometry& geometry() const { return engine_.pair.geometry; }
-  [[nodiscard]] Index3 in_front(const std::vector<Index3>& sizes) const {
-    return sizes[engine_.pair.input_of(pool_)];
-  }
-
-  static std::size_t pool_step(const Program& program) {
-    for (std::size_t s = 0; s < program.steps.size(); ++s)
-      if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s]))
-        if (std::holds_alternative<PoolNode>(program.graph.nodes[plane->target].operation)) return s;
-    FAIL("no pooling");
-    return 0;
-  }
-
-  void add_planes(PlanePool<double>& pool, Index at_once) {
-    std::vector<double> scratch(static_cast<std::size_t>(engine_.pair.planes.capacity));
-    for_each_root_plane(
-        engine_, step_,
-        [&](const PlacedPlane& plane) {
-          pool.place(plane.axis, plane.layout);
-          for (Index pair = 0; pair < pairs_; pair += at_once) {
-            const Index count = std::min(at_once, pairs_ - pair);
-            StackOfPlanes nngp(plane, count), ntk(plane, count);
-            nngp.fill(plane, nngp_, pair, count);
-            ntk.fill(plane, ntk_, pair, count);
-            pool.add(pair, count, {nngp.planes(), ntk.planes()});
-          }
-        },
-        [&] { pool.end_group(scratch.data(), static_cast<Index>(scratch.size()) - row_padding); });
-  }
-
   /// The positions of a window that its input has.
   static std::vector<Index3> window_at(const Window3& window, const Index3& output, const Index3& input) {
     const Index3 front = window.front(input);
@@ -92,36 +51,20 @@ class PoolCheck {
   }
 
   void check_kernel(const PairCovariances& covariances, Index pair, const double* pooled) const {
-    const auto& node = std::get<PoolNode>(engine_.pair.node(pool_).operation);
+    const auto& node = std::get<PoolNode>(feed_.engine().pair.node(feed_.target()).operation);
     const Window3 window(node.window);
     const auto entries = static_cast<double>(product(window.size));
     const double weight = node.kind == PoolKind::sum ? 1 : 1 / (entries * entries);
-    const StoreLayout& layout = engine_.pair.stores.layouts[pool_];
-    const Index3 &left = geometry().left_sizes[pool_], &right = geometry().right_sizes[pool_];
-    geometry().demanded[pool_].for_each([&](const Index3& offset) {
-      const Box box(left, right, offset);
-      if (box.empty()) return;
-      for_each_row(box.extent, [&](Index x, Index y) {
-        for (Index z = 0; z < box.extent[2]; ++z) {
-          const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
-          const Index3 b{a[0] + offset[0], a[1] + offset[1], a[2] + offset[2]};
-          double sum = 0;
-          for (const Index3& i : window_at(window, a, in_front(geometry().left_sizes)))
-            for (const Index3& j : window_at(window, b, in_front(geometry().right_sizes)))
-              sum += covariances.at(pair, i, j);
-          CHECK(pooled[layout.entry(a, b)] == doctest::Approx(weight * sum).epsilon(1e-12).scale(1));
-        }
-      });
+    feed_.for_each_demanded([&](const Index3& a, const Index3& b, Index place) {
+      double sum = 0;
+      for (const Index3& i : window_at(window, a, feed_.left_before()))
+        for (const Index3& j : window_at(window, b, feed_.right_before())) sum += covariances.at(pair, i, j);
+      CHECK(pooled[place] == doctest::Approx(weight * sum).epsilon(1e-12).scale(1));
     });
   }
 
-  std::mt19937 generator_{11};
-  const EngineProgram& engine_;
-  std::size_t step_;
-  NodeId pool_;
-  Index pairs_;
-  PairCovariances nngp_, ntk_;
-  std::vector<double> store_, row_sums_;
+  PlaneFeed feed_;
+  std::vector<double> row_sums_;
 };
 
 std::string pooled_network(const std::string& convolution, const std::string& pool,

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kernel/backward/planes/backward_program.hpp"
+#include "kernel/backward/slope_check.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::testing::point_backward_pass_test {
@@ -97,16 +98,8 @@ class PointCheck {
 
   template <typename Update>
   void check_slope(double found, double& number, const Update& update) {
-    constexpr double step = 1e-5;
-    const double value = number;
-    const auto at = [&](double changed) {
-      number = changed;
-      update();
-      return loss();
-    };
-    const double slope = (at(value + step) - at(value - step)) / (2 * step);
-    static_cast<void>(at(value));
-    CHECK(found == doctest::Approx(slope).epsilon(1e-7).scale(1));
+    testing::check_slope(
+        found, number, [this] { return loss(); }, update);
   }
 
   std::mt19937 generator_{17};
