@@ -1,6 +1,6 @@
 #!/bin/sh
 # release-check.sh [--list | STAGE...]: everything slow that a release needs, one stage after the other, or the stages
-# that are named. Goes on behind a stage that fails; the output of each stands in build/release-check/STAGE.log. Prints
+# that are named. Continues after a stage that fails; the output of each stands in build/release-check/STAGE.log. Prints
 # one table and fails if a stage did. docs/releasing.md says what each stage is.
 set -u
 cd "$(dirname "$0")/.."

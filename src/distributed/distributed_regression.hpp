@@ -50,9 +50,8 @@ class DistributedRegression final : public RankRegression {
   void set_amplitude(double amplitude);
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
   [[nodiscard]] double noise_variance() const noexcept override { return amplitude_ * lambda_; }
-  [[nodiscard]] double log_determinant() const noexcept override {
-    return log_determinant_;
-  }  ///< Of K + lambda I.
+  /// The log determinant of K + lambda I.
+  [[nodiscard]] double log_determinant() const noexcept override { return log_determinant_; }
   [[nodiscard]] const Matrix<double>& weights() const noexcept override { return weights_; }
 
  private:

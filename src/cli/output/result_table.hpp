@@ -36,8 +36,8 @@ struct ResultTable {  // NOLINT(bugprone-exception-escape): json's destructor ma
   Origin origin = {};
   nlohmann::json summary = nlohmann::json::object();  ///< Named results, e.g. the loss of trained heads.
   std::vector<std::string> columns = {};
-  std::vector<std::vector<double>> rows =
-      {};  ///< NaN, which JSON writes as null, where a value does not exist.
+  /// NaN, which JSON writes as null, where a value does not exist.
+  std::vector<std::vector<double>> rows = {};
 };
 
 /// Columns and rows as CSV, numbers as short as they read back.
