@@ -4,7 +4,8 @@
     check-house.py PROJECT
 
 - Folders include each other only as the table of CONTRIBUTING.md says, every entry of which is used, and in no circle.
-- The program includes public headers of the library only.
+- The program includes public headers of the library only. It starts no shell, and prints by `cli/output/` alone, which takes
+  out what a terminal would obey (a few files print constants).
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
   columns (the formatter sees to code).
 - No line of prose of a page has more than 160 columns: tables, code and links may.
@@ -21,6 +22,10 @@ MOST_MEMBERS = 13
 MOST_COLUMNS = 120
 MOST_PAGE_COLUMNS = 160
 INCLUDE = re.compile(r'#include "([^"]+)"')
+SHELL = re.compile(r"\b(?:popen|(?<!::)system|std::system|exec[lv]p?e?)\(")
+PRINT = re.compile(r"\b(?:fmt::print|f?puts|f?printf|fwrite)\(|std::c(?:out|err)\b")
+PRINTERS = {"output/result_text.cpp", "output/progress_bar.cpp", "program/interrupt.cpp", "program/program_main.cpp",
+            "program/help_text.cpp", "program/completion_command.cpp"}
 CLASS = re.compile(r"^\s*(?:class|struct) (?:\[\[\w+\]\] )?(\w+)[^;]*\{")
 MEMBER = re.compile(r"^[\w:<>,&*\s()\[\]]*?\b\w+_(?:\s*=[^;]*|\{[^;]*\})?(?:, \*?\w+_(?:\s*=[^;,]*|\{[^;]*\})?)*;")
 
@@ -112,6 +117,16 @@ def size_breaches(path, lines):
             yield f"{path}:{number}: a comment of {len(line)} columns, more than {MOST_COLUMNS}"
 
 
+def output_breaches(path, lines):
+    prints = path.parts[:2] == ("src", "cli") and "/".join(path.parts[2:]) not in PRINTERS
+    for number, line in enumerate(lines, 1):
+        code = re.sub(r'"(?:\\.|[^"\\])*"|//.*', "", line)
+        if SHELL.search(code):
+            yield f"{path}:{number}: a shell: start programs by their words (cli/program/child_process.hpp)"
+        if prints and PRINT.search(code):
+            yield f"{path}:{number}: a direct print: texts go through cli/output/result_text.hpp"
+
+
 def pages(project):
     """README.md and its neighbours, and docs/: not what a build or a virtual environment has of others."""
     return sorted(path.relative_to(project) for path in [*project.glob("*.md"), *(project / "docs").rglob("*.md")])
@@ -136,6 +151,7 @@ def main():
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
         breaches += member_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
+        breaches += output_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
     for path in pages(project):
         breaches += page_breaches(path, (project / path).read_text().splitlines())
     print("\n".join(breaches) or f"{len(lines_of)} files: nothing to complain of")

@@ -14,3 +14,4 @@
 #include "widelimit/propagation.hpp"
 #include "widelimit/specialization.hpp"
 #include "widelimit/store.hpp"
+#include "widelimit/text/visible_text.hpp"

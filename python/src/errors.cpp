@@ -3,6 +3,7 @@
 #include <string>
 
 #include "widelimit/error.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::python {
 
@@ -46,7 +47,7 @@ void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    PyErr_SetString(type_of(error), error.what());
+    PyErr_SetString(type_of(error), visible_text(error.what()).c_str());
   }
 }
 

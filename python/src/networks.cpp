@@ -21,6 +21,7 @@
 #include "widelimit/models/named_networks.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::python {
 
@@ -37,7 +38,8 @@ Layers layers_from_json(const std::string& text) {
 std::string shown(const Network& network) {
   std::ostringstream text;
   text << network;
-  return text.str();
+  // A name may hold what a terminal obeys.
+  return visible_lines(text.str());
 }
 
 /// A layer as a network shows it, without its number: 'dense  weight_variance=2.0  bias_variance=0.0', and below that

@@ -5,6 +5,7 @@
 #include "data/byte_images.hpp"
 #include "data/input_file.hpp"
 #include "data/text_lines.hpp"
+#include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
@@ -43,7 +44,11 @@ std::vector<std::string> read_class_names(const fs::path& path) {
   std::vector<std::string> names;
   TextLines lines(path);
   while (const auto line = lines.next())
-    if (!line->empty()) names.emplace_back(*line);
+    if (const auto invalid = first_invalid_utf8(*line))
+      throw DataError(fmt::format("{}: line {}: expected UTF-8, found {}", path.string(), lines.line(),
+                                  byte_text((*line)[*invalid])));
+    else if (!line->empty())
+      names.emplace_back(*line);
   if (names.size() != cifar_classes)
     throw DataError(fmt::format("{}: expected {} names of classes, one a line, found {}", path.string(),
                                 cifar_classes, names.size()));

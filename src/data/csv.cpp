@@ -8,7 +8,7 @@
 #include <set>
 
 #include "data/input_file.hpp"
-#include "data/utf8.hpp"
+#include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "data/input_file.hpp"
-#include "data/utf8.hpp"
+#include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {

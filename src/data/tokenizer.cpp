@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/lower_case.hpp"
-#include "data/utf8.hpp"
+#include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {

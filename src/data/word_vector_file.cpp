@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/text_lines.hpp"
-#include "data/utf8.hpp"
+#include "text/utf8.hpp"
 #include "widelimit/data/word_vectors.hpp"
 #include "widelimit/error.hpp"
 

@@ -18,6 +18,9 @@ void sde_config(Bytes bytes);
 void heads_config(Bytes bytes);
 void reference_file(Bytes bytes);
 
+/// No reader: texts of others on their way to gnuplot, HTML, CSV, JSON, a shell and a terminal.
+void shown_text(Bytes bytes);
+
 struct Target {
   const char* name;  ///< Also that of the folder of its corpus.
   void (*run)(Bytes);
@@ -29,6 +32,7 @@ inline constexpr Target targets[] = {{"network_file", network_file},
                                      {"texts", texts},
                                      {"sde_config", sde_config},
                                      {"heads_config", heads_config},
-                                     {"reference_file", reference_file}};
+                                     {"reference_file", reference_file},
+                                     {"shown_text", shown_text}};
 
 }  // namespace widelimit::fuzz

@@ -182,3 +182,17 @@ def test_single_numbers_are_named():
             (TypeError, "Dense: W_std: expected a number, got 'x'", lambda: stax.Dense(1, "x"))):
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.parametrize("name, shown", [("\x1b[31mred\n\u009b", r"\x1b[31mred\n\u009b"), ("caf\udce9", r"caf\xe9"),
+                                         ("a\u202eb", r"a\u202eb"), ("K\u00e4se \u20ac", "K\u00e4se \u20ac")])
+def test_messages_show_what_a_terminal_would_obey(tmp_path, name, shown):
+    with pytest.raises(nt.DataError) as error:
+        nt.Network.read(tmp_path / f"{name}.json")
+    assert f"{shown}.json: expected a JSON file, found none" in str(error.value)
+
+
+def test_networks_show_their_names_as_text():
+    network = nt.Network([layers.dense()], name="<b>x</b>\x1b[2J\u009b")
+    assert "<b>x</b>\\x1b[2J\\u009b" in repr(network)
+    assert "&lt;b&gt;x&lt;/b&gt;" in network._repr_html_() and "<b>x" not in network._repr_html_()

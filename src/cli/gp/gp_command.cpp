@@ -24,6 +24,7 @@
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -45,7 +46,7 @@ std::vector<std::string> places_of(const std::vector<Network>& networks) {
   std::vector<std::string> places;
   std::set<std::string> taken;
   for (const Network& network : networks) {
-    std::string name = network.name().empty() ? "network" : network.name();
+    std::string name = network.name().empty() ? "network" : visible_text(network.name());
     for (char& c : name)
       if (c == '/') c = '_';
     // No folder of its own: it would be the output folder, or lie outside.
@@ -204,8 +205,8 @@ class GpRun {
   GpRun& operator=(const GpRun&) = delete;
 
   void run() {
-    say("{}\n", task_.description);
-    for (const std::string& note : task_.notes) say("{}\n", note);
+    say("{}\n", visible_text(task_.description));
+    for (const std::string& note : task_.notes) say("{}\n", visible_text(note));
     say("{}\n", amplitude_text(options_.inference));
     if (!options_.inference.regulariser)
       say("regularisers chosen by {}\n", criterion_title(options_.inference.criterion));
@@ -306,7 +307,7 @@ class GpRun {
   }
 
   void run_network(std::size_t i) {
-    say("\n{}\n", arguments_.networks[i]);
+    say("\n{}\n", visible_text(arguments_.networks[i]));
     flush_standard_output();
     GpOptions options = options_;
     if (!options.store.folder.empty()) options.store.folder /= places_[i];

@@ -11,11 +11,6 @@
 namespace widelimit::cli {
 namespace {
 
-/// A text as a field of a CSV file: quoted where it holds a comma, a quote or a line break.
-std::string csv_field(const std::string& text) {
-  return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
-}
-
 class PredictionTable {
  public:
   PredictionTable(const GpRunInfo& info, const GpResult& result, const std::optional<Matrix<double>>& targets)

@@ -14,6 +14,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -64,11 +65,10 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
                        arguments.profile ? StepTimes::measured : StepTimes::none);
   });
   if (prints_json()) return print_result(as_json(plan, arguments.inputs));
-  fmt::print("{}, {} positions of {} channels, {}\n{}", network.name(), position_count(shape), channels,
-             to_string(arguments.kernel.precision), to_string(plan));
+  say("{}, {} positions of {} channels, {}\n{}", visible_text(network.name()), position_count(shape),
+      channels, to_string(arguments.kernel.precision), to_string(plan));
   if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
-    fmt::print("estimated  {} for {} inputs\n", duration_text(plan.seconds(arguments.inputs)),
-               arguments.inputs);
+    say("estimated  {} for {} inputs\n", duration_text(plan.seconds(arguments.inputs)), arguments.inputs);
 }
 
 }  // namespace

@@ -27,23 +27,21 @@ using store::StoredGram;
 void print_batch(const char* name, const nlohmann::json& batch) {
   std::vector<std::string> counts;
   for (const auto& step : batch.at("steps")) counts.push_back(step.at("count").dump());
-  fmt::print("{:<14} {} inputs, {} channels, {}\n", name, fmt::join(counts, " + "),
-             batch.at("channels").dump(),
-             batch.at("shape").is_null() ? "of different shapes" : "shape " + batch.at("shape").dump());
+  say("{:<14} {} inputs, {} channels, {}\n", name, fmt::join(counts, " + "), batch.at("channels").dump(),
+      batch.at("shape").is_null() ? "of different shapes" : "shape " + batch.at("shape").dump());
   for (const auto& step : batch.at("steps"))
     for (const auto& [key, value] : step.items())
-      if (value.is_string()) fmt::print("  {:<14} {}\n", key, value.get<std::string>());
+      if (value.is_string()) say("  {:<14} {}\n", key, value.get<std::string>());
 }
 
 /// At which rate a store is computed, and what is left.
 void print_pace(const store::StoreProgress& progress) {
   if (progress.processes > 0)
-    fmt::print("{:<14} {} by {} {}, {} left\n", "computed", rate_text(progress.pairs_per_second),
-               progress.processes, progress.processes == 1 ? "process" : "processes",
-               time_text(progress.seconds_left));
+    say("{:<14} {} by {} {}, {} left\n", "computed", rate_text(progress.pairs_per_second), progress.processes,
+        progress.processes == 1 ? "process" : "processes", time_text(progress.seconds_left));
   else if (progress.pairs_per_second > 0)
-    fmt::print("{:<14} by nobody, as far as can be seen; one process did {}, which would take {} more\n",
-               "computed", rate_text(progress.pairs_per_second), time_text(progress.seconds_left));
+    say("{:<14} by nobody, as far as can be seen; one process did {}, which would take {} more\n", "computed",
+        rate_text(progress.pairs_per_second), time_text(progress.seconds_left));
 }
 
 void print_info(const std::filesystem::path& folder) {
@@ -54,27 +52,26 @@ void print_info(const std::filesystem::path& folder) {
   if (prints_json())
     return print_result(
         {{"facts", facts}, {"tiles", grid.count()}, {"tiles_there", there}, {"bytes", stored.bytes_there()}});
-  fmt::print("{:<14} {}\n", "arrays", fmt::join(stored.arrays(), ", "));
-  fmt::print("{:<14} {} x {}{}, {}\n", "matrix", grid.rows(), grid.columns(),
-             grid.is_symmetric() ? ", symmetric: tiles on and above the diagonal" : "",
-             facts.at("precision").get<std::string>());
-  fmt::print("{:<14} {} of {} there ({:.1f} %), {} a side, {}\n", "tiles", there, grid.count(),
-             100.0 * static_cast<double>(there) / static_cast<double>(grid.count()), grid.side(),
-             numerics::memory_text(stored.bytes_there()));
+  say("{:<14} {}\n", "arrays", fmt::join(stored.arrays(), ", "));
+  say("{:<14} {} x {}{}, {}\n", "matrix", grid.rows(), grid.columns(),
+      grid.is_symmetric() ? ", symmetric: tiles on and above the diagonal" : "",
+      facts.at("precision").get<std::string>());
+  say("{:<14} {} of {} there ({:.1f} %), {} a side, {}\n", "tiles", there, grid.count(),
+      100.0 * static_cast<double>(there) / static_cast<double>(grid.count()), grid.side(),
+      numerics::memory_text(stored.bytes_there()));
   for (const std::string& array : stored.arrays())
     if (const Index of_array = stored.tiles_there(array); of_array != there)
-      fmt::print("  {:<12} {} of {} files there\n", array, of_array, grid.count());
+      say("  {:<12} {} of {} files there\n", array, of_array, grid.count());
   if (there < grid.count()) print_pace(stored.progress());
   print_batch("rows", facts.at("rows"));
   if (!grid.is_symmetric()) print_batch("columns", facts.at("columns"));
-  fmt::print("{:<14} widelimit {}, vectors {}, BLAS {}\n", "made by",
-             facts.at("library_version").get<std::string>(),
-             facts.at("arithmetic").at("vectors").get<std::string>(),
-             facts.at("arithmetic").at("blas").get<std::string>());
+  say("{:<14} widelimit {}, vectors {}, BLAS {}\n", "made by", facts.at("library_version").get<std::string>(),
+      facts.at("arithmetic").at("vectors").get<std::string>(),
+      facts.at("arithmetic").at("blas").get<std::string>());
   for (const auto& layer : facts.at("sampled_layers"))
-    fmt::print("{:<14} {}: {} samples, seed {}\n", "sampled", layer.at("path").get<std::string>(),
-               layer.at("samples").dump(), layer.at("seed").dump());
-  fmt::print("{:<14} {}\n", "network", facts.at("network").dump());
+    say("{:<14} {}: {} samples, seed {}\n", "sampled", layer.at("path").get<std::string>(),
+        layer.at("samples").dump(), layer.at("seed").dump());
+  say("{:<14} {}\n", "network", facts.at("network").dump());
 }
 
 struct VerifyArguments {
@@ -121,7 +118,11 @@ std::string mending_command(const StoredGram& stored, const store::StoreCheck& c
   }
   const auto& facts = stored.facts();
   if (facts.contains("command")) {
-    command += facts.at("command").get<std::string>();
+    // Written anew, word by word: people hand it to their shell.
+    std::vector<std::string> words = shell_words(facts.at("command").get<std::string>());
+    if (!std::filesystem::path(words.front()).filename().string().starts_with("widelimit"))
+      words.front() = "widelimit";
+    command += shell_command_line(words);
   } else {
     const Kernels kernels = stored.kernels();
     command += fmt::format("widelimit gram NETWORK --x FILE{} --kernel {} --precision {} --store {}",
@@ -143,20 +144,18 @@ void print_check(const store::StoreCheck& check) {
                          {"damaged", check.damaged},
                          {"obstacles", check.obstacles},
                          {"unreadable", check.unreadable}});
-  fmt::print("{} of {} tiles whole\n", check.whole, check.tiles);
+  say("{} of {} tiles whole\n", check.whole, check.tiles);
   if (check.without_place > 0)
-    fmt::print(
-        "{} of them have no record of their place, as in stores of version 0.1: whether they were mixed up "
+    say("{} of them have no record of their place, as in stores of version 0.1: whether they were mixed up "
         "cannot be told\n",
         check.without_place);
-  for (const store::TileIndex& tile : check.missing)
-    fmt::print("missing: tile ({}, {})\n", tile.row, tile.column);
+  for (const store::TileIndex& tile : check.missing) say("missing: tile ({}, {})\n", tile.row, tile.column);
   for (std::size_t d = 0; d < check.damaged.size(); ++d)
-    fmt::print("damaged: {}{}\n", check.damaged[d],
-               check.reasons[d] == store::wrong_checksum ? "" : ": " + check.reasons[d]);
+    say("damaged: {}{}\n", check.damaged[d],
+        check.reasons[d] == store::wrong_checksum ? "" : ": " + check.reasons[d]);
   for (const std::string& path : check.obstacles)
-    fmt::print("in the way: {}: no file or folder of a store is like this\n", path);
-  for (const std::string& message : check.unreadable) fmt::print("unreadable: {}\n", message);
+    say("in the way: {}: no file or folder of a store is like this\n", path);
+  for (const std::string& message : check.unreadable) say("unreadable: {}\n", message);
 }
 
 void verify(const VerifyArguments& arguments, const RunContext& context) {

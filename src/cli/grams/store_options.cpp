@@ -8,6 +8,7 @@
 
 #include "cli/options/ranges.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/output/text_parts.hpp"
 #include "widelimit/error.hpp"
 
@@ -86,7 +87,7 @@ store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask
   distributed::TileDealer* const dealer = context.dealer;
   store::StoreOptions options = store_options_of(arguments, task, context);
   options.command = command_of_all_parts(context.command_line);
-  options.report = [](const std::string& message) { fmt::print(stderr, "widelimit: {}\n", message); };
+  options.report = [](const std::string& message) { print_notice("widelimit: " + message); };
   if (dealer == nullptr || dealer->is_first()) options.progress = show;
   auto gram_store = task.open(arguments.folder, options);
   if (dealer == nullptr) return gram_store.compute();

@@ -84,8 +84,12 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
          .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
   });
   if (arguments.out.empty()) {
-    std::fputs((prints_json() ? json_text(table) : csv_text(table)).c_str(), stdout);
-    if (!prints_json()) std::fputs(result_text(table.summary).c_str(), stderr);
+    if (prints_json()) {
+      print_document(json_text(table));
+    } else {
+      print_text(stdout, csv_text(table));
+      print_text(stderr, result_text(table.summary));
+    }
   } else {
     files::replace_file(arguments.out,
                         arguments.out.extension() == ".json" ? json_text(table) : csv_text(table));

@@ -26,6 +26,7 @@
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -277,8 +278,8 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
-  say("{}, {}\n", task.description, to_string(arguments.kernel.precision));
-  for (const std::string& note : task.notes) say("{}\n", note);
+  say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
+  for (const std::string& note : task.notes) say("{}\n", visible_text(note));
   say("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const gp::Model model = fitted_model(network, task, arguments, context.interrupt);

@@ -26,6 +26,7 @@
 #include "widelimit/gp/model.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -167,7 +168,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
   const std::filesystem::path& file = arguments.inputs.inputs();
   if (const std::string warning = model.range_warning(x); !warning.empty())
-    fmt::print(stderr, "widelimit: warning: {}: {}\n", file.string(), warning);
+    warn("{}: {}", file.string(), warning);
   const auto start = std::chrono::steady_clock::now();
   gp::ModelPrediction prediction = [&] {
     ProgressBar bar("predict", Counted::pairs, arguments.threads);
@@ -192,9 +193,9 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
                   model.prior_samples(x, arguments.prior_samples, arguments.seed, run));
   folder.commit(record);
   say("{}", model_text(model));
-  for (const std::string& note : prepared.notes) say("{}\n", note);
+  for (const std::string& note : prepared.notes) say("{}\n", visible_text(note));
   if (of_kernel.scores) say("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
-  say("{} predictions in {}\n", x.size(), arguments.out.string());
+  say("{} predictions in {}\n", x.size(), visible_text(arguments.out.string()));
   flush_standard_output();
 }
 

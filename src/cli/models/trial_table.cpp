@@ -18,10 +18,10 @@
 namespace widelimit::cli {
 namespace {
 
-std::string quoted_field(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? '\'' : c == '\n' ? ' ' : c;
-  return quoted + "\"";
+/// A note in quotes and without any of its own, which the reader of this table takes off again.
+std::string note_field(std::string note) {
+  std::replace(note.begin(), note.end(), '"', '\'');
+  return csv_quoted(note);
 }
 
 /// Nothing stands for NaN.
@@ -31,7 +31,7 @@ std::string row_text(std::size_t number, const TrialRow& row) {
   std::string text = fmt::format("{}", number);
   for (const double value : row.values) text += "," + number_field(value);
   return text + fmt::format(",{},{},{:.3f},{}\n", number_field(row.score), number_field(row.regulariser),
-                            row.seconds, row.note.empty() ? "" : quoted_field(row.note));
+                            row.seconds, row.note.empty() ? "" : note_field(row.note));
 }
 
 /// As number_field() writes it; no value where it writes something else.
@@ -44,7 +44,7 @@ std::optional<double> field_number(const std::string& field) {
 TrialTable::TrialTable(std::filesystem::path file, const Origin& origin,
                        const std::vector<gp::SearchParameter>& parameters, std::string score_name)
     : file_{std::move(file)}, heading_{origin_comment(origin) + "trial"}, values_{parameters.size()} {
-  for (const gp::SearchParameter& parameter : parameters) heading_ += "," + parameter.name;
+  for (const gp::SearchParameter& parameter : parameters) heading_ += "," + csv_field(parameter.name);
   heading_ += fmt::format(",{},regulariser,seconds,note\n", score_name);
   files::check_replaceable(file_);
   if (std::filesystem::exists(file_)) read();

@@ -11,6 +11,7 @@
 
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/text/visible_text.hpp"
 #include "widelimit/version.hpp"
 
 namespace widelimit::cli {
@@ -82,6 +83,14 @@ std::string record_text(const RunRecord& record, std::set<std::string> names) {
   return json.dump(1) + "\n";
 }
 
+/// run.json keeps it, which is UTF-8; better said before the work.
+void require_utf8_place() {
+  if (const std::string place = fs::current_path().string(); first_invalid_utf8(place))
+    throw DataError(
+        fmt::format("{}: the working directory is kept in {}, expected a name in UTF-8; work in another one",
+                    visible_text(place), record_name));
+}
+
 std::string some_of(const std::set<std::string>& names) {
   constexpr std::size_t most = 3;
   std::vector<std::string> shown;
@@ -94,6 +103,7 @@ std::string some_of(const std::set<std::string>& names) {
 
 OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& names, OtherFiles others)
     : folder_{std::move(folder)} {
+  require_utf8_place();
   make_folder(folder_);
   try {
     Names known(names.begin(), names.end());

@@ -11,6 +11,7 @@
 
 #include "cli/output/terminal_columns.hpp"
 #include "cli/output/text_parts.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -81,7 +82,7 @@ std::size_t StatusLine::width() const {
 }
 
 void StatusLine::show(std::string_view text) const {
-  const std::string cut = first_letters(std::string(text), width());
+  const std::string cut = first_letters(visible_text(text), width());
   if (on_terminal_)
     fmt::print(stderr, "\r\033[K{}", cut);
   else

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "cli/output/text_parts.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/version.hpp"
 
@@ -36,7 +37,9 @@ nlohmann::json estimate_json(const numerics::Estimate& estimate) {
 }
 
 std::string csv_rows(const ResultTable& table) {
-  std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));
+  std::string text;
+  for (const std::string& column : table.columns) text += (text.empty() ? "" : ",") + csv_field(column);
+  text += "\n";
   for (const std::vector<double>& row : table.rows)
     fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
   return text;

@@ -16,6 +16,7 @@
 
 #include "cli/output/text_parts.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -28,7 +29,7 @@ bool json_was_asked_for = false;
 
 std::string scalar_text(const Results& value) {
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return visible_text(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   return value.is_null() ? "-" : value.dump();
 }
@@ -65,7 +66,7 @@ std::string table_text(const Results& rows) {
       if (!is_table(value) && std::ranges::find(names, name) == names.end()) names.push_back(name);
   std::vector<std::string> lines(rows.size() + 1);
   for (const std::string& name : names) {
-    std::vector<std::string> cells{name};
+    std::vector<std::string> cells{visible_text(name)};
     for (const Results& row : rows) {
       const Results value = row.value(name, Results());
       cells.push_back(value.is_object() ? list_text(value) : value_text(value));
@@ -83,7 +84,7 @@ void collect(std::vector<std::pair<std::string, std::string>>& lines, const std:
              const Results& value) {
   if (value.is_object()) {
     for (const auto& [field, below] : value.items())
-      collect(lines, name.empty() ? field : name + "." + field, below);
+      collect(lines, name.empty() ? visible_text(field) : name + "." + visible_text(field), below);
   } else if (is_table(value)) {
     lines.emplace_back(name, "\n" + table_text(value));
   } else {
@@ -105,6 +106,18 @@ std::string result_text(const Results& result) {
   return text;
 }
 
+void print_text(std::FILE* file, std::string_view text) {
+  const std::string visible = visible_lines(text);
+  std::fwrite(visible.data(), 1, visible.size(), file);
+}
+
+void print_document(std::string_view document) {
+  const std::string visible = visible_json(document);
+  std::fwrite(visible.data(), 1, visible.size(), stdout);
+}
+
+void print_notice(std::string_view line) { print_text(stderr, visible_text(line) + "\n"); }
+
 void add_json_option(CLI::App& command) {
   command.add_flag_callback(
       "--json", [] { json_was_asked_for = true; }, "Print the results alone, as JSON");
@@ -113,7 +126,10 @@ void add_json_option(CLI::App& command) {
 bool prints_json() { return json_was_asked_for; }
 
 void print_result(const Results& result) {
-  std::fputs((prints_json() ? result.dump() + "\n" : result_text(result)).c_str(), stdout);
+  if (prints_json())
+    print_document(result.dump() + "\n");
+  else
+    print_text(stdout, result_text(result));
 }
 
 void print_csv(const std::string& csv) {

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace CLI {
 class App;
 }
 
-/// What commands print on standard output: text for people, or the results alone as JSON.
+/// What commands print: on standard output text for people, or the results alone as JSON; on standard error what else
+/// people should know. Nothing that stands in a name or a file reaches a terminal but letters, line breaks and tabs:
+/// every text goes through these functions.
 namespace widelimit::cli {
 
 /// --json, for commands that print results.
@@ -19,10 +23,25 @@ void add_json_option(CLI::App& command);
 /// Whether --json was given.
 [[nodiscard]] bool prints_json();
 
+/// Prints a text of several lines; see visible_lines().
+void print_text(std::FILE* file, std::string_view text);
+
+/// Prints a JSON document on standard output; see visible_json().
+void print_document(std::string_view document);
+
 /// Prints what is for people: nothing beside --json.
 template <typename... Values>
 void say(fmt::format_string<Values...> text, Values&&... values) {
-  if (!prints_json()) fmt::print(text, std::forward<Values>(values)...);
+  if (!prints_json()) print_text(stdout, fmt::format(text, std::forward<Values>(values)...));
+}
+
+/// Prints a line on standard error.
+void print_notice(std::string_view line);
+
+/// Prints "widelimit: warning: ..." as a line on standard error.
+template <typename... Values>
+void warn(fmt::format_string<Values...> text, Values&&... values) {
+  print_notice("widelimit: warning: " + fmt::format(text, std::forward<Values>(values)...));
 }
 
 /// Prints results as a line of JSON with --json, else as result_text().

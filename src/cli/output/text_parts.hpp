@@ -22,7 +22,12 @@ namespace widelimit::cli {
 /// The number that all entries are, formatted by `one`, or the smallest and the largest by `two`.
 [[nodiscard]] std::string shared_or_range(const Vector<double>& numbers, const char* one, const char* two);
 
-/// A text in quotes as a field of a CSV file, its own quotes doubled (RFC 4180).
+/// A text as a field of a CSV file, as visible_text() shows it, in quotes where need be and its own quotes doubled
+/// (RFC 4180). A spreadsheet computes what begins with = + - or @: such a text has a single quote before it, unless it
+/// is a number.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
+/// The same in quotes, whether need be or not.
 [[nodiscard]] std::string csv_quoted(std::string_view text);
 
 /// The number that the whole text is, as std::from_chars reads it ("inf" and "nan" as well); nothing where something

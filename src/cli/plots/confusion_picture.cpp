@@ -19,8 +19,8 @@ std::string named_tics(const std::vector<std::string>& class_names) {
   std::string tics;
   bool turned = false;
   for (std::size_t k = 0; k < class_names.size(); ++k) {
-    fmt::format_to(std::back_inserter(tics), "{}{} {}", k == 0 ? "" : ", ", gnuplot_quoted(class_names[k]),
-                   k);
+    fmt::format_to(std::back_inserter(tics), "{}{} {}", k == 0 ? "" : ", ",
+                   gnuplot_quoted_tic(class_names[k]), k);
     turned = turned || class_names[k].size() > short_name;
   }
   return fmt::format("set xtics ({0}) noenhanced{1}\nset ytics ({0}) noenhanced\n", tics,

@@ -1,91 +1,29 @@
 #include "cli/plots/gnuplot.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <regex>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "cli/output/result_text.hpp"
+#include "cli/program/child_process.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 namespace {
 
-std::string message_of(int code) { return std::generic_category().message(code); }
-
-/// A file in memory that a child process reads or writes.
-class MemoryFile {
- public:
-  explicit MemoryFile(const char* name) : descriptor_{memfd_create(name, MFD_CLOEXEC)} {
-    if (descriptor_ < 0) throw Error(fmt::format("cannot make a file in memory: {}", message_of(errno)));
-  }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
-  /// Writes the text and goes back to its beginning.
-  void fill(std::string_view text) {
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = write(descriptor_, text.data() + done, text.size() - done);
-      if (written < 0) throw Error(fmt::format("cannot write to a file in memory: {}", message_of(errno)));
-      done += static_cast<std::size_t>(written);
-    }
-    lseek(descriptor_, 0, SEEK_SET);
-  }
-
-  /// The first line that is not empty.
-  [[nodiscard]] std::string first_line() const {
-    std::array<char, 400> bytes{};
-    const ssize_t count = pread(descriptor_, bytes.data(), bytes.size(), 0);
-    const std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
-    return std::string(text.substr(begin, text.find('\n', begin) - begin));
-  }
-
- private:
-  int descriptor_;
-};
-
-/// Starts gnuplot with these files as its standard ones. Throws Error.
-pid_t start(int input, int output, int errors) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGXFSZ);  // ignored in this program
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  // A group of its own: Ctrl-C reaches this program alone, which then ends the other.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string name = "gnuplot";
-  std::array<char*, 2> arguments{name.data(), nullptr};
-  pid_t child = 0;
-  const int code = posix_spawnp(&child, name.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code == ENOENT) throw Error("gnuplot is not installed");
-  if (code != 0) throw Error(fmt::format("gnuplot cannot be started: {}", message_of(code)));
-  return child;
+/// gnuplot without what is about its own windows, fonts, libraries of scripts and fits: a picture is the same for
+/// everybody.
+pid_t start_gnuplot(int input, int output, int errors) {
+  // -d: no file of settings is read, neither the system's nor ~/.gnuplot, which may run commands.
+  return start_child({"gnuplot", "-d"}, {input, output, errors},
+                     environment_without({"GNU", "GDFONTPATH=", "FIT_"}));
 }
 
 /// The child's status as waitpid() gives it.
@@ -111,8 +49,9 @@ std::string failure(int status, const std::string& complaint) {
 
 void run(const std::string& script, int picture, const std::stop_token& stop) {
   MemoryFile input("script"), errors("errors");
-  input.fill(script);
-  const int status = wait_for(start(input.descriptor(), picture, errors.descriptor()), stop);
+  // Without it names would be drawn in the locale's encoding.
+  input.fill("set encoding utf8\n" + script);
+  const int status = wait_for(start_gnuplot(input.descriptor(), picture, errors.descriptor()), stop);
   if (status != 0) throw Error(failure(status, errors.first_line()));
   struct stat information {};
   if (fstat(picture, &information) != 0 || information.st_size == 0)
@@ -120,12 +59,6 @@ void run(const std::string& script, int picture, const std::stop_token& stop) {
 }
 
 }  // namespace
-
-std::string gnuplot_quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
 
 std::string gnuplot_canvas(int width, int height) {
   return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
@@ -164,7 +97,7 @@ bool Gnuplot::draw(const std::string& script, files::ReplacingFile& picture, std
     throw;
   } catch (const Error& error) {
     has_failed_ = true;
-    fmt::print(stderr, "widelimit: warning: {} and further pictures are not drawn: {}\n", name, error.what());
+    warn("{} and further pictures are not drawn: {}", name, error.what());
     return false;
   }
 }

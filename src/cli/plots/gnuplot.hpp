@@ -5,12 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "cli/plots/gnuplot_quoted.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::cli {
-
-/// A gnuplot string in single quotes.
-[[nodiscard]] std::string gnuplot_quoted(std::string_view text);
 
 /// The first line of a script: the terminal of a PNG of this size, in pixels. Names are drawn as they stand.
 [[nodiscard]] std::string gnuplot_canvas(int width, int height);

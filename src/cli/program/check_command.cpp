@@ -45,14 +45,14 @@ nlohmann::json as_json(const check::CheckReport& report) {
 
 void print(const check::CheckReport& report) {
   if (prints_json()) return print_result(as_json(report));
-  fmt::print("{:<70} {:>14} {:>14} {:>9} {:>9}\n", "case", "expected", "computed", "error", "tolerance");
+  say("{:<70} {:>14} {:>14} {:>9} {:>9}\n", "case", "expected", "computed", "error", "tolerance");
   std::size_t failed = 0;
   for (const check::CheckRow& row : report.rows) {
-    fmt::print("{:<70} {:>14.7g} {:>14.7g} {:>9.1e} {:>9.1e}{}\n", row.name, row.expected, row.computed,
-               row.error, row.tolerance, row.passed ? "" : "  FAILED");
+    say("{:<70} {:>14.7g} {:>14.7g} {:>9.1e} {:>9.1e}{}\n", row.name, row.expected, row.computed, row.error,
+        row.tolerance, row.passed ? "" : "  FAILED");
     if (!row.passed) ++failed;
   }
-  fmt::print("{} passed, {} failed\n", report.rows.size() - failed, failed);
+  say("{} passed, {} failed\n", report.rows.size() - failed, failed);
 }
 
 }  // namespace

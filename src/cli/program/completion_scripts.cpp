@@ -110,6 +110,13 @@ if [[ $funcstack[1] == _{0} ]]; then _{0} "$@"; else compdef _{0} {0}; fi
                      choice_cases(table, "compadd -- {}", "compadd -- {}; _files"), cases);
 }
 
+/// A word as fish reads it, which knows escapes of quotes and backslashes within quotes.
+std::string fish_quoted(std::string_view word) {
+  std::string result = "'";
+  for (const char c : word) result += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return result + "'";
+}
+
 /// Of fish: the cursor stands after this command, and behind none of those below it.
 std::string fish_condition(const CompletedCommand& command) {
   std::string condition;
@@ -125,7 +132,7 @@ std::string fish_words(const std::vector<CompletedName>& choices) {
   for (const CompletedName& choice : choices)
     words += (words.empty() ? "" : "\n") + choice.name +
              (choice.description.empty() ? "" : "\t" + choice.description);
-  return shell_quoted(words);
+  return fish_quoted(words);
 }
 
 std::string fish_script(const std::string& program, const Table& table) {
@@ -133,7 +140,7 @@ std::string fish_script(const std::string& program, const Table& table) {
   const auto add = [&](const CompletedCommand& where, const std::string& what,
                        const std::string& description) {
     fmt::format_to(std::back_inserter(text), "complete -c {} -n {} {} -d {}\n", program,
-                   shell_quoted(fish_condition(where)), what, shell_quoted(description));
+                   fish_quoted(fish_condition(where)), what, fish_quoted(description));
   };
   for (const CompletedCommand& command : table) {
     for (const CompletedName& below : command.commands)

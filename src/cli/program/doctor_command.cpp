@@ -6,10 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/machine_facts.hpp"
 #include "cli/program/self_checks.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -20,7 +22,7 @@ std::string as_text(const std::vector<FactGroup>& groups) {
     fmt::format_to(std::back_inserter(text), "{}\n", group.name);
     if (group.facts.empty()) text += "  nothing that matters is set\n";
     for (const Fact& fact : group.facts)
-      fmt::format_to(std::back_inserter(text), "  {:<22} {}\n", fact.name, fact.value);
+      fmt::format_to(std::back_inserter(text), "  {:<22} {}\n", fact.name, visible_text(fact.value));
   }
   return text;
 }
@@ -29,7 +31,7 @@ std::string as_json(const std::vector<FactGroup>& groups) {
   nlohmann::ordered_json document = nlohmann::ordered_json::object();
   for (const FactGroup& group : groups) {
     auto& facts = document[group.name] = nlohmann::ordered_json::object();
-    for (const Fact& fact : group.facts) facts[fact.name] = fact.value;
+    for (const Fact& fact : group.facts) facts[fact.name] = visible_text(fact.value);
   }
   return document.dump(2) + "\n";
 }
@@ -44,7 +46,10 @@ void run(bool json, const std::string& mpi) {
     if (!check.holds()) failed += (failed.empty() ? "" : ", ") + check.name;
   }
   groups.push_back(std::move(results));
-  std::fputs((json ? as_json(groups) : as_text(groups)).c_str(), stdout);
+  if (json)
+    print_document(as_json(groups));
+  else
+    print_text(stdout, as_text(groups));
   if (!failed.empty())
     throw Error(fmt::format(
         "doctor: this build computes wrong numbers here: {}; please report all of the above", failed));

@@ -15,6 +15,8 @@
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/json/shown_text.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 
@@ -93,7 +95,11 @@ std::vector<std::string> rerun_of(const std::string& program, const fs::path& fo
   const json record = read_json(path);
   std::vector<std::string> words = words_of(record, path);
   if (record.contains("directory")) {
-    const auto directory = record.at("directory").get<std::string>();
+    const json& place = record.at("directory");
+    if (!place.is_string())
+      throw DataError(
+          fmt::format("{}: directory: expected a text, got {}", path.string(), shown_json(place)));
+    const auto directory = place.get<std::string>();
     std::error_code error;
     fs::current_path(directory, error);
     if (error)
@@ -101,12 +107,22 @@ std::vector<std::string> rerun_of(const std::string& program, const fs::path& fo
                                   directory, error.message()));
   }
   words.insert(words.begin(), program);
-  fmt::print(stderr, "in {}: {}\n", fs::current_path().string(), shell_command_line(words));
+  print_notice(fmt::format("in {}: {}", fs::current_path().string(), shell_command_line(words)));
   return words;
 }
 
 bool contains(const std::vector<std::string>& words, const char* word) {
   return std::ranges::find(words, word) != words.end();
+}
+
+/// Arguments stand in run.json, in the origin of other files and in reports, all of which are UTF-8.
+void require_utf8(const std::vector<std::string>& given) {
+  for (std::size_t i = 1; i < given.size(); ++i)
+    if (first_invalid_utf8(given[i]))
+      throw ArgumentError(
+          fmt::format("argument {}, '{}': expected UTF-8, which files of results keep arguments in; give the "
+                      "file another name, or a link to it",
+                      i, visible_text(given[i])));
 }
 
 /// What goes on to the command that runs again.
@@ -128,6 +144,7 @@ std::optional<std::string> folder_to_rerun(const std::vector<std::string>& given
 
 std::vector<std::string> given_arguments(int argc, const char* const* argv) {
   const std::vector<std::string> given(argv, argv + argc);
+  require_utf8(given);
   if (const auto folder = folder_to_rerun(given)) {
     std::vector<std::string> words = rerun_of(given[0], *folder);
     for (const char* flag : rerun_flags)

@@ -8,16 +8,14 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <boost/version.hpp>
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <xtensor/xtensor_config.hpp>
 
+#include "cli/program/child_process.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/version.hpp"
@@ -38,17 +36,6 @@ std::string value_in(const char* file, std::string_view key) {
     return line.substr(begin, line.find_last_not_of("\t \"") + 1 - begin);
   }
   return "unknown";
-}
-
-/// The first line that a command prints, or "not found".
-std::string first_line_of(const char* command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command, "r"), pclose);
-  std::array<char, 200> line{};
-  if (!pipe || std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) == nullptr)
-    return "not found";
-  std::string text = line.data();
-  text.erase(text.find_last_not_of('\n') + 1);
-  return text;
 }
 
 std::string kind_of_build() {
@@ -148,8 +135,8 @@ std::vector<FactGroup> machine_facts(const std::string& mpi) {
           arithmetic(),
           libraries(),
           {"programs",
-           {{"gnuplot", first_line_of("gnuplot --version 2>/dev/null")},
-            {"mpirun", first_line_of("mpirun --version 2>/dev/null")}}},
+           {{"gnuplot", first_line_printed_by({"gnuplot", "--version"})},
+            {"mpirun", first_line_printed_by({"mpirun", "--version"})}}},
           environment()};
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/models/named_networks.hpp"
@@ -62,15 +63,12 @@ Shape example_shape(const std::string& argument) {
 
 void run(const NetworksArguments& arguments) {
   if (arguments.network.empty()) {
-    std::fputs((arguments.json ? networks_json() : networks_text()).c_str(), stdout);
-    return;
+    return arguments.json ? print_document(networks_json()) : print_text(stdout, networks_text());
   }
   const Shape size = arguments.size.empty() ? example_shape(arguments.network) : arguments.size;
   const Network network = network_from_argument(arguments.network, size.size(), arguments.depth);
-  const std::string text = arguments.json
-                               ? to_json(network) + "\n"
-                               : naming_errors(arguments.network, [&] { return network.describe(size); });
-  std::fputs(text.c_str(), stdout);
+  if (arguments.json) return print_document(to_json(network) + "\n");
+  print_text(stdout, naming_errors(arguments.network, [&] { return network.describe(size); }));
 }
 
 }  // namespace

@@ -28,10 +28,9 @@ namespace {
 constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 
-int complain(const ProgramDescription& program, std::string message, int code) {
+int complain(const ProgramDescription& program, const std::string& message, int code) {
   if (program.before_complaint) program.before_complaint();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}: {}\n", program.complains_as, message);
+  print_notice(fmt::format("{}: {}", program.complains_as, message));
   return code;
 }
 
@@ -136,9 +135,10 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
     }
     if (error.get_exit_code() == 0) return program.exit(error);
     const std::string unknown = unknown_command(program);
-    return fail(
-        fmt::format("{}{} (see --help)", unknown.empty() ? error.what() : unknown, meant_options(program)),
-        wrong_usage);
+    // The parser lays out some messages on several lines.
+    std::string message = unknown.empty() ? error.what() : unknown;
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    return fail(fmt::format("{}{} (see --help)", message, meant_options(program)), wrong_usage);
   } catch (const Cancelled& error) {
     return fail(stop_message(program, error.what()), Interrupt::exit_code());
   } catch (const std::bad_alloc&) {
@@ -187,7 +187,7 @@ int program_main(int argc, char** argv, const ProgramDescription& description) {
   } catch (const std::exception& error) {
     return complain(description, error.what(), failed);
   } catch (...) {
-    fmt::print(stderr, "{}: could not report an error\n", description.complains_as);
+    std::fprintf(stderr, "%s: could not report an error\n", description.complains_as.c_str());
     return failed;
   }
 }

@@ -18,7 +18,8 @@ struct RunContext {
   std::string mpi;  ///< What the program has of MPI.
 };
 
-/// A word as a shell reads it: quoted where need be.
+/// A word as a shell reads it: quoted where need be, as $'...' (of bash, zsh and ksh) where it holds what
+/// visible_text() hides.
 [[nodiscard]] std::string shell_quoted(std::string_view word);
 
 /// Words as a shell reads them, the program first: quoted where need be.

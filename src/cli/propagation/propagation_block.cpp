@@ -8,6 +8,7 @@
 
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "widelimit/error.hpp"
@@ -101,10 +102,9 @@ void warn_of_annealing(const PropagationModel& model, double largest_gap, Index 
                        const std::string& start) {
   const double limit = propagation::largest_annealed_gap(static_cast<double>(model.tokens), model.sigma_A);
   if (largest_gap <= limit) return;
-  fmt::print(
-      stderr,
-      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), which "
-      "is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; {}\n",
+  warn(
+      "the theory averages attention's numerator and denominator apart (annealed), which "
+      "is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; {}",
       limit, largest_gap, exact_command(model, depth, start));
 }
 

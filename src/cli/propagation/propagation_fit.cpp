@@ -12,6 +12,7 @@
 
 #include "cli/options/ranges.hpp"
 #include "cli/options/similar_name.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "widelimit/data/csv.hpp"
@@ -174,9 +175,7 @@ void exclude_columns(PropagationModel& model, const Columns& used, bool exponent
 }
 
 void warn_of_columns(const std::string& file, const std::vector<std::string>& unused) {
-  if (!unused.empty())
-    fmt::print(stderr, "widelimit: warning: {}: the fit does not use the columns {}\n", file,
-               fmt::join(unused, ", "));
+  if (!unused.empty()) warn("{}: the fit does not use the columns {}", file, fmt::join(unused, ", "));
 }
 
 FitInput read_outcomes(const FitArguments& arguments) {

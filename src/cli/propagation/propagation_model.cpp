@@ -258,7 +258,7 @@ void write_table(const PropagationOutput& output, const ResultTable& table) {
     text = all.dump(1) + "\n";
   }
   if (output.out.empty()) {
-    std::fputs(text.c_str(), stdout);
+    print_document(text);
     return;
   }
   files::replace_file(output.out, text);

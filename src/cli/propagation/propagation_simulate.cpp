@@ -10,6 +10,7 @@
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/propagation/propagation_pictures.hpp"
@@ -163,13 +164,13 @@ void run_angle(const SimulateArguments& arguments) {
 /// Says on standard error that few networks make the mean of squared gradients, where they do.
 void warn_of_spread(const MeasuredGradient& measured, Index networks, Index depth) {
   if (!(measured.variance_of_log > 1)) return;
-  fmt::print(stderr,
-             "widelimit: warning: the logarithm of the squared gradient has the variance {:.3g} over "
-             "networks: few of them make its mean, so that log_of_mean of {} networks is too low and its "
-             "standard error too small; a log-normal law of this variance has {:.4g} in its place; take a "
-             "larger --width or a smaller --depth\n",
-             measured.variance_of_log, networks,
-             measured.mean_of_log.value + measured.variance_of_log / (2 * static_cast<double>(depth)));
+  warn(
+      "the logarithm of the squared gradient has the variance {:.3g} over "
+      "networks: few of them make its mean, so that log_of_mean of {} networks is too low and its "
+      "standard error too small; a log-normal law of this variance has {:.4g} in its place; take a "
+      "larger --width or a smaller --depth",
+      measured.variance_of_log, networks,
+      measured.mean_of_log.value + measured.variance_of_log / (2 * static_cast<double>(depth)));
 }
 
 void run_gradient(const SimulateArguments& arguments) {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
+#include "widelimit/text/visible_text.hpp"
+
 namespace widelimit::cli {
 
 std::string html_escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : visible_lines(text)) {
     switch (c) {
       case '&':
         result += "&amp;";

@@ -5,7 +5,7 @@
 
 namespace widelimit::cli {
 
-/// A text as HTML and SVG write it, between tags and in quoted attributes.
+/// A text as HTML and SVG write it, between tags and in quoted attributes; what visible_lines() hides, as it shows it.
 [[nodiscard]] std::string html_escaped(std::string_view text);
 
 /// RFC 4648, with padding.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/result_text.hpp"
 #include "cli/sde/sde_law_setup.hpp"
 #include "cli/sde/sde_run.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
@@ -119,8 +120,8 @@ void warn_of_missing(const SdeArguments& arguments, const std::vector<LawAtTime>
   for (std::size_t k = 0; k < laws.size(); ++k)
     if (!laws[k].law) {
       const std::string label = laws[k].point.label();
-      fmt::print(stderr, "widelimit: warning: {}: config.times[{}]{}: {}\n", arguments.config.string(),
-                 k % times, label.empty() ? "" : " of " + label, laws[k].missing);
+      warn("{}: config.times[{}]{}: {}", arguments.config.string(), k % times,
+           label.empty() ? "" : " of " + label, laws[k].missing);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string_view>
 
+#include "cli/output/result_text.hpp"
 #include "cli/sde/sde_law_setup.hpp"
 #include "cli/sde/sde_run.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
@@ -144,9 +145,8 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
     return flow_states(run.reader(run.config), setup, missing);
   });
   if (states.size() < times.size())
-    fmt::print(stderr,
-               "widelimit: warning: {}: config.times[{}]: {}; this time and those after it are left out\n",
-               arguments.config.string(), states.size(), missing);
+    warn("{}: config.times[{}]: {}; this time and those after it are left out", arguments.config.string(),
+         states.size(), missing);
   times.resize(states.size());
   const FlowTable table = flow_table(times, states);
   run.write_csv("flow.csv", table.csv);

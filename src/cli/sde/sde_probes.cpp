@@ -8,6 +8,7 @@
 #include "widelimit/covariance_sde/lower_root.hpp"
 #include "widelimit/covariance_sde/softmax_entropy.hpp"
 #include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 
@@ -246,8 +247,9 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     networks.push_back(gradients_json(setup.networks[k], norms[k]));
     say("{:<24} gradient at the input {:.4g}, of the last block's {} in the first layer {:.4g}, in the last "
         "{:.4g}\n",
-        setup.networks[k].label, norms[k].tokens.front().value, norms[k].parameters.back().parameter,
-        norms[k].parameters.back().layers.front().value, norms[k].parameters.back().layers.back().value);
+        visible_text(setup.networks[k].label), norms[k].tokens.front().value,
+        norms[k].parameters.back().parameter, norms[k].parameters.back().layers.front().value,
+        norms[k].parameters.back().layers.back().value);
   }
   run.write_csv("gradients.csv", csv);
   run.write_report("gradients.json", {{"networks", networks}});

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/sde/sde_fields.hpp"
 
 namespace widelimit::cli {
@@ -115,9 +116,7 @@ std::string what_stopped(const std::string& what, const covariance_sde::Covarian
 
 void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEnsemble& ensemble) {
   const std::string stopped = what_stopped(what, ensemble);
-  if (!stopped.empty())
-    fmt::print(stderr, "widelimit: warning: {}; they are reported apart, in their last state inside\n",
-               stopped);
+  if (!stopped.empty()) warn("{}; they are reported apart, in their last state inside", stopped);
 }
 
 void require_running(const std::string& command, const std::string& what,

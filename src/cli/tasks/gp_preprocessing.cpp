@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cli/output/result_text.hpp"
 #include "cli/tasks/gp_task.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/input_range.hpp"
@@ -35,13 +36,13 @@ void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool fl
 template <typename Scalar>
 void warn_of_ranges(const GpTask<Scalar>& task) {
   const Inputs<Scalar> train = task.train.inputs();
-  const auto warn = [&](const char* name, const GpSet<Scalar>& set) {
+  const auto check = [&](const char* name, const GpSet<Scalar>& set) {
     if (set.size() == 0) return;
     const std::string warning = gp::range_warning(train, set.inputs(), task.preprocessing);
-    if (!warning.empty()) fmt::print(stderr, "widelimit: warning: {} data: {}\n", name, warning);
+    if (!warning.empty()) warn("{} data: {}", name, warning);
   };
-  if (task.validation) warn("validation", *task.validation);
-  warn("test", task.test);
+  if (task.validation) check("validation", *task.validation);
+  check("test", task.test);
 }
 
 }  // namespace

@@ -1,15 +1,16 @@
-#include "data/utf8.hpp"
+#include "text/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 
-namespace widelimit::data {
+namespace widelimit {
 namespace {
 
 std::uint32_t byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
-/// Bytes of the character that begins at `i`, 0 if none does.
+}  // namespace
+
 std::size_t character_length(std::string_view text, std::size_t i) {
   const std::uint32_t lead = byte_at(text, i);
   if (lead < 0x80) return 1;
@@ -24,8 +25,6 @@ std::size_t character_length(std::string_view text, std::size_t i) {
   const bool beyond = lead == 0xF4 && second >= 0x90;
   return overlong || surrogate || beyond ? 0 : length;
 }
-
-}  // namespace
 
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -73,4 +72,4 @@ void append_utf8(std::string& text, char32_t character) {
 
 std::string byte_text(char byte) { return fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte)); }
 
-}  // namespace widelimit::data
+}  // namespace widelimit
