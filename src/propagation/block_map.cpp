@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "numerics/finite_result.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/skips.hpp"
 #include "propagation/square.hpp"
@@ -51,6 +52,13 @@ void BlockMap::require_state(const char* where, const TokenState& state) const {
                                     -1 / (n - 1), state.cosine()));
 }
 
+void BlockMap::require_norm_after(Index block, double norm) const {
+  numerics::finite_result(
+      "BlockMap::trajectory", fmt::format("the squared norm after block {}", block), norm,
+      fmt::format("take fewer blocks, or factors of the skip connections below {} and {}",
+                  std::sqrt(squared_skip_A(parameters_)), std::sqrt(squared_skip_M(parameters_))));
+}
+
 TokenState BlockMap::attention(const TokenState& state) const {
   require_state("BlockMap::attention", state);
   const TokenState core =
@@ -72,7 +80,10 @@ std::vector<TokenState> BlockMap::trajectory(const TokenState& start, Index bloc
   require_at_least("BlockMap::trajectory", "blocks", blocks, 0);
   require_state("BlockMap::trajectory", start);
   std::vector<TokenState> states{start};
-  for (Index t = 0; t < blocks; ++t) states.push_back(block(states.back()));
+  for (Index t = 0; t < blocks; ++t) {
+    states.push_back(block(states.back()));
+    require_norm_after(t + 1, states.back().q);
+  }
   return states;
 }
 
@@ -158,7 +169,10 @@ std::vector<Matrix<double>> BlockMap::trajectory(const Matrix<double>& start, In
   require_gram(where, start);
   require_semidefinite(where, start);
   std::vector<Matrix<double>> grams{start};
-  for (Index t = 0; t < blocks; ++t) grams.push_back(block(grams.back(), mask));
+  for (Index t = 0; t < blocks; ++t) {
+    grams.push_back(block(grams.back(), mask));
+    require_norm_after(t + 1, grams.back().diagonal().sum());
+  }
   return grams;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
 #include "propagation/roots.hpp"
 #include "propagation/skips.hpp"
 #include "widelimit/propagation/exponent_at.hpp"
@@ -27,7 +28,7 @@ class ExponentFunction {
     set(Vector2(0.5, 0.5));
     // An axis that leaves the MLP alone needs its statistics once for the whole rectangle.
     same_mlp_ = !changes_mlp(rectangle.x) && !changes_mlp(rectangle.y);
-    if (same_mlp_) mlp_ = mlp_statistics(point_.parameters);
+    if (same_mlp_) mlp_ = unchecked_mlp_statistics(point_.parameters);
   }
 
   double operator()(const Vector2& position) {

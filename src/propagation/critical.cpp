@@ -21,7 +21,7 @@ std::vector<double> all_critical(Coordinate coordinate, Exponent which, const Pa
   ParameterPoint point = base;
   const bool same_mlp = !changes_mlp(coordinate), gain = coordinate == Coordinate::sigma_w;
   // Statistics of the MLP are the costly part, so that they are shared where the coordinate leaves them alone.
-  const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
+  const MlpStatistics mlp = same_mlp ? unchecked_mlp_statistics(base.parameters) : MlpStatistics{};
   return scanned_roots(
       [&](double value) {
         set_coordinate(point, coordinate, value);
@@ -47,7 +47,7 @@ ParameterPoint checked(const char* where, const Parameters& parameters, Coordina
 
 /// L ln(1 + r) - ln(n - 1), which vanishes at the kink; rises with alpha_A.
 double kink_condition(const ParameterPoint& point) {
-  const MlpStatistics mlp = mlp_statistics(point.parameters);
+  const MlpStatistics mlp = unchecked_mlp_statistics(point.parameters);
   const CollapsedPoint collapsed = collapsed_point_of("gradient_kink", point.parameters, mlp.k_out, mlp.f);
   return point.options.depth * std::log1p(collapsed.r) - std::log(point.tokens - 1);
 }
@@ -135,7 +135,7 @@ double small_strength_gain(Exponent which, const Parameters& parameters, double 
   const std::optional<double> gain = bracketed_root(
       [&](double sigma_w) {
         point.sigma_w = sigma_w;
-        const MlpStatistics mlp = mlp_statistics(point);
+        const MlpStatistics mlp = unchecked_mlp_statistics(point);
         return mlp.f - mlp.k_out - rise;
       },
       lowest_gain, highest_gain);
@@ -191,7 +191,7 @@ CriticalInitialisation balanced_initialisation(const Parameters& parameters, Ind
   const std::vector<double> gains = scanned_roots(
       [&](double sigma_w) {
         point.parameters.sigma_w = sigma_w;
-        const MlpStatistics mlp = mlp_statistics(point.parameters);
+        const MlpStatistics mlp = unchecked_mlp_statistics(point.parameters);
         return weight_a * exponent_at(Exponent::angle, point, mlp) +
                weight_g * exponent_at(Exponent::gradient, point, mlp);
       },

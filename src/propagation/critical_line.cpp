@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
 #include "propagation/roots.hpp"
 #include "widelimit/propagation/exponent_at.hpp"
 
@@ -49,7 +50,7 @@ class CriticalLine {
  private:
   MlpStatistics statistics_at(double gain) {
     point_.parameters.sigma_w = gain;
-    return mlp_statistics(point_.parameters);
+    return unchecked_mlp_statistics(point_.parameters);
   }
 
   double value_at(Exponent which, double gain) {

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "numerics/count.hpp"
+#include "numerics/finite_result.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
 #include "propagation/skips.hpp"
@@ -139,12 +141,17 @@ double exponent_at(Exponent which, const ParameterPoint& point, const MlpStatist
 }
 
 double exponent_at(Exponent which, const ParameterPoint& point) {
-  return exponent_at(which, point, mlp_statistics(point.parameters));
+  return exponent_at(which, point, unchecked_mlp_statistics(point.parameters));
 }
 
 double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options) {
   require_parameters(where, parameters);
-  return exponent_at(which, parameter_point(parameters, options));
+  const double value = exponent_at(which, parameter_point(parameters, options), mlp_statistics(parameters));
+  // A block that leaves nothing has the exponent -infinity.
+  if (value == -std::numeric_limits<double>::infinity()) return value;
+  return numerics::finite_result(where,
+                                 which == Exponent::angle ? "the angle exponent" : "the gradient exponent",
+                                 value, lower_gains(parameters));
 }
 
 }  // namespace widelimit::propagation

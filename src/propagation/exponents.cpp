@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "numerics/finite_result.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
 #include "propagation/skips.hpp"
@@ -138,9 +139,14 @@ CollapsedPoint collapsed_point_of(const char* where, const Parameters& parameter
 }
 
 CollapsedPoint collapsed_point(const Parameters& parameters) {
-  require_parameters("collapsed_point", parameters);
+  constexpr const char* where = "collapsed_point";
+  require_parameters(where, parameters);
   const MlpStatistics mlp = mlp_statistics(parameters);
-  return collapsed_point_of("collapsed_point", parameters, mlp.k_out, mlp.f);
+  const CollapsedPoint point = collapsed_point_of(where, parameters, mlp.k_out, mlp.f);
+  // The largest of all its numbers but the norms.
+  numerics::finite_result(where, "the growth of gaps mu_delta", point.mu_delta, lower_gains(parameters));
+  numerics::finite_result(where, "the squared norm q_M", point.q_M, lower_gains(parameters));
+  return point;
 }
 
 double gradient_exponent(const CollapsedPoint& point, double tokens, double depth) {
@@ -246,17 +252,20 @@ EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_ou
   const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
   const double rest_A = squared_skip_A(parameters), rest_M = squared_skip_M(parameters);
   const auto blocks = static_cast<double>(depth);
-  double q = q0, mlps = 0, means = 0;  // ln of products over blocks
+  double log_q = std::log(q0), mlps = 0, means = 0;  // ln of products over blocks
   std::vector<double> log_b;
-  // Section 4 of docs/theory/signal-propagation.md: m_t, q_{M,t} / q_t and the b_t of the causal product.
+  // Section 4 of docs/theory/signal-propagation.md: m_t, q_{M,t} / q_t and the b_t of the causal product. The norm is
+  // taken out of every block, because it may grow beyond any number: what branches add is over the norm before them.
   for (Index t = 0; t < depth; ++t) {
-    const double q_M = rest_A * q + branch_A;
-    mlps += std::log(rest_M + branch_M * f / q_M);
-    means += std::log(q_M / q);
-    log_b.push_back(std::log(branch_A / q));
-    q = rest_M * q_M + branch_M * k_out;
+    const double grown_A = rest_A + branch_A * std::exp(-log_q);
+    log_b.push_back(std::log(branch_A) - log_q);
+    log_q += std::log(grown_A);
+    const double inverse_q_M = std::exp(-log_q);
+    means += std::log(grown_A);
+    mlps += std::log(rest_M + branch_M * f * inverse_q_M);
+    log_q += std::log(rest_M + branch_M * k_out * inverse_q_M);
   }
-  const double norm = std::log(q / q0), contrasts = blocks * std::log(rest_A);
+  const double norm = log_q - std::log(q0), contrasts = blocks * std::log(rest_A);
   // Angles are contrasts over the norm, gradients the mixture of contrasts and mean.
   if (mask == AttentionMask::full)
     return {norm / blocks, (mlps + contrasts - norm) / blocks,

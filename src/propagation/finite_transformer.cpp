@@ -68,6 +68,15 @@ void softmax_rows(Matrix<double>& scores, AttentionMask mask) {
   }
 }
 
+/// Where skip connections make norms grow, depth ends where they are no numbers any more.
+void require_finite_tokens(const char* where, Index block, const Matrix<double>& tokens) {
+  if (!tokens.allFinite())
+    throw NumericalError(
+        fmt::format("{}: tokens leave the range of double after block {}: take fewer blocks, or smaller "
+                    "factors of the skip connections or gains",
+                    where, block + 1));
+}
+
 }  // namespace
 
 Matrix<double> InputGradient::gradient() const { return std::exp(log_scale) * direction; }
@@ -100,10 +109,10 @@ void FiniteTransformer::require_tokens(const char* where, const Matrix<double>& 
     throw ArgumentError(
         fmt::format("{}: tokens must be [n, {}], got [{}, {}]", where, width_, tokens.rows(), tokens.cols()));
   for (Index i = 0; i < tokens.rows(); ++i)
-    if (!(tokens.row(i).squaredNorm() > 0) || !tokens.row(i).allFinite())
+    if (!(tokens.row(i).squaredNorm() > 0) || !std::isfinite(tokens.row(i).squaredNorm()))
       throw ArgumentError(fmt::format(
-          "{}: token {} must be finite and not 0, or it cannot be normalised; its squared norm is {}", where,
-          i, tokens.row(i).squaredNorm()));
+          "{}: token {} must be finite and not 0, or it cannot be normalised; its squared norm is {:g}",
+          where, i, std::abs(tokens.row(i).squaredNorm())));
 }
 
 Matrix<double> FiniteTransformer::attention(const BlockWeights& block, const Matrix<double>& tokens,
@@ -145,7 +154,9 @@ Matrix<double> FiniteTransformer::block(Index block, const Matrix<double>& token
   require_tokens("FiniteTransformer::block", tokens);
   const BlockWeights& weights = blocks_[static_cast<std::size_t>(block)];
   BlockTrace trace;
-  return mlp(weights, attention(weights, tokens, trace), trace);
+  Matrix<double> result = mlp(weights, attention(weights, tokens, trace), trace);
+  require_finite_tokens("FiniteTransformer::block", block, result);
+  return result;
 }
 
 Matrix<double> FiniteTransformer::forward(const Matrix<double>& tokens) const {
@@ -158,8 +169,10 @@ Matrix<double> FiniteTransformer::forward(const Matrix<double>& tokens) const {
 ForwardTrace FiniteTransformer::traced_forward(const Matrix<double>& tokens) const {
   require_tokens("FiniteTransformer::traced_forward", tokens);
   ForwardTrace trace{tokens, std::vector<BlockTrace>(blocks_.size())};
-  for (std::size_t t = 0; t < blocks_.size(); ++t)
+  for (std::size_t t = 0; t < blocks_.size(); ++t) {
     trace.output = mlp(blocks_[t], attention(blocks_[t], trace.output, trace.blocks[t]), trace.blocks[t]);
+    require_finite_tokens("FiniteTransformer::traced_forward", static_cast<Index>(t), trace.output);
+  }
   return trace;
 }
 

@@ -1,6 +1,11 @@
 #include "widelimit/propagation/mlp_map.hpp"
 
+#include <cmath>
+#include <limits>
+
+#include "numerics/finite_result.hpp"
 #include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
 #include "propagation/pair_map.hpp"
 
 namespace widelimit::propagation {
@@ -21,9 +26,23 @@ double squared_gain(const Parameters& parameters, int layer) {
 
 }  // namespace
 
-/// Variances from layer to layer and the slope at equal tokens (docs/theory/signal-propagation.md, section 3).
+std::string lower_gains(const Parameters& parameters) {
+  return fmt::format("lower sigma_w = {}, sigma_out = {} or mlp_depth = {}, or take another activation",
+                     parameters.sigma_w, parameters.sigma_out.value(parameters.sigma_w),
+                     parameters.mlp_depth);
+}
+
 MlpStatistics mlp_statistics(const Parameters& parameters) {
-  require_ranges("mlp_statistics", parameters);
+  constexpr const char* where = "mlp_statistics";
+  require_ranges(where, parameters);
+  MlpStatistics result = unchecked_mlp_statistics(parameters);
+  numerics::finite_result(where, "the MLP's output variance k_out", result.k_out, lower_gains(parameters));
+  numerics::finite_result(where, "the slope f of the MLP's covariance", result.f, lower_gains(parameters));
+  return result;
+}
+
+/// Variances from layer to layer and the slope at equal tokens (docs/theory/signal-propagation.md, section 3).
+MlpStatistics unchecked_mlp_statistics(const Parameters& parameters) {
   MlpStatistics result;
   double variance = parameters.sigma_w * parameters.sigma_w;
   result.f = variance;
@@ -32,6 +51,10 @@ MlpStatistics mlp_statistics(const Parameters& parameters) {
     const numerics::Dual<double> equal = parameters.activation->dual(variance, variance, variance);
     variance = squared_gain(parameters, layer) * equal.value;
     result.f *= squared_gain(parameters, layer) * equal.derivative;
+    if (std::isfinite(variance)) continue;
+    // Duals are those of finite variances.
+    variance = result.f = std::numeric_limits<double>::infinity();
+    break;
   }
   result.k_out = variance;
   return result;

@@ -3,6 +3,7 @@
 
 #include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
 #include "widelimit/propagation/exponent_at.hpp"
 
 namespace widelimit::propagation {
@@ -49,7 +50,7 @@ class MlpTable {
       ParameterPoint point = base_;
       set_coordinate(point, x_.coordinate, x_.values[i % columns_]);
       set_coordinate(point, y_.coordinate, y_.values[i / columns_]);
-      entries_[i] = mlp_statistics(point.parameters);
+      entries_[i] = unchecked_mlp_statistics(point.parameters);
     });
   }
 
@@ -105,6 +106,8 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
       set_coordinate(here, x.coordinate, x.values[static_cast<std::size_t>(column)]);
       const MlpStatistics& statistics =
           mlp.at(static_cast<std::size_t>(row), static_cast<std::size_t>(column));
+      // Nothing follows from an MLP whose numbers are no numbers.
+      if (!std::isfinite(statistics.k_out) || !std::isfinite(statistics.f)) continue;
       diagram.lambda_a(row, column) = exponent_at(Exponent::angle, here, statistics);
       diagram.lambda_g(row, column) = exponent_at(Exponent::gradient, here, statistics);
     }

@@ -1,13 +1,17 @@
 #include "widelimit/propagation/exponents.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "propagation/parameters_with.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/propagation/critical.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 using namespace widelimit;
 using namespace widelimit::propagation;
@@ -330,4 +334,124 @@ TEST_CASE(
   }
   CHECK_THROWS_AS(static_cast<void>(exponent(Exponent::angle, usual, {.formula = Formula::published})),
                   ArgumentError);
+}
+
+namespace {
+
+/// equal_token_growth() of full attention in numbers of 80 bits, whose range is that of norms after all these blocks.
+EqualTokenGrowth growth_in_long_double(const Parameters& parameters, Index depth) {
+  const MlpStatistics mlp = mlp_statistics(parameters);
+  const long double branch_A = parameters.alpha_A * parameters.alpha_A,
+                    branch_M = parameters.alpha_M * parameters.alpha_M;
+  const long double rest_A = *parameters.skip_A * *parameters.skip_A,
+                    rest_M = *parameters.skip_M * *parameters.skip_M, f = mlp.f, k_out = mlp.k_out;
+  const auto n = static_cast<long double>(parameters.tokens), blocks = static_cast<long double>(depth);
+  long double q = 1, gap = 1, contrast = 1, mean = 1;
+  for (Index t = 0; t < depth; ++t) {
+    const long double q_M = rest_A * q + branch_A, m = rest_M + branch_M * f / q_M;
+    gap *= rest_A * m;
+    contrast *= rest_A * m;
+    mean *= q_M / q * m;
+    q = rest_M * q_M + branch_M * k_out;
+  }
+  return {static_cast<double>(std::log(q) / blocks), static_cast<double>(std::log(gap / q) / blocks),
+          static_cast<double>(std::log((1 - 1 / n) * contrast + mean / n) / blocks)};
+}
+
+/// The same under a causal mask: covariances of tokens' gradients and deviations, token by token.
+double causal_growth_in_long_double(const Parameters& parameters, Index depth, bool angle) {
+  using Square = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  const MlpStatistics mlp = mlp_statistics(parameters);
+  const long double branch_A = parameters.alpha_A * parameters.alpha_A,
+                    branch_M = parameters.alpha_M * parameters.alpha_M;
+  const long double rest_A = *parameters.skip_A * *parameters.skip_A,
+                    rest_M = *parameters.skip_M * *parameters.skip_M, f = mlp.f, k_out = mlp.k_out;
+  const Index n = parameters.tokens;
+  Square averages = Square::Zero(n, n), gram = Square::Identity(n, n);
+  for (Index i = 0; i < n; ++i) averages.row(i).head(i + 1).setConstant(1 / static_cast<long double>(i + 1));
+  const Square centre = Square::Identity(n, n) - Square::Constant(n, n, 1 / static_cast<long double>(n));
+  if (angle) gram = centre;
+  long double q = 1;
+  for (Index t = 0; t < depth; ++t) {
+    const long double q_M = rest_A * q + branch_A;
+    gram = ((rest_M + branch_M * f / q_M) *
+            (rest_A * gram + branch_A / q * averages * gram * averages.transpose()))
+               .eval();
+    // Averages of earlier tokens keep what all have in common, which has no angle.
+    if (angle) gram = (centre * gram * centre).eval();
+    q = rest_M * q_M + branch_M * k_out;
+  }
+  const long double start = angle ? static_cast<long double>(n - 1) : static_cast<long double>(n);
+  const long double growth = std::log(gram.trace() / start) - (angle ? std::log(q) : 0);
+  return static_cast<double>(growth / static_cast<long double>(depth));
+}
+
+}  // namespace
+
+TEST_CASE("exponents: norms that leave the range of double leave the exponents as they are") {
+  struct Deep {
+    double skip_A, skip_M;
+    Index depth;
+  };
+  for (const Deep& deep : {Deep{1.5, 1.5, 512}, Deep{1.1, 1.1, 2000}, Deep{2, 0.5, 1000}, Deep{1, 1, 2000},
+                           Deep{3, 1.5, 700}, Deep{1.5, 1.5, 8}}) {
+    const Parameters parameters = with_skips(parameters_with(0.5, 0.5, 2.25, 16), deep.skip_A, deep.skip_M);
+    const EqualTokenGrowth found = equal_token_growth(parameters, 1, deep.depth),
+                           expected = growth_in_long_double(parameters, deep.depth);
+    CHECK(found.norm == Approx(expected.norm).epsilon(1e-13).scale(0));
+    CHECK(found.angle == Approx(expected.angle).epsilon(1e-10).scale(1e-4));
+    CHECK(found.gradient == Approx(expected.gradient).epsilon(1e-13).scale(0));
+    const ExponentOptions options{.depth = static_cast<double>(deep.depth)};
+    CHECK(exponent(Exponent::gradient, parameters, options) == found.gradient);
+    CHECK(std::isfinite(exponent(Exponent::angle, parameters, options)));
+  }
+  const Parameters growing = with_skips(parameters_with(0.5, 0.5, 1), 1.5, 1.5);
+  CHECK(exponent(Exponent::gradient, growing, {.depth = 512}) == Approx(1.6219).epsilon(1e-4));
+}
+
+TEST_CASE("exponents: the same under a causal mask") {
+  for (const auto& [skip, depth] : {std::pair{1.5, Index{512}}, {1.1, Index{900}}, {1.5, Index{6}}}) {
+    const Parameters parameters = with_skips(parameters_with(0.6, 0.5, 2, 5), skip, skip);
+    const EqualTokenGrowth found = equal_token_growth(parameters, 1, depth, AttentionMask::causal);
+    CHECK(found.gradient ==
+          Approx(causal_growth_in_long_double(parameters, depth, false)).epsilon(1e-12).scale(0));
+    CHECK(found.angle ==
+          Approx(causal_growth_in_long_double(parameters, depth, true)).epsilon(1e-9).scale(1e-4));
+  }
+}
+
+TEST_CASE("exponents: an MLP whose numbers leave the range of double is an error that names its gains") {
+  Parameters exponential = parameters_with(0.5, 0.5, 2);
+  exponential.activation = activation_named("exp");
+  Parameters deep = parameters_with(0.5, 0.5, 10, 256, OutputGain::shared());
+  deep.mlp_depth = 2000;
+  for (const Parameters& parameters : {exponential, deep, with_skips(exponential, 1, 1)}) {
+    const auto message = [&](const auto& body) { return testing::error_message<NumericalError>(body); };
+    const std::string named = fmt::format("lower sigma_w = {}", parameters.sigma_w);
+    for (const Exponent which : {Exponent::angle, Exponent::gradient})
+      CHECK(message([&] { return exponent(which, parameters, {}); }).find(named) != std::string::npos);
+    CHECK(message([&] { return mlp_statistics(parameters).f; }).find(named) != std::string::npos);
+    CHECK(message([&] { return one_block_exponent_limit(parameters, 1); }).find(named) != std::string::npos);
+    CHECK(message([&] { return equal_token_growth(parameters, 1, 4).norm; }).find(named) !=
+          std::string::npos);
+    CHECK(message([&] { return BlockMap(parameters).mlp_map().statistics().f; }).find(named) !=
+          std::string::npos);
+  }
+  // A search for critical gains passes such gains over.
+  CHECK(critical_value(Exponent::angle, Coordinate::sigma_w, exponential, {}).has_value());
+  // A diagram says nothing there.
+  const PhaseDiagram diagram =
+      phase_diagram(exponential, {Coordinate::alpha, {0.3, 0.6}}, {Coordinate::sigma_w, {0.5, 2, 4}});
+  CHECK(diagram.lambda_a.row(0).allFinite());
+  CHECK(diagram.lambda_a.bottomRows(2).array().isNaN().all());
+  CHECK(diagram.lambda_g.bottomRows(2).array().isNaN().all());
+}
+
+TEST_CASE("block map: a norm that leaves the range of double names its block") {
+  const Parameters growing = with_skips(parameters_with(0.5, 0.5, 1), 1.5, 1.5);
+  CHECK(testing::error_message<NumericalError>([&] {
+          return BlockMap(growing).trajectory(TokenState{1, 0.5}, 500);
+        }) ==
+        "BlockMap::trajectory: the squared norm after block 438 leaves the range of double, inf: take fewer "
+        "blocks, or factors of the skip connections below 1.5 and 1.5");
 }

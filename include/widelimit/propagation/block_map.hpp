@@ -48,6 +48,7 @@ class BlockMap {
 
  private:
   void require_state(const char* where, const TokenState& state) const;
+  void require_norm_after(Index block, double norm) const;
 
   Parameters parameters_;
   MlpMap mlp_;

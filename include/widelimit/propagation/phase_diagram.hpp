@@ -47,7 +47,8 @@ struct ExponentOptions {
 /// the relative growth of a gap in a block, under a causal mask the geometric mean over `depth` blocks.
 /// If the skip connections leave norms without a fixed point (skip_A skip_M >= 1), both are means over `depth`
 /// blocks, rounded to an integer, from norm 1 (equal_token_growth()).
-/// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask or without a fixed point.
+/// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask or without a fixed point;
+/// NumericalError if the exponent leaves the range of double. -infinity where a block leaves nothing.
 [[nodiscard]] double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options);
 
 /// Values of one parameter, e.g. evenly_spaced().
@@ -62,7 +63,8 @@ struct Axis {
 /// Progress counts rows.
 using PhaseOptions = RunControl;
 
-/// Both exponents over a rectangle; entry (row, column) belongs to y.values[row], x.values[column].
+/// Both exponents over a rectangle; entry (row, column) belongs to y.values[row], x.values[column]. NaN where the MLP's
+/// numbers leave the range of double.
 struct PhaseDiagram {
   Axis x, y;
   Matrix<double> lambda_a;  ///< As exponent(Exponent::angle) gives it.
