@@ -19,6 +19,7 @@
 #include "estimates.hpp"
 #include "interruptible.hpp"
 #include "run_control.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/first_times.hpp"
 #include "widelimit/specialization/hessian.hpp"
@@ -195,6 +196,8 @@ nb::tuple judged(const HeadFlows& flows, const HeadArrays& heads) {
                      setup.flow.run),
         attention_mass(setup.activation, parameters, samples, setup.flow.run)};
   });
+  if (!std::isfinite(loss.loss))
+    throw NumericalError("judge: the loss leaves the range of float, nan: the heads are too large");
   return nb::make_tuple(nb::make_tuple(loss.loss, loss.standard_error),
                         arrays_of_heads(std::move(loss.gradient)), nb::make_tuple(mass.relevant, mass.other));
 }

@@ -27,7 +27,7 @@ namespace {
 using propagation::LayerGradients;
 using propagation::PropagatedTokens;
 
-/// (Gram matrices below each other, (q, errors), (cosine, errors), (log gradient, errors)).
+/// (Gram matrices below each other, (q, errors), (cosine, errors), (log gradient, errors), (product ratio, errors)).
 nb::tuple arrays_of_tokens(const std::vector<PropagatedTokens>& tokens) {
   std::vector<Matrix<double>> grams;
   for (const PropagatedTokens& one : tokens) grams.push_back(one.gram);
@@ -35,7 +35,8 @@ nb::tuple arrays_of_tokens(const std::vector<PropagatedTokens>& tokens) {
       array_of_stacked(grams),
       arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.squared_norm; }),
       arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.cosine; }),
-      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.log_gradient; }));
+      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.log_gradient; }),
+      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.product_ratio; }));
 }
 
 /// (path, kind, parameter, (values, errors)) of each layer.
@@ -98,18 +99,22 @@ nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, I
   return nb::make_tuple(arrays_of_tokens(sampled.tokens), tuples_of_layers(sampled.gradients));
 }
 
-/// ((q, error), (cosine, error), gap, Gram matrix) of activations [sequences, tokens, width].
-nb::tuple measured_in(const Array<double>& activations, const std::string& name) {
+/// ((q, error), (cosine, error), gap, Gram matrix, spread of q, (product ratio, error), rounding gap) of activations
+/// [sequences, tokens, width]; `kept`: which tokens are no padding, empty for all.
+nb::tuple measured_in(const Array<double>& activations, const std::string& name,
+                      const std::vector<bool>& kept, double epsilon) {
   auto layer = run_or_leave(
       [view = std::span(activations.data(), activations.size()), sequences = activations.shape(0),
-       tokens = activations.shape(1), name](std::stop_token) {
+       tokens = activations.shape(1), name, kept, epsilon](std::stop_token) {
         return naming_errors(name, [&] {
-          return propagation::measured_layer(view, static_cast<Index>(sequences), static_cast<Index>(tokens));
+          return propagation::measured_layer(view, static_cast<Index>(sequences), static_cast<Index>(tokens),
+                                             {.kept = kept, .epsilon = epsilon});
         });
       },
       {nb::cast(activations)});
   return nb::make_tuple(pair_of(layer.norm), pair_of(layer.cosine), layer.gap,
-                        array_of(std::move(layer.gram)));
+                        array_of(std::move(layer.gram)), layer.norm_spread.value,
+                        pair_of(layer.product_ratio), layer.rounding_gap);
 }
 
 }  // namespace
@@ -123,7 +128,7 @@ void bind_repeated_blocks(nb::module_& module) {
              "progress"_a.none());
   module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "depth"_a, "width"_a, "networks"_a,
              "heads"_a, "seed"_a, "threads"_a, "progress"_a.none());
-  module.def("measured_layer", &measured_in, "activations"_a, "name"_a);
+  module.def("measured_layer", &measured_in, "activations"_a, "name"_a, "kept"_a, "epsilon"_a);
 }
 
 }  // namespace widelimit::python

@@ -18,13 +18,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import warnings
 from typing import Any, NamedTuple, Sequence, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import numbers, one_of, real, whole
+from ._arrays import _numpy, integer_array, numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -278,7 +279,8 @@ def exponents(parameters: Parameters, depth: float = 16, causal: bool = False) -
 
 
 class PhaseDiagram(NamedTuple):
-    """Both exponents as functions of two parameters: x [columns], y [rows], lambda_a and lambda_g [rows, columns]."""
+    """Both exponents as functions of two parameters: x [columns], y [rows], lambda_a and lambda_g [rows, columns]; NaN where the
+    numbers of the MLP leave the range of doubles."""
 
     x: Numbers
     y: Numbers
@@ -296,12 +298,16 @@ def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", n
                'depth' or 'mlp_depth'; the others are those of `parameters`
     one_block  lambda_a is the log growth of gaps in one block from norm 1, which the paper measures
 
-    ArgumentError names a parameter and its value out of range. Progress counts rows.
+    ArgumentError names a parameter and its value out of range; a RuntimeWarning says how many points are NaN. Progress counts
+    rows.
     """
     across, along = _axis(x, "x"), _axis(y, "y")
-    return PhaseDiagram(np.array(across[1]), np.array(along[1]), *_core.phase_diagram(
-        _made(parameters), across, along, real(depth, "depth"), causal, one_block, whole(threads, "threads"),
-        teller(progress, "steps")))
+    lambda_a, lambda_g = _core.phase_diagram(_made(parameters), across, along, real(depth, "depth"), causal, one_block,
+                                             whole(threads, "threads"), teller(progress, "steps"))
+    if undefined := int((np.isnan(lambda_a) | np.isnan(lambda_g)).sum()):
+        warnings.warn(f"phase_diagram: no exponents at {undefined} of {lambda_a.size} points, where the numbers of the MLP leave "
+                      "the range of doubles", RuntimeWarning, stacklevel=2)
+    return PhaseDiagram(np.array(across[1]), np.array(along[1]), lambda_a, lambda_g)
 
 
 class Curve(NamedTuple):
@@ -468,8 +474,9 @@ class Propagated(NamedTuple):
 
     grams         [depth + 1, n, n]: X X^T / width
     q             [depth + 1]: mean of the diagonal
-    cosine        [depth + 1]: mean product of two tokens over q; NaN for a single token
+    cosine        [depth + 1]: mean cosine of two tokens; NaN for a single token
     log_gradient  [depth + 1]: ln of the mean of |dX^l / dX^0|^2 / (n width); NaN in sampled networks
+    product_ratio [depth + 1]: mean product of two tokens over q, which is the cosine if all norms are alike
     """
 
     grams: Numbers
@@ -479,11 +486,14 @@ class Propagated(NamedTuple):
     cosine_error: Numbers
     log_gradient: Numbers
     log_gradient_error: Numbers
+    product_ratio: Numbers
+    product_ratio_error: Numbers
 
 
 def _propagated(found):
-    grams, q, cosine, log_gradient = found
-    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]), *q, *cosine, *log_gradient)
+    grams, *estimates = found
+    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]),
+                      *(array for values_and_errors in estimates for array in values_and_errors))
 
 
 def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
@@ -575,12 +585,17 @@ def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width:
 class Measured(NamedTuple):
     """Norms and angles in a model's activations, [layers], with standard errors over sequences (NaN for one).
 
-    q, cosine            mean squared norm of a token over the width, cosine of the mean product of two tokens
+    q, cosine            mean squared norm of a token over the width, mean cosine of two tokens of a sequence
     cosine_gap           1 - cosine, without cancellation
     norm_growth,         logarithms of the growth of q and of 1 - cosine from layer to layer, the first 0; the latter
-    angle_growth         estimates lambda_a_log if tokens are nearly equal
-    start                Gram matrix of the tokens of the first layer, [tokens, tokens]
+    angle_growth         estimates lambda_a_log if tokens are nearly equal, and is NaN where they are equal but for rounding
+    start                Gram matrix of the tokens of the first layer, [tokens, tokens] that are kept; None if sequences keep
+                         tokens at different positions
     theory, exponents    if a block was given: propagate() from `start`, and block_exponents()
+    q_spread             standard deviation of a sequence's squared norms over their mean
+    product_ratio        mean product of two tokens over q: the mean cosine if all norms are alike, else that of the longest
+    rounding_gap         a cosine_gap below is made of rounding: 32 epsilon^2 of the type of the arrays, or of a coarser one in
+                         which all numbers are exact
     """
 
     q: Numbers
@@ -590,9 +605,18 @@ class Measured(NamedTuple):
     cosine_gap: Numbers
     norm_growth: Numbers
     angle_growth: Numbers
-    start: Numbers
+    start: Numbers | None
     theory: Propagated | None
     exponents: BlockExponents | None
+    q_spread: Numbers
+    product_ratio: Numbers
+    product_ratio_error: Numbers
+    rounding_gap: Numbers
+
+    @property
+    def blocks_left_out(self) -> int:
+        """The number of blocks whose angle_growth is NaN, because tokens before or after them are equal but for rounding."""
+        return int(np.isnan(self.angle_growth[1:]).sum())
 
     @property
     def mean_norm_growth(self) -> float:
@@ -601,47 +625,90 @@ class Measured(NamedTuple):
 
     @property
     def mean_angle_growth(self) -> float:
-        """Log growth of 1 - cosine in each block, over all blocks: > 0 chaotic, < 0 ordered."""
-        return _log_ratio(self.cosine_gap[-1], self.cosine_gap[0]) / max(len(self.q) - 1, 1)
+        """Mean log growth of 1 - cosine in a block, over the blocks that are not left out: > 0 chaotic, < 0 ordered, NaN if all
+        are left out."""
+        if len(self.q) == 1:
+            return 0.0
+        growth = self.angle_growth[1:]
+        return math.nan if np.isnan(growth).all() else float(np.nanmean(growth))
 
 
-def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0) -> Measured:
+def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0,
+            lengths: ArrayLike | None = None, mask: ArrayLike | None = None) -> Measured:
     """Norms and angles in activations of your own model: a Measured.
 
     layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and after each block
     block   a Network of one block, to compare with the theory from the first layer's tokens
+    lengths, mask  of padded sequences: their true lengths [sequences], or [sequences, tokens] of bool, False for padding,
+            which may hold anything
 
-    ArgumentError for other shapes, fewer than two tokens, numbers that are not finite, and sequences of zeros.
+    A RuntimeWarning says in how many blocks angles are rounding. ArgumentError for other shapes, fewer than two tokens, numbers
+    that are not finite, and tokens that are 0.
     """
-    arrays = [numbers(layer, name=f"layers[{k}]") for k, layer in enumerate(layers)]
+    given = [_numpy(layer, f"layers[{k}]") for k, layer in enumerate(layers)]
+    arrays = [numbers(layer, name=f"layers[{k}]") for k, layer in enumerate(given)]
     if not arrays:
         raise ValueError("layers: expected activations of one layer at least, got none")
     for k, array in enumerate(arrays):
+        if array.ndim == 2:
+            raise ValueError(f"layers[{k}]: expected activations [sequences, tokens, width], got the shape {array.shape}; one "
+                             "sequence is array[None]")
         if array.ndim != 3 or array.shape != arrays[0].shape:
             raise ValueError(f"layers[{k}]: expected activations [sequences, tokens, width] of the shape of the others, got "
                              f"{array.shape} and {arrays[0].shape}")
-    found = [_core.measured_layer(array, f"layers[{k}]") for k, array in enumerate(arrays)]
+    kept = _kept_tokens(arrays[0].shape[:2], lengths, mask)
+    found = [_core.measured_layer(array, f"layers[{k}]", kept, _epsilon(one.dtype))
+             for k, (array, one) in enumerate(zip(arrays, given))]
     q, q_error = np.array([layer[0] for layer in found]).T
     cosine, cosine_error = np.array([layer[1] for layer in found]).T
-    gap = np.array([layer[2] for layer in found])
+    ratio, ratio_error = np.array([layer[5] for layer in found]).T
+    gap, rounding = np.array([layer[2] for layer in found]), np.array([layer[6] for layer in found])
+    start = found[0][3] if found[0][3].size > 0 else None
     theory = known = None
     if block is not None:
         if len(arrays) < 2:
             raise ValueError("block: expected activations of at least two layers to compare with")
-        theory = propagate(block, found[0][3], len(arrays) - 1, threads)
-        known = block_exponents(block, arrays[0].shape[1], len(arrays) - 1, None, threads)
-    return Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(gap), found[0][3], theory, known)
+        if start is None:
+            raise ValueError("block: the theory is that of one number of tokens, but sequences keep tokens at different "
+                             "positions; measure sequences of one length at a time")
+        theory = propagate(block, start, len(arrays) - 1, threads)
+        known = block_exponents(block, len(start), len(arrays) - 1, None, threads)
+    # NaN stands for gaps that rounding makes, and goes on into the growth.
+    measured = Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(np.where(gap >= rounding, gap, math.nan)),
+                        start, theory, known, np.array([layer[4] for layer in found]), ratio, ratio_error, rounding)
+    if measured.blocks_left_out > 0:
+        warnings.warn(f"measure: in {(gap < rounding).sum()} of {len(gap)} layers 1 - cosine is below {rounding[0]:.2g}, which "
+                      f"rounding makes of equal tokens: angle_growth is NaN in {measured.blocks_left_out} of {len(gap) - 1} "
+                      "blocks, and its mean is that of the others", RuntimeWarning, stacklevel=2)
+    return measured
+
+
+def _kept_tokens(shape, lengths, mask):
+    """Which tokens of [sequences, tokens] are no padding, row-major; empty for all."""
+    if lengths is not None and mask is not None:
+        raise ValueError("lengths: expected lengths or a mask, got both")
+    if lengths is not None:
+        counts = integer_array(lengths, "lengths")
+        if counts.shape != shape[:1] or (counts < 2).any() or (counts > shape[1]).any():
+            raise ValueError(f"lengths: expected {shape[0]} integers from 2 to {shape[1]}, one a sequence, got {counts.tolist()}")
+        return (np.arange(shape[1]) < counts[:, None]).ravel().tolist()
+    if mask is None:
+        return []
+    mask = _numpy(mask, "mask")
+    if mask.dtype != bool or mask.shape != shape:
+        raise ValueError(f"mask: expected booleans [sequences, tokens] = {list(shape)}, got {mask.dtype} {list(mask.shape)}")
+    return mask.ravel().tolist()
+
+
+def _epsilon(dtype):
+    """Distance of 1 from the next number of a type; of integers, which are exact, that of float64."""
+    if dtype.name == "bfloat16":
+        return 2.0 ** -7
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize <= 8 else 2.0 ** -52
 
 
 def _growth(values):
-    return np.array([0.0] + [_log_ratio(after, before) for before, after in zip(values, values[1:])])
-
-
-def _log_ratio(after, before):
-    """The logarithm of after / before: -inf if nothing is left, NaN if nothing was there."""
-    if not before > 0:
-        return math.nan
-    return math.log(after / before) if after > 0 else -math.inf
+    return np.array([values[0] * 0] + [math.log(after / before) for before, after in zip(values, values[1:])])
 
 
 class LossFit(NamedTuple):

@@ -133,6 +133,7 @@ class Ensemble(NamedTuple):
     stop_times         [paths]: time of the state at which a path stopped, the horizon if it did not
     last_inside_times  [paths]: time of the last state inside the bounds
     cone_exits         [paths]: number of steps that left the positive semidefinite cone and were clipped
+    sampling           of networks, how they were drawn: 'reduced' or 'explicit_weights'; None for paths of the SDE
     """
 
     times: Numbers
@@ -141,6 +142,7 @@ class Ensemble(NamedTuple):
     stop_times: Numbers
     last_inside_times: Numbers
     cone_exits: NDArray[np.int64]
+    sampling: str | None = None
 
     @property
     def running(self) -> NDArray[np.bool_]:
@@ -253,12 +255,13 @@ def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, s
     samples   number of networks
     lower, upper  bounds of the eigenvalues, as in simulate()
     sampling  'reduced': m x m matrices of the exact distribution; 'explicit_weights': the network as written, m n^2 for a
-              block; None: the first one that works for the network
+              block; None: 'reduced' wherever the network has such matrices, which Post-LN, Pre-LN with several heads and
+              heads of fewer channels than tokens do not; the Ensemble says which
 
     ArgumentError for arguments that do not fit each other.
     """
-    return _ensemble(_samples(network, layers, samples, seed, lower, upper, sampling,
-                              threads).sample(_network(network), numbers(v0, name="v0")))
+    drawn, start = _samples(network, layers, samples, seed, lower, upper, sampling, threads), numbers(v0, name="v0")
+    return _ensemble(drawn.sample(_network(network), start))._replace(sampling=drawn.sampling(_network(network), len(start)))
 
 
 class Distance(NamedTuple):
@@ -461,7 +464,6 @@ def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, se
 def _samples(network, layers, samples, seed, lower, upper, sampling, threads):
     _network(network)
     known = ("reduced", "explicit_weights")
-    # Post-LN has no reduction.
-    chosen = known[network.name == "unshaped_post_ln"] if sampling is None else one_of(sampling, "sampling", known)
+    explicit = None if sampling is None else one_of(sampling, "sampling", known) == known[1]
     return _core.SdeNetworks(integers(layers, "layers"), whole(samples, "samples"), whole(seed, "seed"), real(lower, "lower"),
-                             real(upper, "upper"), chosen == known[1], whole(threads, "threads"))
+                             real(upper, "upper"), explicit, whole(threads, "threads"))

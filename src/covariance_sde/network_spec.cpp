@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "covariance_sde/arguments.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -97,16 +98,29 @@ double softmax_temperature(const NetworkSpec& network) {
   return network.attention->temperature * std::sqrt(wide ? n * key : key);
 }
 
+SamplingChoice usual_sampling(const NetworkSpec& network, Index tokens) {
+  const auto by_weights = [](std::string reason) {
+    return SamplingChoice{NetworkSampling::explicit_weights, std::move(reason)};
+  };
+  if (network.normalization == Normalization::post_layer_norm) return by_weights("Post-LN has no reduction");
+  const Index heads = heads_of(network);
+  if (heads == 1) return {};
+  if (network.normalization != Normalization::none)
+    return by_weights(fmt::format("Pre-LN with {} heads has no reduction", heads));
+  // With fewer channels than tokens the Gram matrix of a slice would be singular.
+  if (network.width / heads < tokens)
+    return by_weights(
+        fmt::format("slices of width / heads = {} channels have no reduction, being fewer than {} tokens",
+                    network.width / heads, tokens));
+  return {};
+}
+
 void require_reduction(std::string_view where, const NetworkSpec& network, Index tokens) {
-  if (network.normalization == Normalization::post_layer_norm)
-    throw ArgumentError(fmt::format("{}: Post-LN has no reduction, sample it by explicit weights", where));
+  const SamplingChoice usual = usual_sampling(network, tokens);
+  if (usual.sampling != NetworkSampling::reduced)
+    throw ArgumentError(fmt::format("{}: {}, sample it by explicit weights", where, usual.reason));
   const Index heads = heads_of(network);
   if (heads == 1) return;
-  if (network.normalization != Normalization::none)
-    throw ArgumentError(fmt::format(
-        "{}: Pre-LN with {} heads has no reduction, sample it by explicit weights", where, heads));
-  // With fewer channels than tokens the Gram matrix of a slice would be singular.
-  require_at_least(where, "width / heads", network.width / heads, tokens);
   const auto m = static_cast<double>(tokens);
   numerics::require_memory(where, fmt::format("Gram matrices of the slices of {} heads", heads),
                            static_cast<double>(heads) * m * m * sizeof(double), "take fewer heads");

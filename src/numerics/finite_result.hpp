@@ -12,11 +12,11 @@
 namespace widelimit::numerics {
 
 /// The value. `advice` says which parameter to change.
-/// Errors  NumericalError "WHERE: WHAT leaves the range of double, VALUE: ADVICE" unless the value is finite.
+/// Errors  NumericalError "WHERE: WHAT must be finite, but came out as VALUE: ADVICE" unless the value is.
 inline double finite_result(std::string_view where, std::string_view what, double value,
                             std::string_view advice) {
   if (!std::isfinite(value))
-    throw NumericalError(fmt::format("{}: {} leaves the range of double, {}: {}", where, what,
+    throw NumericalError(fmt::format("{}: {} must be finite, but came out as {}: {}", where, what,
                                      std::isnan(value) ? "nan" : fmt::format("{}", value), advice));
   return value;
 }

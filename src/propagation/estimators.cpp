@@ -7,6 +7,7 @@
 #include "numerics/normal_matrix.hpp"
 #include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
+#include "widelimit/propagation/measured_layer.hpp"
 
 namespace widelimit::propagation {
 
@@ -171,6 +172,19 @@ TokenState measured_state(const Matrix<double>& tokens) {
   return {tokens.squaredNorm() / (n * width), spread / ((n - 1) * width)};
 }
 
+double mean_cosine_gap(const Matrix<double>& tokens) {
+  require_at_least("mean_cosine_gap", "tokens", tokens.rows(), 2);
+  // Rows are brought near 1 before their norms, whose squares would leave the range of double.
+  Matrix<double> directions = tokens;
+  for (Index i = 0; i < directions.rows(); ++i) {
+    directions.row(i) /= directions.row(i).cwiseAbs().maxCoeff();
+    directions.row(i).normalize();
+  }
+  // 1 - cosine is half the squared distance of two directions, whose sum over pairs is n times that about their mean.
+  const Eigen::RowVectorXd mean = directions.colwise().mean();
+  return (directions.rowwise() - mean).squaredNorm() / static_cast<double>(tokens.rows() - 1);
+}
+
 std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, const TokenDistribution& start,
                                                Index depth, const SampleOptions& options) {
   const auto states =
@@ -232,8 +246,14 @@ Estimate measured_angle_exponent(const Parameters& parameters, double q0, double
     return measured_state(tokens).cosine_gap();
   });
   std::vector<double> growths;
-  for (std::size_t network = 0; network < gaps[0].size(); ++network)
+  for (std::size_t network = 0; network < gaps[0].size(); ++network) {
+    if (gaps[1][network] < rounding_gap(0x1p-52))
+      throw NumericalError(
+          fmt::format("{}: tokens are equal but for rounding after one block, 1 - cosine = {:.2g}: lower the "
+                      "cosine {} or alpha_A = {}",
+                      where, gaps[1][network], cosine, parameters.alpha_A));
     growths.push_back(std::log(gaps[1][network] / gaps[0][network]));
+  }
   return numerics::mean(growths);
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <vector>
+#include <cstdint>
+#include <limits>
 
+#include "numerics/finite_result.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/estimators.hpp"
 
@@ -13,11 +16,14 @@ namespace widelimit::propagation {
 
 namespace {
 
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+
 numerics::Estimate over_sequences(const std::vector<double>& values) {
-  return values.size() > 1 ? numerics::mean(values) : numerics::Estimate{values.front(), std::nan("")};
+  return values.size() > 1 ? numerics::mean(values) : numerics::Estimate{values.front(), no_number};
 }
 
-void require_activations(std::span<const double> activations, Index sequences, Index tokens) {
+void require_activations(std::span<const double> activations, Index sequences, Index tokens,
+                         const std::vector<bool>& kept) {
   const bool fills = sequences > 0 && tokens > 1 && !activations.empty() &&
                      static_cast<Index>(activations.size()) % (sequences * tokens) == 0;
   if (!fills)
@@ -25,32 +31,139 @@ void require_activations(std::span<const double> activations, Index sequences, I
         fmt::format("expected activations [sequences, tokens, width] of at least two tokens, "
                     "got {} numbers for {} sequences of {} tokens",
                     activations.size(), sequences, tokens));
-  if (!std::all_of(activations.begin(), activations.end(), [](double value) { return std::isfinite(value); }))
-    throw ArgumentError("expected finite activations");
+  if (!kept.empty() && std::ssize(kept) != sequences * tokens)
+    throw ArgumentError(
+        fmt::format("expected a mask of {} x {} tokens, got {} entries", sequences, tokens, kept.size()));
+}
+
+/// Positions of the tokens of a sequence that are kept.
+std::vector<Index> kept_in(Index sequence, Index tokens, const std::vector<bool>& kept) {
+  std::vector<Index> positions;
+  for (Index i = 0; i < tokens; ++i)
+    if (kept.empty() || kept[static_cast<std::size_t>(sequence * tokens + i)]) positions.push_back(i);
+  if (positions.size() < 2)
+    throw ArgumentError(
+        fmt::format("sequence {} keeps {} of its tokens: expected two at least, which have an angle; leave "
+                    "the sequence out",
+                    sequence, positions.size()));
+  return positions;
+}
+
+void require_directions(Index sequence, const std::vector<Index>& positions, const Matrix<double>& tokens) {
+  for (Index i = 0; i < tokens.rows(); ++i) {
+    const Index position = positions[static_cast<std::size_t>(i)];
+    if (!tokens.row(i).allFinite())
+      throw ArgumentError(fmt::format("expected finite activations, got others in token {} of sequence {}",
+                                      position, sequence));
+    if (tokens.row(i).isZero(0))
+      throw ArgumentError(
+          fmt::format("token {} of sequence {} is 0 and has no direction; if it is padding, leave it out by "
+                      "lengths or a mask",
+                      position, sequence));
+  }
+}
+
+/// How many bits of a number's significand are used, up to 53.
+int significant_bits(double number) {
+  const std::uint64_t fraction = std::bit_cast<std::uint64_t>(number) & ((std::uint64_t{1} << 52) - 1);
+  return fraction == 0 ? 1 : 53 - std::countr_zero(fraction);
+}
+
+/// The coarsest of the usual precisions in which all numbers are exact, as the distance of 1 from the next number.
+/// Fewer numbers than these could be exact by chance.
+class Precision {
+ public:
+  void see(const Matrix<double>& numbers) {
+    for (const double number : numbers.reshaped()) {
+      if (number == 0) continue;
+      ++count_;
+      bits_ = std::max(bits_, significant_bits(number));
+    }
+  }
+  [[nodiscard]] double epsilon() const {
+    constexpr Index enough = 64;
+    if (count_ < enough) return 0x1p-52;
+    for (const int bits : {8, 11, 24})  // bfloat16, float16, float32
+      if (bits_ <= bits) return std::ldexp(1.0, 1 - bits);
+    return 0x1p-52;
+  }
+
+ private:
+  Index count_ = 0;
+  int bits_ = 0;
+};
+
+double spread_of(const Vector<double>& norms) {
+  const double mean = norms.mean();
+  return std::sqrt((norms.array() - mean).square().mean()) / mean;
 }
 
 }  // namespace
 
-MeasuredLayer measured_layer(std::span<const double> activations, Index sequences, Index tokens) {
-  require_activations(activations, sequences, tokens);
+double rounding_gap(double epsilon) {
+  constexpr double factor = 32;
+  return factor * epsilon * epsilon;
+}
+
+MeasuredLayer measured_layer(std::span<const double> activations, Index sequences, Index tokens,
+                             const MeasureOptions& options) {
+  require_activations(activations, sequences, tokens, options.kept);
   const Index width = static_cast<Index>(activations.size()) / (sequences * tokens);
-  std::vector<double> norms, cosines, gaps;
+  std::vector<double> norms, spreads, cosines, gaps, ratios;
+  std::vector<Index> first_kept;
+  bool same_kept = true;
+  Precision precision;
   MeasuredLayer layer;
-  layer.gram.setZero(tokens, tokens);
   for (Index s = 0; s < sequences; ++s) {
-    const Eigen::Map<const Matrix<double>> x(activations.data() + s * tokens * width, tokens, width);
+    const std::vector<Index> kept = kept_in(s, tokens, options.kept);
+    const Eigen::Map<const Matrix<double>> all(activations.data() + s * tokens * width, tokens, width);
+    const Matrix<double> x = all(kept, Eigen::all);
+    require_directions(s, kept, x);
+    precision.see(x);
     const TokenState state = measured_state(x);
-    if (!(state.q > 0)) throw ArgumentError(fmt::format("all activations of sequence {} are 0", s));
+    numerics::finite_result("measured_layer", fmt::format("the squared norm of sequence {}", s), state.q,
+                            "rescale the activations");
     norms.push_back(state.q);
-    cosines.push_back(state.cosine());
-    gaps.push_back(state.cosine_gap());
+    spreads.push_back(spread_of(x.rowwise().squaredNorm()));
+    gaps.push_back(mean_cosine_gap(x));
+    cosines.push_back(1 - gaps.back());
+    ratios.push_back(state.cosine());
+    if (s == 0) {
+      first_kept = kept;
+      layer.gram.setZero(x.rows(), x.rows());
+    }
+    same_kept = same_kept && kept == first_kept;
     // The mean over sequences is summed here.
-    layer.gram += x * x.transpose() / static_cast<double>(width * sequences);
+    if (same_kept) layer.gram += x * x.transpose() / static_cast<double>(width * sequences);
   }
+  if (!same_kept) layer.gram.resize(0, 0);
   layer.norm = over_sequences(norms);
+  layer.norm_spread = over_sequences(spreads);
   layer.cosine = over_sequences(cosines);
   layer.gap = over_sequences(gaps).value;
+  layer.product_ratio = over_sequences(ratios);
+  layer.rounding_gap = rounding_gap(std::max(options.epsilon, precision.epsilon()));
   return layer;
+}
+
+AngleGrowth angle_growth(std::span<const MeasuredLayer> layers) {
+  if (layers.empty()) throw ArgumentError("angle_growth: expected at least one layer, got none");
+  AngleGrowth growth;
+  growth.layers.push_back(layers.front().has_gap() ? 0 : no_number);
+  double sum = 0;
+  Index blocks = 0;
+  for (std::size_t l = 1; l < layers.size(); ++l) {
+    const bool both = layers[l].has_gap() && layers[l - 1].has_gap();
+    growth.layers.push_back(both ? std::log(layers[l].gap / layers[l - 1].gap) : no_number);
+    if (both) {
+      sum += growth.layers.back();
+      ++blocks;
+    } else {
+      ++growth.left_out;
+    }
+  }
+  growth.mean = blocks > 0 ? sum / static_cast<double>(blocks) : no_number;
+  return growth;
 }
 
 }  // namespace widelimit::propagation

@@ -50,6 +50,7 @@ class MlpTable {
       ParameterPoint point = base_;
       set_coordinate(point, x_.coordinate, x_.values[i % columns_]);
       set_coordinate(point, y_.coordinate, y_.values[i / columns_]);
+      require_ranges("phase_diagram", point.parameters);
       entries_[i] = unchecked_mlp_statistics(point.parameters);
     });
   }

@@ -20,6 +20,11 @@ double mean_product(const Matrix<double>& gram) {
   return (gram.sum() - gram.trace()) / (n * (n - 1));
 }
 
+double mean_cosine(const Matrix<double>& gram) {
+  const Vector<double> inverse_norms = gram.diagonal().cwiseSqrt().cwiseInverse();
+  return mean_product(inverse_norms.asDiagonal() * gram * inverse_norms.asDiagonal());
+}
+
 numerics::Estimate log_gradient(const Passed& passed) {
   return log_of_mean(tangent_numbers(passed, [](const auto& tangent) { return tangent.diagonal().mean(); }));
 }
@@ -28,15 +33,18 @@ PropagatedTokens tokens_of(const Passed& passed) {
   const auto replicates = static_cast<double>(passed.size());
   PropagatedTokens tokens;
   tokens.gram.setZero(passed.front().gram.rows(), passed.front().gram.cols());
-  std::vector<double> norms, cosines;
+  std::vector<double> norms, cosines, ratios;
   for (const TokenTap::Passed& one : passed) {
     tokens.gram += one.gram / replicates;
     norms.push_back(one.gram.diagonal().mean());
-    cosines.push_back(mean_product(one.gram) / norms.back());
+    cosines.push_back(mean_cosine(one.gram));
+    ratios.push_back(mean_product(one.gram) / norms.back());
   }
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   tokens.squared_norm = mean_over_replicates(norms);
-  tokens.cosine = tokens.gram.rows() > 1 ? mean_over_replicates(cosines) : numerics::Estimate{none, 0};
+  const bool pairs = tokens.gram.rows() > 1;
+  tokens.cosine = pairs ? mean_over_replicates(cosines) : numerics::Estimate{none, 0};
+  tokens.product_ratio = pairs ? mean_over_replicates(ratios) : numerics::Estimate{none, 0};
   tokens.log_gradient = log_gradient(passed);
   return tokens;
 }

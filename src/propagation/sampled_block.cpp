@@ -44,7 +44,7 @@ struct Design {
 
 /// Numbers of every network, by depth.
 struct Samples {
-  std::vector<std::vector<double>> norms, cosines;
+  std::vector<std::vector<double>> norms, cosines, ratios;
   std::vector<Matrix<double>> grams;
   /// [layer][block][network]
   std::vector<std::vector<std::vector<double>>> gradients;
@@ -53,7 +53,9 @@ struct Samples {
 void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& samples) {
   samples.grams[depth] += tokens * tokens.transpose() / static_cast<double>(tokens.cols());
   samples.norms[depth].push_back(tokens.squaredNorm() / static_cast<double>(tokens.size()));
-  if (tokens.rows() > 1) samples.cosines[depth].push_back(measured_state(tokens).cosine());
+  if (tokens.rows() < 2) return;
+  samples.cosines[depth].push_back(1 - mean_cosine_gap(tokens));
+  samples.ratios[depth].push_back(measured_state(tokens).cosine());
 }
 
 /// Parameters of a block that are reported together: a layer's, or one of its matrices'.
@@ -138,8 +140,9 @@ std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) 
   for (std::size_t l = 0; l < tokens.size(); ++l) {
     tokens[l].gram = samples.grams[l] / static_cast<double>(networks);
     tokens[l].squared_norm = numerics::mean(samples.norms[l]);
-    tokens[l].cosine =
-        samples.grams[l].rows() > 1 ? numerics::mean(samples.cosines[l]) : numerics::Estimate{none, none};
+    const bool pairs = samples.grams[l].rows() > 1;
+    tokens[l].cosine = pairs ? numerics::mean(samples.cosines[l]) : numerics::Estimate{none, none};
+    tokens[l].product_ratio = pairs ? numerics::mean(samples.ratios[l]) : numerics::Estimate{none, none};
     tokens[l].log_gradient = {none, none};
   }
   return tokens;
@@ -164,6 +167,7 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   Samples samples;
   samples.norms.resize(places);
   samples.cosines.resize(places);
+  samples.ratios.resize(places);
   samples.grams.assign(places, Matrix<double>::Zero(start.rows(), start.rows()));
   samples.gradients.assign(portions.list.size(),
                            std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));

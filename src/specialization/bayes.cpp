@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "numerics/block_sums.hpp"
+#include "numerics/finite_result.hpp"
 #include "numerics/float_normals.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/log_sum_exp.hpp"
@@ -22,7 +23,10 @@ Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, con
   require_shape("bayes_posterior", "chi_star", chi_star, chi_star.rows(), prior.features());
   require_finite("bayes_posterior", "chi_star", chi_star);
   Vector<double> scores(chi_star.rows());
-  for (Index l = 0; l < chi_star.rows(); ++l) scores[l] = score(Vector<double>(chi_star.row(l).transpose()));
+  for (Index l = 0; l < chi_star.rows(); ++l)
+    scores[l] = numerics::finite_result("bayes_posterior", fmt::format("the log odds of token {}", l),
+                                        score(Vector<double>(chi_star.row(l).transpose())),
+                                        "its projections chi_star are too large, or so is spike_gram");
   return softmax_of(scores);
 }
 
@@ -70,6 +74,8 @@ BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_
   const numerics::MonteCarloSums total = numerics::sum_blocks(
       count, samples_a_block, run,
       [&](Index block, Index size) { return risk_of_block(prior, tokens, seed, block, size); });
+  numerics::finite_result("bayes_risk", "the mean over sequences", total.mean(),
+                          "take a prior of smaller variances nu");
   return {total.mean(), total.standard_error()};
 }
 

@@ -1,8 +1,11 @@
 #include "widelimit/specialization/first_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "specialization/run_pieces.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/seeds.hpp"
@@ -17,6 +20,15 @@ namespace {
 constexpr Index steps_a_piece = 500;
 // Steps of SGD cost more, so that its pieces are shorter.
 constexpr Index sgd_steps_a_piece = 50;
+
+/// A single head has no other from which it could differ, and specialises at no time.
+void require_several_heads(const char* where, Index heads) {
+  if (heads < 2)
+    throw ArgumentError(
+        fmt::format("{}: heads H must be at least 2, got {}: a single head has no other to "
+                    "differ from, and specialises at no time",
+                    where, heads));
+}
 
 /// The start of a flow in place of SGD's in D dimensions.
 MatchedFlow flow_start(const TimedFlows& flows, double eta, std::uint64_t seed) {
@@ -73,6 +85,7 @@ GramState state_at(const SgdPoint& point, Index dimension) {
 }  // namespace
 
 FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double eta, std::uint64_t seed) {
+  require_several_heads("head_split_time_of_sgd", flows.heads);
   GramState state = random_gram_start(flows.activation, flows.heads, flows.prior.features(), flows.dimension,
                                       eta, seed + start_seed);
   SgdOptions options;
@@ -97,6 +110,7 @@ FirstTimes head_split_time_of_sgd(const TimedFlows& flows, Index batch, double e
 
 FirstTimes class_split_times_of_sgd(HeadActivation activation, Index heads, const ImageTask& task, double eta,
                                     double delta, const SgdOptions& options) {
+  require_several_heads("class_split_times_of_sgd", heads);
   HeadVectors state =
       random_start(activation, heads, 1, task.dimension(), eta, options.seed + start_seed).heads;
   SgdOptions one = options;
@@ -126,10 +140,12 @@ void FirstTimes::see(double tau, const Vector<double>& values, double bound) {
 }
 
 FirstTimes head_split_time(const TimedFlows& flows, double eta, std::uint64_t seed) {
+  require_several_heads("head_split_time", flows.heads);
   return first_times(flows, eta, seed, 1, split_of);
 }
 
 FirstTimes feature_split_times(const TimedFlows& flows, double eta, std::uint64_t seed) {
+  require_several_heads("feature_split_times", flows.heads);
   return first_times(flows, eta, seed, static_cast<std::size_t>(flows.prior.features()),
                      [](const Matrix<double>& m) { return feature_splits(m); });
 }

@@ -9,6 +9,7 @@
 
 #include "numerics/tasks.hpp"
 #include "specialization/checks.hpp"
+#include "specialization/flow_guard.hpp"
 #include "specialization/moving_parts.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
@@ -48,11 +49,7 @@ bool at_rest(const FlowPoint& point, const FlowOptions& options) {
   return options.stop_gradient > 0 && point.gradient < options.stop_gradient;
 }
 
-[[noreturn]] void report_divergence(Index step, double step_size) {
-  throw NumericalError(
-      fmt::format("gradient_flow: the state is no longer finite at step {}; take a smaller step than {}",
-                  step, step_size));
-}
+constexpr const char* not_finite = "the state is no longer finite";
 
 template <typename Scalar>
 std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters state,
@@ -60,10 +57,12 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
                                   const std::vector<Index>& record) {
   const LossDetail detail = options.batch_noise > 0 ? LossDetail::gradients_and_noise : LossDetail::gradients;
   std::vector<FlowPoint> points;
+  FlowGuard<Scalar> guard(activation, samples, options);
   auto next = record.begin();
   for (Index step = 0; step <= options.steps; ++step) {
-    if (!finite(state)) report_divergence(step, options.step);
+    if (!finite(state)) guard.fail(step, not_finite);
     SampledLoss now = sampled_loss(activation, state, samples, detail, {.stop = options.run.stop});
+    guard.see(step, now.loss, state);
     keep_what_moves(activation, options.variant, now.gradient);
     FlowPoint point = flow_point(static_cast<double>(step) * options.step, now, state);
     if (options.run.progress) options.run.progress(step, options.steps);
@@ -96,9 +95,10 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
                                    const SampleSet<Scalar>& samples, const FlowOptions& options,
                                    const std::vector<Index>& record) {
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
+  FlowGuard<Scalar> guard(activation, samples, options);
   const auto loss_at = [&](const HeadParameters& parameters, double tau) {
     // A step that is too long shows as an overflow inside the stepper.
-    if (!finite(parameters)) report_divergence(step_at(tau), options.step);
+    if (!finite(parameters)) guard.fail(step_at(tau), not_finite);
     SampledLoss now =
         sampled_loss(activation, parameters, samples, LossDetail::gradients, {.stop = options.run.stop});
     keep_what_moves(activation, options.variant, now.gradient);
@@ -114,7 +114,9 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   for (const Index step : record) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
     const HeadParameters parameters = unpacked(state, start);
-    points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
+    const SampledLoss now = loss_at(parameters, tau);
+    guard.see(step_at(tau), now.loss, parameters);
+    points.push_back(flow_point(tau, now, parameters));
     if (options.run.progress) options.run.progress(std::ssize(points), std::ssize(times));
     return !at_rest(points.back(), options);
   };

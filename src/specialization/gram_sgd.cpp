@@ -202,6 +202,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
         fmt::format("{}: the state has {} spikes, the prior {} features", where, features, prior.features()));
   const Index blocks = (options.batch + gram_block - 1) / gram_block;
   std::vector<SgdPoint> points;
+  SgdGuard guard(where, options.gamma);
   auto next = record.begin();
   numerics::on_threads(options.run.threads, [&] {
     for (Index step = 0; step <= options.steps; ++step) {
@@ -216,6 +217,7 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
       const auto parts =
           numerics::parts_of_blocks(options.batch, gram_block, {.stop = options.run.stop}, sums_of);
       const double loss = apply_step(state, C, parts, options.batch, options.gamma);
+      guard.see(step, loss);
       if (options.run.progress) options.run.progress(step, options.steps);
       if (step != *next) continue;
       ++next;

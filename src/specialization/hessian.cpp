@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "numerics/finite_result.hpp"
 #include "numerics/roots.hpp"
 #include "specialization/checks.hpp"
 
@@ -69,6 +70,9 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
   // The pull at the very start has b = 0 and v = 1 instead of the values at rest.
   const double w0 = may_rest ? 1 / (L + 1) : 1 / L;
   constants.initial_pull = 2 * w0 / H * (squared(1 - w0) + (L - 1) * w0 * w0);
+  for (const double c : {constants.c1, constants.c2, constants.c3, constants.c4, constants.c5, constants.v})
+    numerics::finite_result("hessian_constants", "a constant", c,
+                            fmt::format("take a smaller bias b than {}", b));
   return constants;
 }
 
@@ -93,7 +97,11 @@ EscapeRates escape_rates(const HessianConstants& constants, Index heads, double 
   // and of all heads together.
   const double split = 2 * (constants.c3 + constants.c4) * eigenvalue;
   const double pull = constants.c1 + (constants.c2 + constants.c4) * eigenvalue;
-  return {split, split - 2 * static_cast<double>(heads) * pull};
+  const double common = split - 2 * static_cast<double>(heads) * pull;
+  constexpr const char* advice = "take smaller constants or a smaller eigenvalue";
+  numerics::finite_result("escape_rates", "the rate of heads that move apart", split, advice);
+  numerics::finite_result("escape_rates", "the rate of heads that move together", common, advice);
+  return {split, common};
 }
 
 FourthOrder fourth_order(Index tokens, Index heads, double variance_learned, double variance_new) {

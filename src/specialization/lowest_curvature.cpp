@@ -93,6 +93,16 @@ class HessianProduct {
   MatrixXd left_out_;
 };
 
+/// -H.
+template <typename Scalar>
+struct NegatedProduct {
+  const HessianProduct<Scalar>& product;
+
+  [[nodiscard]] Index size() const { return product.size(); }
+  [[nodiscard]] VectorXd moving(const VectorXd& direction) const { return product.moving(direction); }
+  [[nodiscard]] VectorXd operator()(const VectorXd& direction) const { return -product(direction); }
+};
+
 /// Lowest eigenvalue of a symmetric operator and its eigenvector, by
 /// Lanczos iterations whose basis is kept orthogonal.
 template <typename Operator>
@@ -142,6 +152,17 @@ LowestCurvature lowest_curvature(HeadActivation activation, const HeadParameters
   return {eigenvalue, unpacked(numbers_of(direction), parameters)};
 }
 
+template <typename Scalar>
+double highest_curvature(HeadActivation activation, const HeadParameters& parameters,
+                         const SampleSet<Scalar>& samples, FlowVariant variant, const RunControl& run) {
+  const HessianProduct<Scalar> product(activation, parameters, samples, variant, run);
+  return -lowest_eigenpair(NegatedProduct<Scalar>{product}).first;
+}
+
+template double highest_curvature(HeadActivation, const HeadParameters&, const SampleSet<float>&, FlowVariant,
+                                  const RunControl&);
+template double highest_curvature(HeadActivation, const HeadParameters&, const SampleSet<double>&,
+                                  FlowVariant, const RunControl&);
 template LowestCurvature lowest_curvature(HeadActivation, const HeadParameters&, const SampleSet<float>&,
                                           FlowVariant, const RunControl&);
 template LowestCurvature lowest_curvature(HeadActivation, const HeadParameters&, const SampleSet<double>&,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "numerics/block_sums.hpp"
+#include "numerics/finite_result.hpp"
 #include "numerics/float_normals.hpp"
 #include "numerics/normal_grid.hpp"
 #include "specialization/checks.hpp"
@@ -62,6 +63,10 @@ double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
   return -at.prefactor * sum;
 }
 
+double finite_rate(double rate) {
+  return numerics::finite_result("split_rate", "the rate", rate, "take smaller variances nu1 and nu2");
+}
+
 }  // namespace
 
 SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Index heads, double nu1,
@@ -76,7 +81,7 @@ SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Inde
         return rate_sample(at, z, s);
       },
       run);
-  return {rate, 0};
+  return {finite_rate(rate), 0};
 }
 
 SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index heads, double nu1, double nu2,
@@ -96,7 +101,7 @@ SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index 
         }
         return part;
       });
-  return {sums.mean(), sums.standard_error()};
+  return {finite_rate(sums.mean()), sums.standard_error()};
 }
 
 }  // namespace widelimit::specialization

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "numerics/block_sums.hpp"
+#include "numerics/finite_result.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/head_pass.hpp"
 #include "specialization/sample_tiles.hpp"
@@ -142,7 +143,11 @@ Matrix<double> attention_map(HeadActivation activation, const HeadParameters& pa
   require_shape(where, "xi", xi, tokens, parameters.r.cols());
   require_shape(where, "r", parameters.r, parameters.m.rows(), parameters.r.cols());
   const Matrix<double> chi = parameters.m * chi_star.transpose() + parameters.r * xi.transpose();
-  return head_activation(activation, chi, parameters.b, parameters.v) / static_cast<double>(chi.rows());
+  Matrix<double> map =
+      head_activation(activation, chi, parameters.b, parameters.v) / static_cast<double>(chi.rows());
+  numerics::finite_result(where, "the sum of the weights", map.sum(),
+                          "the heads, or the projections chi_star and xi, are too large");
+  return map;
 }
 
 template <typename Scalar>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "numerics/finite_result.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/moving_parts.hpp"
 #include "specialization/run_pieces.hpp"
@@ -93,7 +94,8 @@ std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start
     result.converged = converged(setup, result);
     const SampledLoss loss =
         sampled_loss(setup.activation, result.end().parameters, judge, LossDetail::loss_only, setup.flow.run);
-    result.loss = loss.loss;
+    result.loss = numerics::finite_result("train_from_starts", "the loss on fresh samples", loss.loss,
+                                          "take a smaller step or smaller heads at the start");
     result.standard_error = loss.standard_error;
     results.push_back(std::move(result));
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "numerics/block_sums.hpp"
@@ -86,6 +88,27 @@ void check_heads(const char* where, HeadActivation activation, const HeadVectors
 /// Sizes of a start in at least so many dimensions.
 void check_start(const char* where, Index heads, Index features, Index dimension, Index least, double eta);
 
+/// Watches SGD for a learning rate that is too large: batches scatter, but not by a factor of a thousand.
+class SgdGuard {
+ public:
+  SgdGuard(const char* where, double gamma) : where_{where}, gamma_{gamma} {}
+
+  /// NumericalError if the loss of this step says that the run is lost.
+  void see(Index step, double loss) {
+    if (step == 0) first_ = std::max(loss, 1.0);
+    constexpr double lost = 1000;
+    if (!(loss <= lost * first_))
+      throw NumericalError(
+          fmt::format("{}: the loss is {:.4g} at step {}, from {:.4g} at the start; take a smaller "
+                      "gamma than {}",
+                      where_, std::abs(loss), step, first_, gamma_));
+  }
+
+ private:
+  const char* where_;
+  double gamma_, first_ = 1;
+};
+
 /// The loop of SGD, a fresh batch every step: draw(stream, X) fills the tokens of a block of sequences,
 /// observe(tau, loss, heads) is called at recorded steps, on threads as `options` says.
 template <typename Draw, typename Observe>
@@ -93,6 +116,7 @@ void run_sgd(HeadActivation activation, const SgdOptions& options, const std::ve
              HeadVectors heads, const Draw& draw, const Observe& observe) {
   const Index blocks = (options.batch + sequences_per_block - 1) / sequences_per_block;
   auto next = record.begin();
+  SgdGuard guard("sgd", options.gamma);
   const auto take_step = [&](Index step) {
     const BatchLoss now =
         mean_over_batch<float>(activation, heads, options.tokens, options.batch, options.run,
@@ -100,6 +124,7 @@ void run_sgd(HeadActivation activation, const SgdOptions& options, const std::ve
                                  // Every step and every block has a stream of its own, so that all sequences are fresh.
                                  draw(static_cast<std::uint64_t>(step * blocks + block), X);
                                });
+    guard.see(step, now.loss);
     if (step == *next) {
       observe(options.gamma * static_cast<double>(step), now.loss, heads);
       ++next;

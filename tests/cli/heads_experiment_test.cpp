@@ -296,3 +296,31 @@ TEST_CASE("experiment: stops when it is asked to") {
           return run_experiment("phase-transition", config, {.stop = stop});
         }) < 1);
 }
+
+TEST_CASE("experiment: what a single head does not have is said") {
+  json config = experiment_config();
+  config["heads"] = 1;
+  ResultTable table = run_experiment("flow", config);
+  note_missing(table);
+  CHECK(table.summary["specialisation_time"].is_null());
+  CHECK(table.summary["notes"]["specialisation_time"] ==
+        "a single head has no other to differ from, and specialises at no time");
+  config["step"] = 50;
+  config["tau"] = 500;
+  config["heads"] = 4;
+  CHECK(error_of("flow", config).find("the largest that is stable there is about") != std::string::npos);
+}
+
+TEST_CASE("experiment: results that are no numbers get a note, and those with one keep it") {
+  ResultTable table;
+  table.columns = {"a", "b", "c"};
+  table.rows = {{1, std::nan(""), std::nan("")}, {2, -std::nan(""), 3}};
+  table.summary = {{"x", HUGE_VAL}, {"y", {{"value", 1.0}, {"standard_error", std::nan("")}}}, {"z", 2.0}};
+  table.notes["c"] = "explained";
+  note_missing(table);
+  CHECK(table.summary["notes"] == json{{"b", "no finite number came out in 2 of 2 places"},
+                                       {"c", "explained"},
+                                       {"x", "no finite number came out"},
+                                       {"y", "no finite number came out in 1 of 2 places"}});
+  CHECK(csv_rows(table) == "a,b,c\n1,nan,nan\n2,nan,3\n");
+}

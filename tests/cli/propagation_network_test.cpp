@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <xtensor/xarray.hpp>
@@ -192,14 +193,33 @@ TEST_CASE("propagation measure: activations beside a block's theory") {
   const json found = propagation_json("measure " + folder.path().string() + " --network " + block);
   const json& rows = found.at("rows");
   REQUIRE(rows.size() == 2);
+  const json expected_columns{"layer",
+                              "q",
+                              "q_error",
+                              "q_spread",
+                              "cosine",
+                              "cosine_error",
+                              "product_ratio",
+                              "product_ratio_error",
+                              "norm_growth",
+                              "angle_growth",
+                              "theory_q",
+                              "theory_cosine",
+                              "theory_product_ratio"};
+  CHECK(found.at("columns") == expected_columns);
   CHECK(rows[0][1] == doctest::Approx(2.5));
-  CHECK(rows[0][3] == doctest::Approx(0));
+  CHECK(rows[0][3] == doctest::Approx(0.6));
+  CHECK(rows[0][4] == doctest::Approx(0));
   CHECK(rows[1][1] == doctest::Approx(0.21875));
-  CHECK(rows[1][3] == doctest::Approx(0.1875 / 0.21875));
+  // Norms 1/4 and 3/16, product 3/16.
+  const double cosine = 0.1875 / std::sqrt(0.25 * 0.1875);
+  CHECK(rows[1][4] == doctest::Approx(cosine));
+  CHECK(rows[1][6] == doctest::Approx(0.1875 / 0.21875));
   CHECK(found.at("norm_growth") == doctest::Approx(std::log(0.21875 / 2.5)));
-  CHECK(found.at("angle_growth") == doctest::Approx(std::log(1 - 0.1875 / 0.21875)));
-  CHECK(rows[0][7] == doctest::Approx(2.5));
-  CHECK(rows[1][7].get<double>() > 1);
+  CHECK(found.at("angle_growth") == doctest::Approx(std::log(1 - cosine)));
+  CHECK(rows[0][10] == doctest::Approx(2.5));
+  CHECK(rows[1][10].get<double>() > 1);
+  CHECK(found.at("notes").at("cosine_error") == "a single sequence has no standard error");
   check_refused("measure " + (folder / "nothing").string(), "there is no layer_0.npy");
   CHECK(found.at("shape") == json{1, 2, 4});
   const std::vector<std::array<std::size_t, 3>> others{{1, 3, 4}, {2, 2, 4}, {1, 2, 5}};
@@ -230,4 +250,97 @@ TEST_CASE("propagation measure: layers are numbered without gaps") {
   CHECK(propagation_json(measure).at("rows").size() == 4);
   write("layer_04.npy");
   check_refused(measure, expected + "layer_4.npy, but layer_04.npy\n");
+}
+
+TEST_CASE("propagation measure: rounding of equal tokens is no angle, and padding no token") {
+  const TemporaryFolder folder;
+  // Two sequences of four tokens, open, nearly equal, and equal but for the last bits of float.
+  const auto write = [&](int layer, float distance) {
+    xt::xarray<float> tokens = xt::ones<float>({2, 4, 16});
+    for (std::size_t i = 0; i < 4; ++i)
+      for (std::size_t k = 0; k < 16; ++k)
+        tokens(0, i, k) = tokens(1, i, k) =
+            std::sin(static_cast<float>(k + 1)) + distance * std::cos(static_cast<float>(7 * i + k));
+    widelimit::data::write_npy(folder / fmt::format("layer_{}.npy", layer), tokens);
+  };
+  write(0, 0.5F);
+  write(1, 1e-2F);
+  write(2, 1e-7F);
+  write(3, 1e-7F);
+  const std::string measure = "measure " + folder.path().string();
+  const auto run = run_program("propagation " + measure);
+  REQUIRE(run.code == 0);
+  const json found = json::parse(run.output);
+  CHECK(found.at("layers_below_rounding") == 2);
+  CHECK(found.at("rows")[1][9].get<double>() < -5);
+  CHECK(found.at("rows")[2][9].is_null());
+  CHECK(found.at("rows")[3][9].is_null());
+  CHECK(found.at("angle_growth") == found.at("rows")[1][9]);
+  const std::string note = found.at("notes").at("angle_growth");
+  CHECK(
+      note.starts_with("in 2 of 4 layers 1 - cosine is below 4.5e-13, which rounding makes of equal tokens"));
+  CHECK(run.errors == "widelimit: warning: " + note + "\n");
+  REQUIRE(run_program("propagation " + measure + " --out " + (folder / "t.csv").string()).code == 0);
+  const std::string text = file_text(folder / "t.csv");
+  CHECK(text.find("-nan") == std::string::npos);
+  CHECK(text.find(",nan\n") != std::string::npos);
+  CHECK(text.find("# notes: ") != std::string::npos);
+
+  const auto write_file = [&](const char* name, const auto& array) {
+    widelimit::data::write_npy(folder / name, array);
+    return (folder / name).string();
+  };
+  // Cut to two tokens both ways.
+  const std::string lengths = write_file("n.npy", xt::xarray<std::int64_t>{2, 2}),
+                    mask = write_file("m.npy", xt::xarray<std::int64_t>{{1, 1, 0, 0}, {1, 1, 0, 0}});
+  const json cut = propagation_json(measure + " --lengths " + lengths);
+  CHECK(cut.at("rows") == propagation_json(measure + " --mask " + mask).at("rows"));
+  CHECK(cut.at("rows")[0][4] != found.at("rows")[0][4]);
+  check_refused(measure + " --lengths " + lengths + " --mask " + mask, "--lengths: has no effect together");
+  check_refused(measure + " --lengths " + write_file("o.npy", xt::xarray<std::int64_t>{2, 9}),
+                "o.npy: expected lengths from 2 to 4, got 9 for sequence 1");
+  check_refused(measure + " --mask " + write_file("p.npy", xt::xarray<std::int64_t>{{1, 1}}),
+                "p.npy: expected a mask [sequences, tokens] = [2, 4], got [1, 2]");
+  check_refused(measure + " --network " + block_file(folder) + " --lengths " +
+                    write_file("q.npy", xt::xarray<std::int64_t>{2, 3}),
+                "--network: the theory is that of one number of tokens");
+  widelimit::data::write_npy(folder / "layer_0.npy", xt::xarray<float>(xt::ones<float>({4, 16})));
+  check_refused(measure,
+                "layer_0.npy: expected activations [sequences, tokens, width] of at least two tokens, got "
+                "[4, 16]; one sequence is array[None], of the shape [1, 4, 16]");
+}
+
+TEST_CASE("propagation network: the mean cosine of tokens of different norms") {
+  const TemporaryFolder folder;
+  const std::string block = block_file(folder);
+  // Cosine .5 of two tokens, one ten times as long.
+  widelimit::data::write_npy(folder / "g.npy", xt::xarray<double>{{1, 5}, {5, 100}});
+  const json found =
+      propagation_json("network " + block + " --gram " + (folder / "g.npy").string() + " --depth 1");
+  CHECK(found.at("rows")[0][3] == doctest::Approx(0.5));
+  CHECK(found.at("rows")[0][7] == doctest::Approx(5 / 50.5));
+}
+
+TEST_CASE("propagation exponents: no word follows from a number that is none") {
+  for (const char* options : {"--activation exp --sigma-w 2", "--activation exp --sigma-w 2 --skip 1",
+                              "--mlp-depth 2000 --sigma-w 10 --sigma-out shared"}) {
+    check_refused(std::string("exponents ") + options, "lower sigma_w = ");
+    check_refused(std::string("trajectory --tokens 4 ") + options, "lower sigma_w = ");
+  }
+  const json deep = propagation_json("exponents --skip 1.5 --depth 512");
+  CHECK(deep.at("lambda_g").get<double>() == doctest::Approx(1.6219).epsilon(1e-4));
+  CHECK(deep.at("phase").get<std::string>().find("exploding gradients") != std::string::npos);
+  CHECK(std::abs(deep.at("lambda_a").get<double>()) < 1e-3);
+  const auto run = run_program("propagation phase --activation exp --x alpha:.2:.8:2 --y sigma_w:.5:4:3");
+  REQUIRE(run.code == 0);
+  const json phase = json::parse(run.output);
+  CHECK(phase.at("rows")[5][2].is_null());
+  const std::string note = phase.at("notes").at("lambda_a");
+  CHECK(note.starts_with("none at 4 of 6 points"));
+  CHECK(run.errors.find(note) != std::string::npos);
+  // All angles close in one block: -infinity is no missing number.
+  const json closed = propagation_json("exponents --alpha-A 1");
+  CHECK(closed.at("notes").at("lambda_a_log") == "-infinity: one block makes all tokens equal");
+  CHECK(closed.at("phase").get<std::string>().starts_with("ordered angles"));
+  check_refused("trajectory --skip 1.5 --depth 1024 --tokens 8", "the squared norm after block 438");
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "cli/documented_fields.hpp"
 #include "cli/sde/sde_fields.hpp"
@@ -493,4 +495,33 @@ TEST_CASE("sde: pictures of the other commands") {
          {"samples", 2},
          {"networks", {{{"network", "shaped_resnet"}, {"gamma", 0.5}}}}},
         "gradients.png");
+}
+
+TEST_CASE("sde network: networks without a reduction are drawn with their weights, and it is said") {
+  const auto said = [](const json& change) {
+    const SdeRun run("network", with({{"network", "unshaped_pre_ln"},
+                                      {"gamma", 0.5},
+                                      {"width", 12},
+                                      {"tokens", 3},
+                                      {"depth", 2},
+                                      {"samples", 20}},
+                                     change));
+    CAPTURE(run.errors);
+    REQUIRE(run.code == 0);
+    return std::pair{run.errors,
+                     run.read("summary.json").at("origin").at("configuration").value("sampling", "")};
+  };
+  CHECK(said({}) == std::pair<std::string, std::string>{"", ""});
+  CHECK(said({{"heads", 2}}) ==
+        std::pair<std::string, std::string>{
+            "widelimit: sampling: explicit_weights, because Pre-LN with 2 heads has no reduction\n",
+            "explicit_weights"});
+  CHECK(said({{"network", "unshaped_post_ln"}}) ==
+        std::pair<std::string, std::string>{
+            "widelimit: sampling: explicit_weights, because Post-LN has no reduction\n", "explicit_weights"});
+  CHECK(said({{"network", "unshaped_post_ln"}, {"sampling", "explicit_weights"}}).first.empty());
+  CHECK(
+      said({{"network", "shaped_transformer"}, {"heads", 6}})
+          .first.find("slices of width / heads = 2 channels have no reduction, being fewer than 3 tokens") !=
+      std::string::npos);
 }

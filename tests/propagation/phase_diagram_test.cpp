@@ -201,7 +201,7 @@ TEST_CASE("phase rectangle: wrong arguments are named") {
   CHECK_THROWS_WITH_AS((void)phase_diagram({}, {Coordinate::tokens, {2.5}}, x),
                        "phase_diagram: tokens must be an integer, got 2.5", ArgumentError);
   CHECK_THROWS_WITH_AS((void)phase_diagram({}, x, {Coordinate::sigma_w, {-1, 2}}),
-                       "mlp_statistics: sigma_w must be at least 0 and finite, got -1", ArgumentError);
+                       "phase_diagram: sigma_w must be at least 0 and finite, got -1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)phase_diagram({}, {Coordinate::alpha, {0.5, 1.5}}, {Coordinate::sigma_w, {1}}),
                        "phase_diagram: alpha_A must lie in [0, 1], got 1.5", ArgumentError);
   for (const Coordinate coordinate : {Coordinate::tokens, Coordinate::mlp_depth})

@@ -179,3 +179,16 @@ def test_threads_change_nothing():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_steps_that_leave_the_flow_are_an_error():
+    prior = heads.Prior.spikes(4, 10)
+    with pytest.raises(widelimit.NumericalError, match=r"step \d+: take a smaller step than 50; the largest that is stable"):
+        heads.flow("softmax1", prior, 5, 4, tau=500, step=50, samples=1000, fresh_samples=1000)
+    with pytest.raises(widelimit.ArgumentError, match="a single head has no other to differ from"):
+        heads.specialisation_times("softmax", heads.Prior.flip2(2, 2), 3, 1, 100, [1], 1, samples=100)
+    with pytest.raises(widelimit.NumericalError, match="bayes_posterior: the log odds of token 1"):
+        heads.bayes_posterior(heads.Prior.flip2(2, 2), [[0, 0], [1e308, 1e308]])
+    with pytest.raises(widelimit.NumericalError, match="attention_map"):
+        start = heads.noise_start("softmax", 2, 2)
+        heads.attention_map("softmax", start._replace(m=start.m + 1e300), np.full((3, 2), 1e300), np.zeros((3, 2)))

@@ -245,3 +245,11 @@ def test_models_and_networks_are_values():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_networks_without_a_reduction_are_drawn_with_their_weights():
+    for network, expected in ((sde.Network("unshaped_pre_ln", 12, 0.25), "reduced"),
+                              (sde.Network("unshaped_pre_ln", 12, 0.25, heads=2), "explicit_weights"),
+                              (sde.Network("unshaped_post_ln", 12, 0.25), "explicit_weights"),
+                              (sde.Network("shaped_transformer", 12, 0.25, heads=6), "explicit_weights")):
+        assert sde.sample_networks(network, sde.start(3), [1, 2], samples=10).sampling == expected

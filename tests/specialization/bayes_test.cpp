@@ -121,3 +121,16 @@ TEST_CASE("bayes: rejections name the field") {
           (void)bayes_optimal_heads(Prior::gaussian(linear_variances(1, 1, 1)), 2);
         }).find("must be discrete") != std::string::npos);
 }
+
+TEST_CASE("bayes: projections beyond the range of double name their token") {
+  for (const Prior& prior : {Prior::flip2(2, 2), Prior::gaussian(Vector<double>::Constant(2, 2))}) {
+    Matrix<double> chi_star = Matrix<double>::Zero(3, 2);
+    chi_star(1, 0) = chi_star(1, 1) = 1e308;
+    CHECK(message_of([&] {
+            (void)bayes_posterior(prior, chi_star);
+          }).find("bayes_posterior: the log odds of token 1 must be finite, but came out as") == 0);
+    CHECK(message_of([&] {
+            (void)bayes_posterior(prior, chi_star, Matrix<double>::Identity(2, 2));
+          }).find("the log odds of token 1") != std::string::npos);
+  }
+}

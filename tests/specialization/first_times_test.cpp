@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/seeds.hpp"
@@ -110,4 +111,16 @@ TEST_CASE("first times: of classes of images, those that the whole run of SGD sh
     expected.see(point.tau, feature_splits(point.heads.k * task.class_means().transpose()), 0.05);
   CHECK(found.times == expected.times);
   CHECK(found.times[0].has_value());
+}
+
+TEST_CASE("first times: a single head has none, which is said") {
+  TimedFlows flows = small_flows();
+  flows.heads = 1;
+  const auto refused = [](const auto& run) {
+    return widelimit::testing::error_message<ArgumentError>(run).find("heads H must be at least 2, got 1: a single head has no other") !=
+           std::string::npos;
+  };
+  CHECK(refused([&] { return head_split_time(flows, 1, 1).end; }));
+  CHECK(refused([&] { return feature_split_times(flows, 1, 1).end; }));
+  CHECK(refused([&] { return head_split_time_of_sgd(flows, 0, 1, 1).end; }));
 }

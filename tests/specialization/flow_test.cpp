@@ -220,5 +220,44 @@ TEST_CASE("flow: rejections name the field, a diverging state its step") {
   CHECK(run([](FlowOptions& o) {
           o.step = 1e200;
           o.steps = 10;
-        }).find("gradient_flow: the state is no longer finite at step") == 0);
+        }).find("gradient_flow: ") == 0);
+}
+
+TEST_CASE("flow: steps that leave the flow are an error that says which do not") {
+  const Prior prior = Prior::spikes(4, 10);
+  for (const HeadActivation activation : all_activations)
+    for (const FlowStepper stepper : {FlowStepper::euler, FlowStepper::runge_kutta4}) {
+      const HeadParameters start = noise_start(activation, 4, 4, 1, 3);
+      const auto samples = SampleSet<float>::draw(prior, {5, 4, 1000}, 3);
+      FlowOptions options;
+      options.step = 50;
+      options.steps = 10;
+      options.stepper = stepper;
+      options.record = record_every(1, 10);
+      const std::string message =
+          message_of([&] { (void)gradient_flow(activation, start, samples, options); });
+      CAPTURE(message);
+      // Weights of softmax and bayes are bounded, and so are their losses: such a flow may end in its valley at once.
+      if (message.empty()) continue;
+      REQUIRE(message.starts_with("gradient_flow: "));
+      CHECK(message.find(" at step ") != std::string::npos);
+      const std::string words = "the largest that is stable there is about ";
+      REQUIRE(message.find(words) != std::string::npos);
+      // With half of that step the flow goes down.
+      options.step = 0.5 * std::stod(message.substr(message.find(words) + words.size()));
+      options.steps = 200;
+      options.record = record_every(1, 200);
+      const auto points = gradient_flow(activation, start, samples, options);
+      for (std::size_t k = 1; k < points.size(); ++k) CHECK(points[k].loss <= points[k - 1].loss + 1e-6);
+    }
+  // Scales make the loss unbounded: there it must be said.
+  for (const HeadActivation activation : {HeadActivation::softmaxv, HeadActivation::softmax1}) {
+    FlowOptions options;
+    options.step = 50;
+    options.steps = 10;
+    CHECK(message_of([&] {
+            (void)gradient_flow(activation, noise_start(activation, 4, 4, 1, 3),
+                                SampleSet<float>::draw(prior, {5, 4, 1000}, 3), options);
+          }).find("largest that is stable") != std::string::npos);
+  }
 }

@@ -1,4 +1,5 @@
-"""Shaped transformers (Noci et al., arXiv:2306.17759): stopping times over two parameters, gradients at the paper's size.
+"""Shaped transformers (Noci et al., arXiv:2306.17759): stopping times over two parameters, gradients at the paper's width and
+depth.
 
     python shaped_transformer.py stopping|gradients [--threads 1]
     python shaped_transformer.py summary|picture

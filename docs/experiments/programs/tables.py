@@ -27,7 +27,8 @@ def processor_seconds():
 
 class Table:
     """A file of comma-separated rows in data/. Its first line has the command, version, machine, seeds and where times stand;
-    the first columns, its keys, say which case a row is of. Files without a column of seconds stay so."""
+    the first columns, its keys, say which case a row is of. Files without a column of seconds stay so. Rows that another version
+    appends are named in the first line."""
 
     def __init__(self, name, keys, columns, seeds):
         self.path = DATA / f"{name}.csv"
@@ -37,7 +38,8 @@ class Table:
             command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])}".strip()
             self.path.write_text(f"# {command}; widelimit {widelimit.__version__}; {machine()}; {seeds}; seconds are processor "
                                  f"time of a row\n{','.join((*keys, *columns, 'seconds'))}\n")
-        _, header, *rows = self.path.read_text().splitlines()
+        first, header, *rows = self.path.read_text().splitlines()
+        self.new_version = len(rows) + 1 if first.split("; ")[1].split()[-1] != widelimit.__version__ else None
         self.timed = header == ",".join((*keys, *columns, "seconds"))
         self.done = {tuple(row.split(",")[:self.keys]) for row in rows}
 
@@ -49,6 +51,12 @@ class Table:
     def append(self, *rows):
         """Rows of one case, with the processor time since lacks(), which they share."""
         seconds = [round((processor_seconds() - self.begin) / len(rows), 2)] if self.timed else []
+        if self.new_version is not None:
+            first, rest = self.path.read_text().split("\n", 1)
+            command, version, *others = first.split("; ")
+            version += f", from row {self.new_version} on {widelimit.__version__}"
+            self.path.write_text("; ".join((command, version, *others)) + "\n" + rest)
+            self.new_version = None
         with self.path.open("a") as file:
             file.write("".join(",".join(map(text, (*row, *seconds))) + "\n" for row in rows))
 

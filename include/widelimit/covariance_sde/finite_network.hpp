@@ -101,6 +101,15 @@ enum class NetworkSampling {
   explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
 };
 
+/// How a network is drawn where nothing else is asked for.
+struct SamplingChoice {
+  NetworkSampling sampling = NetworkSampling::reduced;
+  std::string reason = {};  ///< Why not as m x m matrices; empty if it is.
+};
+/// Reduced wherever `tokens` tokens of the network have a reduction, otherwise by explicit weights: Post-LN, Pre-LN with
+/// several heads, and heads with slices of fewer channels than tokens. The network must be valid.
+[[nodiscard]] SamplingChoice usual_sampling(const NetworkSpec& network, Index tokens);
+
 /// Options of sample_networks(). Memory: samples * layers * m (m + 1) / 2 doubles.
 struct NetworkOptions {
   /// Layers after which covariances are kept, increasing from at least 1; the last is the depth.

@@ -53,6 +53,10 @@ class TokenDistribution {
 /// Mean squared norm and mean pairwise dot product of the rows over d. Expects at least two rows.
 [[nodiscard]] TokenState measured_state(const Matrix<double>& tokens);
 
+/// Mean of 1 - cosine over all pairs of rows, without cancellation where they are nearly parallel. At least two rows,
+/// none of which is 0.
+[[nodiscard]] double mean_cosine_gap(const Matrix<double>& tokens);
+
 /// Means at one depth.
 struct MeasuredState {
   numerics::Estimate q;       ///< Over networks, of the mean over tokens.

@@ -31,7 +31,9 @@ using Eigen::Index;
 struct PropagatedTokens {
   Matrix<double> gram;              ///< [n, n]: G = X X^T / width, its mean over replicates.
   numerics::Estimate squared_norm;  ///< Mean of the diagonal, q.
-  numerics::Estimate cosine;        ///< Mean dot product of two tokens over q; NaN for a single token.
+  numerics::Estimate cosine;        ///< Mean cosine of two tokens; NaN for a single token.
+  /// Mean product of two tokens over q: the mean cosine if their norms are alike; NaN for a single token.
+  numerics::Estimate product_ratio;
   numerics::Estimate log_gradient;  ///< ln E|dX^l / dX^0|_F^2 / (n width).
 };
 

@@ -74,7 +74,7 @@ void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& argu
 
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
-  const ResultTable table = naming_errors(arguments.config.string(), [&] {
+  ResultTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     ProgressBar bar(experiment.name, Counted::steps, arguments.threads);
     return run_experiment(
@@ -83,6 +83,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
          .stop = context.interrupt.token(),
          .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
   });
+  note_missing(table);
   if (arguments.out.empty()) {
     if (prints_json()) {
       print_document(json_text(table));

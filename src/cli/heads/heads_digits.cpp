@@ -148,6 +148,7 @@ ResultTable digit_times_experiment(ConfigReader& in, const RunControl& control) 
   });
   for (std::size_t c = 0; c < names.size(); ++c) times.table.summary["digits"].push_back(times.summary_of(c));
   times.table.summary["ends"] = times.ends();
+  times.note_times();
   times.table.summary["input"] = std::move(input.input);
   return std::move(times.table);
 }

@@ -127,6 +127,18 @@ json start_summary(const TrainedStart& start) {
           {"v", to_json(end.parameters.v)}};
 }
 
+/// Why heads of a run have no specialisation time, where some have none.
+void note_times(const FlowRun& run, ResultTable& table) {
+  const auto missing = [](const json& start) { return start.at("specialisation_time").is_null(); };
+  const json& starts = table.summary.at("starts");
+  const auto count = std::count_if(starts.begin(), starts.end(), missing);
+  if (count == 0) return;
+  table.notes["specialisation_time"] =
+      run.setup.heads == 1 ? "a single head has no other to differ from, and specialises at no time"
+                           : fmt::format("in {} of {} starts no two heads came to differ by more than 0.2",
+                                         count, starts.size());
+}
+
 /// The start with the median loss in full, the spread of the losses, and every start.
 json flow_summary(const std::vector<TrainedStart>& starts) {
   json summary = start_summary(starts[median_start(starts)]);
@@ -151,6 +163,7 @@ ResultTable flow_experiment(ConfigReader& in, const RunControl& control) {
                  trajectory_row(point.tau, point.loss, point.parameters.m, point.S, point.parameters.b,
                                 point.parameters.v));
   table.summary = flow_summary(run.starts);
+  note_times(run, table);
   return table;
 }
 
@@ -192,6 +205,7 @@ ResultTable attention_experiment(ConfigReader& in, const RunControl& control) {
   table.rows =
       attention_rows(activation, run.starts[median_start(run.starts)].end().parameters, fresh, sequences);
   table.summary = flow_summary(run.starts);
+  note_times(run, table);
   const auto add_mass = [&](const TrainedStart& start, json& summary) {
     const AttentionMass mass = attention_mass(activation, start.end().parameters, fresh, control);
     summary["relevant_mass"] = mass.relevant;
@@ -222,6 +236,8 @@ ResultTable prune_experiment(ConfigReader& in, const RunControl& control) {
     }
   }
   table.summary = flow_summary(run.starts);
+  note_times(run, table);
+  table.notes["head"] = "before the first removal there is none";
   for (const std::vector<double>& values : losses)
     table.summary["pruned"].push_back(spread_json(spread_of(values)));
   return table;

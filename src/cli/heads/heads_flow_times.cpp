@@ -97,6 +97,7 @@ ResultTable phase_transition_experiment(ConfigReader& in, const RunControl& cont
       times.table.summary[names[k]] = std::move(summary);
   }
   times.table.summary["ends"] = times.ends();
+  times.note_times();
   return std::move(times.table);
 }
 
@@ -115,6 +116,7 @@ ResultTable feature_times_experiment(ConfigReader& in, const RunControl& control
   for (std::size_t f = 0; f < names.size(); ++f)
     times.table.summary["features"].push_back(times.summary_of(f));
   times.table.summary["ends"] = times.ends();
+  times.note_times();
   return std::move(times.table);
 }
 

@@ -143,6 +143,16 @@ void TimesTable::append(Index dimension, double eta, Index start, double scale,
   table.rows.push_back(std::move(row));
 }
 
+void TimesTable::note_times() {
+  for (std::size_t k = 0; k < table.columns.size(); ++k) {
+    const auto missing = std::count_if(table.rows.begin(), table.rows.end(),
+                                       [k](const auto& row) { return std::isnan(row[k]); });
+    if (missing > 0)
+      table.notes[table.columns[k]] =
+          fmt::format("not reached in {} of {} runs; `ends` says how they ended", missing, table.rows.size());
+  }
+}
+
 json TimesTable::ends() const {
   const auto count = [&](RunEnd end) { return std::count(ends_.begin(), ends_.end(), end); };
   return {{"specialised", count(RunEnd::specialised)},

@@ -54,6 +54,8 @@ class TimesTable {
   [[nodiscard]] nlohmann::json summary_of(std::size_t quantity) const {
     return quantities_[quantity].summary();
   }
+  /// Notes on the times that were not reached, once all are there.
+  void note_times();
   /// How many runs ended because everything had specialised, at rest, or at tau.
   [[nodiscard]] nlohmann::json ends() const;
 

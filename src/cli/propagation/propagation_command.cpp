@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -146,6 +147,20 @@ json exponent_summary(const PropagationModel& model, Formula formula) {
   return summary;
 }
 
+/// Exponents are -infinity where a block leaves nothing, of which JSON makes null.
+void note_infinite(ResultTable& table) {
+  const auto is_infinite = [&](const char* name) {
+    const json value = table.summary.value(name, json());
+    return value.is_number_float() && std::isinf(value.get<double>());
+  };
+  if (is_infinite("lambda_a_log"))
+    table.notes["lambda_a_log"] = "-infinity: one block makes all tokens equal";
+  for (const char* name : {"lambda_g", "lambda_g_infinite_depth"})
+    if (is_infinite(name)) table.notes[name] = "-infinity: a block leaves nothing of the gradient";
+  if (is_infinite("one_block_from_1"))
+    table.notes["one_block_from_1"] = "-infinity: one block makes all tokens equal";
+}
+
 constexpr const char* published_help =
     "The paper's equations 18 and 19 as printed, with q_* in the place of q_M";
 
@@ -171,6 +186,7 @@ void add_exponents(CLI::App& parent) {
     check_output(arguments->output, arguments->model);
     ResultTable table = table_of("exponents", arguments->model, {{"published", arguments->published}});
     table.summary = exponent_summary(arguments->model, formula_of(arguments->published, arguments->model));
+    note_infinite(table);
     write_block(arguments->model, arguments->model.parameters());
     write_table(arguments->output, table);
   });
@@ -184,6 +200,28 @@ struct PhaseArguments {
   int threads = 0;
   std::stop_token stop;
 };
+
+/// Says at how many points there are no exponents, and why.
+void note_undefined(const PhaseDiagram& diagram, ResultTable& table) {
+  const auto points = diagram.lambda_a.size();
+  for (const auto& [name, values] :
+       {std::pair{"lambda_a", &diagram.lambda_a}, std::pair{"lambda_g", &diagram.lambda_g}}) {
+    const auto undefined = values->array().isNaN().count();
+    const auto infinite = (!values->array().isFinite()).count() - undefined;
+    std::string note;
+    if (undefined > 0)
+      note = fmt::format(
+          "none at {} of {} points, where the numbers of the MLP leave the range of double: take smaller "
+          "sigma_w, sigma_out or mlp_depth, or another activation",
+          undefined, points);
+    if (infinite > 0)
+      note += fmt::format("{}infinite at {} of {} points, where a block leaves nothing or has no bound",
+                          note.empty() ? "" : "; ", infinite, points);
+    if (note.empty()) continue;
+    table.notes[name] = note;
+    fmt::print(stderr, "widelimit: warning: {}: {}\n", name, note);
+  }
+}
 
 void run_phase(const PhaseArguments& arguments) {
   check_output(arguments.output);
@@ -224,6 +262,7 @@ void run_phase(const PhaseArguments& arguments) {
                         {"lambda_g_zero", curves_json(gradient)}});
   table.columns = {std::string(coordinate_name(x.coordinate)), std::string(coordinate_name(y.coordinate)),
                    "lambda_a", "lambda_g"};
+  note_undefined(diagram, table);
   for (const BoundaryPoint& point : crossings) table.summary["intersections"].push_back({point.x, point.y});
   for (Index row = 0; row < diagram.lambda_a.rows(); ++row)
     for (Index column = 0; column < diagram.lambda_a.cols(); ++column)

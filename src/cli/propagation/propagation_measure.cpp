@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,7 +30,7 @@ using namespace propagation;
 namespace {
 
 struct MeasureArguments {
-  std::filesystem::path folder;
+  std::filesystem::path folder, lengths, mask;
   std::string network;
   PropagationOutput output;
   std::stop_token stop;
@@ -60,17 +62,66 @@ struct FileLayer {
   std::array<Index, 3> shape = {};  ///< Sequences, tokens, width.
 };
 
-FileLayer measured_in(const std::filesystem::path& file) {
-  const auto array = read_finite<double>(file);
-  if (array.dimension() != 3 || array.shape(1) < 2 || array.size() == 0)
-    fail_in(file, "expected activations [sequences, tokens, width] of at least two tokens");
+/// What the array of a file lacks of activations, if anything.
+void require_activations(const std::filesystem::path& file, const std::vector<std::size_t>& shape) {
+  constexpr const char* wanted = "expected activations [sequences, tokens, width] of at least two tokens";
+  if (shape.size() == 2)
+    fail_in(file, "{}, got [{}]; one sequence is array[None], of the shape [1, {}]", wanted,
+            fmt::join(shape, ", "), fmt::join(shape, ", "));
+  if (shape.size() != 3 || shape[1] < 2 || shape[0] * shape[1] * shape[2] == 0)
+    fail_in(file, "{}, got [{}]", wanted, fmt::join(shape, ", "));
+}
+
+/// Distance of 1 from the next number of the type in a file.
+double epsilon_of(data::NpyType type) {
+  return type == data::NpyType::float16 ? 0x1p-10 : type == data::NpyType::float32 ? 0x1p-23 : 0x1p-52;
+}
+
+/// Padding may be anything, and so is left to measured_layer().
+FileLayer measured_in(const std::filesystem::path& file, const std::vector<bool>& kept) {
+  const data::NpyHeader header = data::read_npy_header(file);
+  require_activations(file, header.shape);
+  const auto array = data::read_npy_as<double>(file);
   const auto sequences = static_cast<Index>(array.shape(0)), tokens = static_cast<Index>(array.shape(1)),
              width = static_cast<Index>(array.shape(2));
   try {
-    return {measured_layer({array.data(), array.size()}, sequences, tokens), {sequences, tokens, width}};
-  } catch (const ArgumentError& error) {
+    return {measured_layer({array.data(), array.size()}, sequences, tokens,
+                           {.kept = kept, .epsilon = epsilon_of(header.type)}),
+            {sequences, tokens, width}};
+  } catch (const Error& error) {
     fail_in(file, "{}", error.what());
   }
+}
+
+/// Tokens [sequences, tokens] before the lengths in a file.
+std::vector<bool> kept_by_lengths(const std::filesystem::path& file, std::size_t sequences,
+                                  std::size_t tokens) {
+  const auto lengths = data::read_npy_as<std::int64_t>(file);
+  if (lengths.dimension() != 1 || lengths.size() != sequences)
+    fail_in(file, "expected lengths [{}], one a sequence, got [{}]", sequences,
+            fmt::join(lengths.shape(), ", "));
+  std::vector<bool> kept;
+  for (std::size_t s = 0; s < sequences; ++s) {
+    if (lengths(s) < 2 || lengths(s) > static_cast<std::int64_t>(tokens))
+      fail_in(file, "expected lengths from 2 to {}, got {} for sequence {}", tokens, lengths(s), s);
+    for (std::size_t i = 0; i < tokens; ++i) kept.push_back(static_cast<std::int64_t>(i) < lengths(s));
+  }
+  return kept;
+}
+
+/// Which tokens of the first layer, and so of all, are no padding; empty: all.
+std::vector<bool> kept_tokens(const MeasureArguments& arguments, const std::filesystem::path& first) {
+  const std::vector<std::size_t> shape = data::read_npy_header(first).shape;
+  require_activations(first, shape);
+  if (!arguments.lengths.empty() && !arguments.mask.empty())
+    throw ArgumentError("--lengths: has no effect together with --mask; leave one of them out");
+  if (!arguments.lengths.empty()) return kept_by_lengths(arguments.lengths, shape[0], shape[1]);
+  if (arguments.mask.empty()) return {};
+  const auto mask = read_mask(arguments.mask);
+  if (mask.dimension() != 2 || mask.shape(0) != shape[0] || mask.shape(1) != shape[1])
+    fail_in(arguments.mask, "expected a mask [sequences, tokens] = [{}, {}], got [{}]", shape[0], shape[1],
+            fmt::join(mask.shape(), ", "));
+  return {mask.begin(), mask.end()};
 }
 
 void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>& layers, ResultTable& table) {
@@ -79,13 +130,19 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
   const auto depth = static_cast<Index>(layers.size()) - 1;
   if (depth < 1)
     throw ArgumentError("--network: expected activations of at least two layers to compare with");
+  if (layers.front().measured.gram.size() == 0)
+    throw ArgumentError(
+        "--network: the theory is that of one number of tokens, but sequences keep tokens at different "
+        "positions; measure sequences of one length at a time");
   RunControl run;
   run.stop = arguments.stop;
   const auto theory = propagate(block, layers.front().measured.gram, depth, run);
-  for (const char* name : {"theory_q", "theory_cosine"}) table.columns.emplace_back(name);
+  for (const char* name : {"theory_q", "theory_cosine", "theory_product_ratio"})
+    table.columns.emplace_back(name);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     table.rows[l].push_back(theory[l].squared_norm.value);
     table.rows[l].push_back(theory[l].cosine.value);
+    table.rows[l].push_back(theory[l].product_ratio.value);
   }
   const BlockExponents exponents =
       block_exponents(block, layers.front().measured.gram.rows(), depth, {}, run);
@@ -93,12 +150,29 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
   table.summary["theory_lambda_g"] = exponents.gradient.value;
 }
 
+/// Says which angles are rounding, in the summary and on standard error.
+void note_rounding(const std::vector<MeasuredLayer>& layers, const AngleGrowth& growth, ResultTable& table) {
+  const auto equal =
+      std::count_if(layers.begin(), layers.end(), [](const auto& layer) { return !layer.has_gap(); });
+  table.summary["layers_below_rounding"] = equal;
+  if (equal == 0) return;
+  const std::string note = fmt::format(
+      "in {} of {} layers 1 - cosine is below {:.2g}, which rounding makes of equal tokens: angle_growth is "
+      "left out in {} of {} blocks, and its mean is that of the others",
+      equal, layers.size(), layers.front().rounding_gap, growth.left_out, layers.size() - 1);
+  table.notes["angle_growth"] = note;
+  fmt::print(stderr, "widelimit: warning: {}\n", note);
+}
+
 void run_measure(const MeasureArguments& arguments) {
-  check_output(arguments.output, {.read = {{"--network", arguments.network}}});
+  check_output(arguments.output, {.read = {{"--network", arguments.network},
+                                           {"--lengths", arguments.lengths},
+                                           {"--mask", arguments.mask}}});
   std::vector<FileLayer> layers;
   const auto files = layer_files(arguments.folder);
+  const std::vector<bool> kept = kept_tokens(arguments, files.front());
   for (const auto& file : files) {
-    layers.push_back(measured_in(file));
+    layers.push_back(measured_in(file, kept));
     if (layers.back().shape != layers.front().shape)
       fail_in(file, "expected sequences, tokens and width as in layer_0.npy, {}, got {}",
               fmt::join(layers.front().shape, " x "), fmt::join(layers.back().shape, " x "));
@@ -106,17 +180,30 @@ void run_measure(const MeasureArguments& arguments) {
   ResultTable table;
   table.origin = {"propagation measure", {{"folder", arguments.folder.string()}}};
   table.summary["shape"] = layers.front().shape;
-  table.columns = {"layer", "q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const MeasuredLayer &layer = layers[l].measured, &before = layers[l == 0 ? l : l - 1].measured;
+  if (!arguments.lengths.empty()) table.origin.configuration["lengths"] = arguments.lengths.string();
+  if (!arguments.mask.empty()) table.origin.configuration["mask"] = arguments.mask.string();
+  table.columns = {"layer",         "q",
+                   "q_error",       "q_spread",
+                   "cosine",        "cosine_error",
+                   "product_ratio", "product_ratio_error",
+                   "norm_growth",   "angle_growth"};
+  std::vector<MeasuredLayer> measured;
+  for (FileLayer& layer : layers) measured.push_back(layer.measured);
+  const AngleGrowth growth = angle_growth(measured);
+  for (std::size_t l = 0; l < measured.size(); ++l) {
+    const MeasuredLayer &layer = measured[l], &before = measured[l == 0 ? l : l - 1];
     table.rows.push_back({static_cast<double>(l), layer.norm.value, layer.norm.standard_error,
-                          layer.cosine.value, layer.cosine.standard_error,
-                          std::log(layer.norm.value / before.norm.value), std::log(layer.gap / before.gap)});
+                          layer.norm_spread.value, layer.cosine.value, layer.cosine.standard_error,
+                          layer.product_ratio.value, layer.product_ratio.standard_error,
+                          std::log(layer.norm.value / before.norm.value), growth.layers[l]});
   }
   const auto blocks = static_cast<double>(std::max<std::size_t>(layers.size() - 1, 1));
-  const MeasuredLayer &first = layers.front().measured, &last = layers.back().measured;
-  table.summary["norm_growth"] = std::log(last.norm.value / first.norm.value) / blocks;
-  table.summary["angle_growth"] = std::log(last.gap / first.gap) / blocks;
+  table.summary["norm_growth"] = std::log(measured.back().norm.value / measured.front().norm.value) / blocks;
+  table.summary["angle_growth"] = measured.size() > 1 ? growth.mean : 0;
+  note_rounding(measured, growth, table);
+  if (layers.front().shape[0] == 1)
+    for (const char* error : {"q_error", "cosine_error", "product_ratio_error"})
+      table.notes[error] = "a single sequence has no standard error";
   if (!arguments.network.empty()) add_theory(arguments, layers, table);
   write_table(arguments.output, table);
 }
@@ -133,6 +220,11 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
             "first block and after each block",
             "FOLDER")
       ->required();
+  add_value(*command, "--lengths", arguments->lengths,
+            "True lengths [sequences] of padded sequences; .npy of integers from 2", "FILE.npy");
+  add_value(*command, "--mask", arguments->mask,
+            "Mask [sequences, tokens]: tokens where it is 0 or false are padding; .npy of booleans",
+            "FILE.npy");
   add_value(*command, "--network", arguments->network,
             "Network file of one block: the theory from the first layer's tokens", "NETWORK");
   add_output_options(*command, arguments->output, "");

@@ -205,7 +205,7 @@ ResultTable row_of_summary(ResultTable table) {
   table.rows.emplace_back();
   const json summary = table.summary;
   for (const auto& [name, value] : summary.items()) {
-    if (name == "parameters") continue;
+    if (name == "parameters" || name == "notes") continue;
     if (value.is_number() || value.is_null()) {
       append_number(table, name, value);
     } else if (value.is_object() && value.contains("standard_error")) {
@@ -244,7 +244,8 @@ void say_written(const PropagationOutput& output, const ResultTable& table) {
 
 }  // namespace
 
-void write_table(const PropagationOutput& output, const ResultTable& table) {
+void write_table(const PropagationOutput& output, ResultTable table) {
+  note_missing(table);
   std::string text;
   if (output.out.extension() == ".csv") {
     text = csv_with_summary(table);

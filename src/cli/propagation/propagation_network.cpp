@@ -194,11 +194,16 @@ void run_block(const BlockArguments& arguments, const Network& block) {
     table.summary["exponents"] = with_bar("exponents", control, [&](const RunControl& run) {
       return exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
     });
-  table.columns = {"block", "q", "q_error", "cosine", "cosine_error", "log_gradient", "log_gradient_error"};
+  table.columns = {
+      "block",        "q", "q_error", "cosine", "cosine_error", "log_gradient", "log_gradient_error",
+      "product_ratio"};
   for (const PropagatedTokens& one : tokens)
     table.rows.push_back({static_cast<double>(table.rows.size()), one.squared_norm.value,
                           one.squared_norm.standard_error, one.cosine.value, one.cosine.standard_error,
-                          one.log_gradient.value, one.log_gradient.standard_error});
+                          one.log_gradient.value, one.log_gradient.standard_error, one.product_ratio.value});
+  if (start.rows() == 1)
+    for (const char* name : {"cosine", "product_ratio", "networks_cosine", "networks_cosine_error"})
+      table.notes[name] = "a single token has no angle";
   std::vector<LayerGradients> gradients;
   if (arguments.gradients)
     gradients = with_bar("gradients", control, [&](const RunControl& run) {

@@ -416,10 +416,9 @@ NetworkSetup read_network_setup(ConfigReader& fields) {
   require_room(fields, "samples", setup.options.samples, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
   setup.options.bounds = read_bounds(fields, setup.v0);
-  // Post-LN has no reduction.
-  const bool reduces = setup.network.normalization != Normalization::post_layer_norm;
-  setup.options.sampling = fields.choice(
-      "sampling", network_samplings, reduces ? NetworkSampling::reduced : NetworkSampling::explicit_weights);
+  const SamplingChoice usual = usual_sampling(setup.network, setup.v0.rows());
+  setup.options.sampling = fields.choice("sampling", network_samplings, usual.sampling);
+  if (!fields.has("sampling")) setup.why_explicit = usual.reason;
   check_sizes(fields, setup);
   return setup;
 }

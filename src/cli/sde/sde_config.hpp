@@ -40,6 +40,8 @@ struct NetworkSetup {
   covariance_sde::NetworkSpec network;
   Matrix<double> v0;
   covariance_sde::NetworkOptions options;
+  /// Why explicit weights were chosen where the configuration does not say; else empty.
+  std::string why_explicit = {};
 };
 
 /// Each reads its fields from the configuration and leaves the rest unread; call finish() on the reader

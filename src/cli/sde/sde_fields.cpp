@@ -124,7 +124,7 @@ ConfigFields layer_fields() {
           {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
           points_field("how many layers, evenly up to depth, where layers is not given"),
           {"samples", V::integer(1, largest_count), "4096", "networks"},
-          {"sampling", V::words(network_samplings), "reduced; explicit_weights with Post-LN",
+          {"sampling", V::words(network_samplings), "reduced; explicit_weights where there is no reduction",
            "reduced: m x m matrices of the same distribution"}};
 }
 

@@ -61,6 +61,7 @@ void SdeRun::finish(const nlohmann::ordered_json& shapes,
 }
 
 void SdeRun::write_report(const std::string& name, nlohmann::json report) {
+  note_missing(report);
   if (prints_json()) print_result(report);
   report["origin"] = origin_json(origin);
   folder.write(name, report.dump(2) + "\n");
@@ -76,7 +77,20 @@ covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup) {
   return simulate(setup.model, setup.v0, setup.options);
 }
 
+namespace {
+
+/// Says that a network is drawn with its weights although nobody asked for them, once for all points of a list.
+void say_explicit(const NetworkSetup& setup) {
+  static std::string said;
+  if (setup.why_explicit.empty() || setup.why_explicit == said) return;
+  said = setup.why_explicit;
+  fmt::print(stderr, "widelimit: sampling: explicit_weights, because {}\n", said);
+}
+
+}  // namespace
+
 covariance_sde::CovarianceEnsemble sampled_ensemble(NetworkSetup setup) {
+  say_explicit(setup);
   ProgressBar bar("networks", Counted::steps, setup.options.threads);
   setup.options.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };
   return sample_networks(setup.network, setup.v0, setup.options);

@@ -59,6 +59,9 @@ class SdeRun {
   [[nodiscard]] auto read_setup(const nlohmann::json& point, const Read& read_fields) {
     auto setup = read(point, read_fields);
     origin.seed = setup.options.seed;
+    // What was chosen is repeated by the origin, too.
+    if constexpr (requires { setup.why_explicit; })
+      if (!setup.why_explicit.empty()) origin.configuration["sampling"] = "explicit_weights";
     steer(setup.options);
     return setup;
   }
