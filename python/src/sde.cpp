@@ -171,33 +171,26 @@ nb::tuple exploded(const SdePaths& paths, const SdeModel& model, const ArrayLike
 /// How random networks are drawn.
 struct SdeNetworks {
   covariance_sde::NetworkOptions options;
-  bool chosen = false;  ///< Whether the sampling is given; else it is the usual one of a network.
-
-  [[nodiscard]] covariance_sde::NetworkSampling sampling(const NetworkSpec& network, Index tokens) const {
-    return chosen ? options.sampling : covariance_sde::usual_sampling(network, tokens).sampling;
-  }
 
   [[nodiscard]] CovarianceEnsemble run(const NetworkSpec& network, const Matrix<double>& v0) const {
     return run_interruptibly([&](std::stop_token stop) {
       covariance_sde::NetworkOptions with_stop = options;
       with_stop.stop = std::move(stop);
-      with_stop.sampling = sampling(network, v0.rows());
       return covariance_sde::sample_networks(network, v0, with_stop);
     });
   }
 };
 
 void make_sde_networks(SdeNetworks* self, const std::vector<Index>& layers, Index samples, std::uint64_t seed,
-                       double lower, double upper, std::optional<bool> explicit_weights, int threads) {
+                       double lower, double upper, bool explicit_weights, int threads) {
   using covariance_sde::NetworkSampling;
-  new (self) SdeNetworks{{.layers = layers,
-                          .samples = samples,
-                          .seed = seed,
-                          .threads = threads,
-                          .bounds = {lower, upper},
-                          .sampling = explicit_weights.value_or(false) ? NetworkSampling::explicit_weights
-                                                                       : NetworkSampling::reduced},
-                         explicit_weights.has_value()};
+  new (self) SdeNetworks{
+      {.layers = layers,
+       .samples = samples,
+       .seed = seed,
+       .threads = threads,
+       .bounds = {lower, upper},
+       .sampling = explicit_weights ? NetworkSampling::explicit_weights : NetworkSampling::reduced}};
 }
 
 nb::tuple sampled_networks(const SdeNetworks& networks, const NetworkSpec& network,
@@ -372,16 +365,13 @@ void bind_ensembles(nb::module_& module) {
            "slopes"_a, "causal"_a, "heads"_a, "key_width"_a, "hidden_width"_a,
            "gamma_squared_feedforward"_a.none(), "g1"_a.none(), "g2"_a.none())
       .def("limit",
-           [](const NetworkSpec& network) { return model_tuple(covariance_sde::limiting_model(network)); });
+           [](const NetworkSpec& network) { return model_tuple(covariance_sde::limiting_model(network)); })
+      .def("lacks_reduction", [](const NetworkSpec& network, Index tokens) {
+        return !covariance_sde::usual_sampling(network, tokens).reason.empty();
+      });
   nb::class_<SdeNetworks>(module, "SdeNetworks")
       .def("__init__", &make_sde_networks, "layers"_a, "samples"_a, "seed"_a, "lower"_a, "upper"_a,
-           "explicit_weights"_a.none(), "threads"_a)
-      .def("sampling",
-           [](const SdeNetworks& networks, const NetworkSpec& network, Index tokens) {
-             using covariance_sde::NetworkSampling;
-             return networks.sampling(network, tokens) == NetworkSampling::reduced ? "reduced"
-                                                                                   : "explicit_weights";
-           })
+           "explicit_weights"_a, "threads"_a)
       .def("sample", &sampled_networks, "network"_a, "v0"_a)
       .def("entropies", &entropies, "network"_a, "v0"_a);
   module.def("sde_gradients", &gradients_of, "network"_a, "v0"_a, "depth"_a, "networks"_a, "seed"_a,

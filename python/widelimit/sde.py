@@ -260,8 +260,10 @@ def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, s
 
     ArgumentError for arguments that do not fit each other.
     """
-    drawn, start = _samples(network, layers, samples, seed, lower, upper, sampling, threads), numbers(v0, name="v0")
-    return _ensemble(drawn.sample(_network(network), start))._replace(sampling=drawn.sampling(_network(network), len(start)))
+    v0 = numbers(v0, name="v0")
+    chosen = _sampling(network, v0, sampling)
+    return _ensemble(_samples(layers, samples, seed, lower, upper, chosen,
+                              threads).sample(_network(network), v0))._replace(sampling=chosen)
 
 
 class Distance(NamedTuple):
@@ -331,8 +333,9 @@ def entropy(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: 
             upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Entropy:
     """The Entropy of softmax rows as a function of depth. Arguments are those of sample_networks(); ArgumentError for networks
     without attention."""
-    return Entropy(*_samples(network, layers, samples, seed, lower, upper, sampling,
-                             threads).entropies(_network(network), numbers(v0, name="v0")))
+    v0 = numbers(v0, name="v0")
+    return Entropy(*_samples(layers, samples, seed, lower, upper, _sampling(network, v0, sampling),
+                             threads).entropies(_network(network), v0))
 
 
 class GradientNorms(NamedTuple):
@@ -461,9 +464,13 @@ def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, se
                           real(upper, "upper"), whole(paths, "paths"), whole(seed, "seed"), whole(threads, "threads"))
 
 
-def _samples(network, layers, samples, seed, lower, upper, sampling, threads):
-    _network(network)
-    known = ("reduced", "explicit_weights")
-    explicit = None if sampling is None else one_of(sampling, "sampling", known) == known[1]
+def _sampling(network, v0, sampling):
+    """How networks are drawn: as asked for, or as m x m matrices wherever there are such."""
+    if sampling is not None:
+        return one_of(sampling, "sampling", ("reduced", "explicit_weights"))
+    return "explicit_weights" if _network(network).lacks_reduction(len(v0) if v0.ndim else 0) else "reduced"
+
+
+def _samples(layers, samples, seed, lower, upper, sampling, threads):
     return _core.SdeNetworks(integers(layers, "layers"), whole(samples, "samples"), whole(seed, "seed"), real(lower, "lower"),
-                             real(upper, "upper"), explicit, whole(threads, "threads"))
+                             real(upper, "upper"), sampling == "explicit_weights", whole(threads, "threads"))

@@ -104,7 +104,7 @@ SamplingChoice usual_sampling(const NetworkSpec& network, Index tokens) {
   };
   if (network.normalization == Normalization::post_layer_norm) return by_weights("Post-LN has no reduction");
   const Index heads = heads_of(network);
-  if (heads == 1) return {};
+  if (heads <= 1) return {};
   if (network.normalization != Normalization::none)
     return by_weights(fmt::format("Pre-LN with {} heads has no reduction", heads));
   // With fewer channels than tokens the Gram matrix of a slice would be singular.

@@ -12,8 +12,8 @@
 
 namespace widelimit::specialization {
 
-/// Watches a flow for steps that are too long. Along a flow on fixed samples the loss falls, so that an integrator whose
-/// loss rises has left it, whether or not its numbers are finite.
+/// Watches a flow for steps that are too long. Along a flow on fixed samples the loss falls, so that an integrator
+/// whose loss rises has left it, whether or not its numbers are finite.
 template <typename Scalar>
 class FlowGuard {
  public:

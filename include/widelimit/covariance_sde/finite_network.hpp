@@ -106,8 +106,8 @@ struct SamplingChoice {
   NetworkSampling sampling = NetworkSampling::reduced;
   std::string reason = {};  ///< Why not as m x m matrices; empty if it is.
 };
-/// Reduced wherever `tokens` tokens of the network have a reduction, otherwise by explicit weights: Post-LN, Pre-LN with
-/// several heads, and heads with slices of fewer channels than tokens. The network must be valid.
+/// Reduced wherever `tokens` tokens of the network have a reduction, otherwise by explicit weights: Post-LN, Pre-LN
+/// with several heads, and heads with slices of fewer channels than tokens. The network must be valid.
 [[nodiscard]] SamplingChoice usual_sampling(const NetworkSpec& network, Index tokens);
 
 /// Options of sample_networks(). Memory: samples * layers * m (m + 1) / 2 doubles.

@@ -14,8 +14,8 @@ struct MlpStatistics {
   double f = 0;                                 ///< Slope of output covariance against input cosine at 1.
 };
 
-/// Cost: two dual activations at equal arguments a nonlinearity. Errors: see require_parameters; NumericalError if k_out
-/// or f leaves the range of double, naming the gains.
+/// Cost: two dual activations at equal arguments a nonlinearity. Errors: see require_parameters; NumericalError if
+/// k_out or f leaves the range of double, naming the gains.
 [[nodiscard]] MlpStatistics mlp_statistics(const Parameters& parameters);
 
 /// Covariance of two outputs of the MLP branch as a function of the angle of its inputs, which are

@@ -52,10 +52,10 @@ struct FlowPoint {
 ///
 /// Only the parameters the activation has are moved (b: softmax1, bayes; v: softmax1, softmaxv).
 /// Errors  ArgumentError for step <= 0, negative counts or noise, a record that does not increase or exceeds steps,
-///         batch_noise with a stepper other than euler, and as sampled_loss; NumericalError where the steps are too long
-///         to follow the flow, naming the step at which the state stopped being finite or the loss, which falls along
-///         any flow on fixed samples, rose, and the largest step that is stable on the way from there. Under batch
-///         noise the loss may rise to twice that of the start.
+///         batch_noise with a stepper other than euler, and as sampled_loss; NumericalError where the steps are too
+///         long to follow the flow, naming the step at which the state stopped being finite or the loss, which falls
+///         along any flow on fixed samples, rose, and the largest step that is stable on the way from there. Under
+///         batch noise the loss may rise to twice that of the start.
 /// Source  arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
 template <typename Scalar>
 [[nodiscard]] std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,

@@ -26,8 +26,8 @@ template <typename Scalar>
                                                FlowVariant variant = FlowVariant::frame,
                                                const RunControl& run = {});
 
-/// The highest eigenvalue of the same Hessian, by the same iterations: Euler's method with a step above 2 over it leaves
-/// the flow.
+/// The highest eigenvalue of the same Hessian, by the same iterations: Euler's method with a step above 2 over it
+/// leaves the flow.
 template <typename Scalar>
 [[nodiscard]] double highest_curvature(HeadActivation activation, const HeadParameters& parameters,
                                        const SampleSet<Scalar>& samples,

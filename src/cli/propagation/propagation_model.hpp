@@ -93,8 +93,8 @@ void check_output(const PropagationOutput& output, const PropagationModel& model
 [[nodiscard]] ResultTable table_of(const std::string& command, const PropagationModel& model,
                                    const nlohmann::json& settings = nlohmann::json::object());
 
-/// Writes the table as CSV, or everything as JSON, after note_missing(); numbers that don't exist become null. In CSV the summary stands in
-/// comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.
+/// Writes the table as CSV, or everything as JSON, after note_missing(); numbers that don't exist become null. In CSV
+/// the summary stands in comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.
 void write_table(const PropagationOutput& output, ResultTable table);
 
 /// Says on standard error where the annealed average of attention, from tokens with the given largest gap
