@@ -121,7 +121,7 @@ std::vector<bool> kept_tokens(const MeasureArguments& arguments, const std::file
   if (mask.dimension() != 2 || mask.shape(0) != shape[0] || mask.shape(1) != shape[1])
     fail_in(arguments.mask, "expected a mask [sequences, tokens] = [{}, {}], got [{}]", shape[0], shape[1],
             fmt::join(mask.shape(), ", "));
-  return {mask.begin(), mask.end()};
+  return std::vector<bool>(mask.begin(), mask.end());
 }
 
 void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>& layers, ResultTable& table) {
