@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 
+#include "cli/output/result_text.hpp"
 #include "cli/output/text_parts.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/version.hpp"
@@ -70,7 +70,7 @@ void note(std::map<std::string, std::string>& notes, const std::string& name, co
   notes[name] = found.numbers == 1 ? "no finite number came out"
                                    : fmt::format("no finite number came out in {} of {} places",
                                                  found.missing, found.numbers);
-  fmt::print(stderr, "widelimit: warning: {}: {}\n", name, notes[name]);
+  warn("{}: {}", name, notes[name]);
 }
 
 void note_parts(const json& report, std::map<std::string, std::string>& notes) {

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/progress_bar.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/propagation/propagation_axes.hpp"
 #include "cli/propagation/propagation_model.hpp"
@@ -219,7 +219,7 @@ void note_undefined(const PhaseDiagram& diagram, ResultTable& table) {
                           note.empty() ? "" : "; ", infinite, points);
     if (note.empty()) continue;
     table.notes[name] = note;
-    fmt::print(stderr, "widelimit: warning: {}: {}\n", name, note);
+    warn("{}: {}", name, note);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
+#include "cli/output/result_text.hpp"
 #include "cli/propagation/propagation_command.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/tasks/npy_inputs.hpp"
@@ -161,7 +161,7 @@ void note_rounding(const std::vector<MeasuredLayer>& layers, const AngleGrowth& 
       "left out in {} of {} blocks, and its mean is that of the others",
       equal, layers.size(), layers.front().rounding_gap, growth.left_out, layers.size() - 1);
   table.notes["angle_growth"] = note;
-  fmt::print(stderr, "widelimit: warning: {}\n", note);
+  warn("{}", note);
 }
 
 void run_measure(const MeasureArguments& arguments) {

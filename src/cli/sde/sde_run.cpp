@@ -84,7 +84,7 @@ void say_explicit(const NetworkSetup& setup) {
   static std::string said;
   if (setup.why_explicit.empty() || setup.why_explicit == said) return;
   said = setup.why_explicit;
-  fmt::print(stderr, "widelimit: sampling: explicit_weights, because {}\n", said);
+  print_notice("widelimit: sampling: explicit_weights, because " + said);
 }
 
 }  // namespace
