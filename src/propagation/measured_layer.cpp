@@ -95,7 +95,7 @@ class Precision {
 
 double spread_of(const Vector<double>& norms) {
   const double mean = norms.mean();
-  return std::sqrt((norms.array() - mean).square().mean()) / mean;
+  return std::sqrt((norms.array() / mean - 1).square().mean());
 }
 
 }  // namespace

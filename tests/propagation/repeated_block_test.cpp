@@ -197,7 +197,9 @@ TEST_CASE("repeated block: Gram matrices of blocks without attention are the clo
   for (std::size_t l = 0; l < found.size(); ++l)
     CHECK((found[l].gram - expected[l]).cwiseAbs().maxCoeff() < 1e-10);
   CHECK(found[0].squared_norm.value == Approx(3.7 / 3).epsilon(1e-14).scale(0));
-  CHECK(found[0].cosine.value == Approx(1.0 / 3.7).epsilon(1e-14).scale(0));
+  CHECK(found[0].product_ratio.value == Approx(1.0 / 3.7).epsilon(1e-14).scale(0));
+  const double cosine = (0.3 / std::sqrt(2) - 0.2 / std::sqrt(0.7) + 0.9 / std::sqrt(1.4)) / 3;
+  CHECK(found[0].cosine.value == Approx(cosine).epsilon(1e-14).scale(0));
   CHECK(found[0].log_gradient.value == Approx(0).scale(1).epsilon(1e-14));
 }
 
