@@ -55,7 +55,8 @@ RunBackwardPass<Scalar>::RunBackwardPass(const Program& program, const PairGeome
           std::get<PlaneStep>(program.steps[step]).run,
           geometry.runs[step],
           scope.with_ntk,
-          scope.with_scalars},
+          scope.with_scalars,
+          scope.steep},
       tape_(of_),
       left_planes_(PairSide::left, of_),
       right_planes_(PairSide::right, of_) {
@@ -94,6 +95,7 @@ template <typename Scalar>
 void RunBackwardPass<Scalar>::begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept_nodes) {
   block_ = &block;
   kept_ = &kept_nodes;
+  entries_.assign(block.pairs.size(), {});
   stacks_.begin_tile(block.pairs, static_cast<Index>(block.right.size()));
   left_planes_.begin_block(block.left);
   right_planes_.begin_block(block.right);

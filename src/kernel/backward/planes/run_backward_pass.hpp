@@ -65,6 +65,10 @@ class RunBackwardPass {
 
   [[nodiscard]] TapePlanes<Scalar>& root() { return tape_.root(); }
 
+  /// Whether so many entries of a pair of the block came near ties that float has too few digits of its derivatives:
+  /// more than one in a thousand of those that steep stages passed backward.
+  [[nodiscard]] bool is_near_ties() const;
+
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t i) const;
   void load(std::size_t i);
@@ -124,6 +128,7 @@ class RunBackwardPass {
   void make_planes();
   void record(std::size_t i, const RowStage& stage);
   void propagate_stage(std::size_t i, const RowStage& stage);
+  void count_entries(std::size_t i, const numerics::AdjointRow<Scalar>& entries);
   void add_variances(std::size_t i, const Scalar* adjoints);
   void sum_around(std::size_t i);
   void spread_around(std::size_t i);
@@ -138,6 +143,12 @@ class RunBackwardPass {
   PlaneTape<Scalar> tape_;
   std::vector<RootPlane> planes_;
   std::vector<RootPlane> recorded_planes_;
+  /// Entries of one pair that steep stages passed backward.
+  struct SteepEntries {
+    std::size_t all = 0;
+    std::size_t near_ties = 0;
+  };
+  std::vector<SteepEntries> entries_;  ///< [pair of the block]
   const PairBlock<Scalar>* block_ = nullptr;
   KeptNodes<Scalar>* kept_ = nullptr;
   const Stack* stack_ = nullptr;

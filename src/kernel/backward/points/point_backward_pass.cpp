@@ -4,8 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "kernel/backward/plan/steep_stages.hpp"
 #include "kernel/backward/planes/entrywise_adjoints.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/written_entries.hpp"
 
 namespace widelimit {
 namespace {
@@ -38,9 +40,11 @@ Scalar* shifted(Scalar* numbers, Index first) {
 }  // namespace
 
 template <typename Scalar>
-PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_ntk)
+PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_ntk,
+                                             const std::vector<bool>* steep)
     : program_{program},
       with_ntk_{with_ntk},
+      steep_{steep},
       tape_(program.points.instructions.size()),
       arrays_(tape_.size()) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
@@ -122,6 +126,7 @@ void PointBackwardPass<Scalar>::begin_backward() {
 template <typename Scalar>
 void PointBackwardPass<Scalar>::backward(const Row& row) {
   row_ = row;
+  is_near_ties_ = false;
   interpret_backward(program_.points, program_.graph, row_.stop, *this);
 }
 
@@ -215,6 +220,17 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
 }
 
 template <typename Scalar>
+void PointBackwardPass<Scalar>::look_for_ties(std::size_t i, const numerics::AdjointRow<Scalar>& entries) {
+  if (steep_ == nullptr || !(*steep_)[node_of(i)]) return;
+  const auto is_wanted = [&](std::size_t j) {
+    return entries.nngp_adjoint[j] != 0 || (entries.ntk_adjoint != nullptr && entries.ntk_adjoint[j] != 0);
+  };
+  for (std::size_t j = 0; j < entries.size && !is_near_ties_; ++j)
+    is_near_ties_ = is_wanted(j) && count_near_ties(entries.nngp + j, entries.left_variance + j,
+                                                    entries.right_variance + j, 1) > 0;
+}
+
+template <typename Scalar>
 void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
   const RowStage& stage = *node.stage;
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
@@ -238,7 +254,10 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
                                                of_left + first,
                                                of_right + first,
                                                static_cast<std::size_t>(count)};
-    if (!itself) return stage.apply_adjoint(entries);
+    if (!itself) {
+      look_for_ties(i, entries);
+      return stage.apply_adjoint(entries);
+    }
     stage.apply_self_adjoint(entries);
     // The adjoint of K already has the total slope of an input with itself, except that stages which mix variances of
     // positions leave a part for the variances.
@@ -287,7 +306,7 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const PairNode& node) {
   scratch_.resize(stage.scratch_size(no_positions_, no_positions_));
   for (std::size_t j = 0; j < to.size(); ++j) {
     auto result = pair_result<Scalar>(to.value() + static_cast<std::ptrdiff_t>(j), 1, 1, scratch_.data());
-    stage.apply(view(i, j), result);
+    name_layer(program_.graph.nodes[node_of(i)], [&] { apply_pair_stage(stage, view(i, j), result); });
   }
 }
 
