@@ -208,7 +208,11 @@ TEST_CASE_TEMPLATE("gram_vjp: at a tie, what an infinite slope multiplies counts
 }
 
 TEST_CASE("gram_vjp: inputs of one channel have constant kernels of sign, also in one batch") {
-  const xt::xarray<float> x{{.1F}, {.2F}, {-.3F}, {.1F}, {1e-6F}, {-7e5F}};
+  auto x = random_inputs<float>(1, {6, 1});
+  x(1, 0) = x(0, 0);
+  x(2, 0) = -x(0, 0);
+  x(3, 0) = 1e-6F;
+  x(4, 0) = -7e5F;
   for (const Layer& layer : {sign(), rectified_monomial(0)}) {
     const Network network({dense_alone, layer, dense_alone, layer, dense_alone});
     const Matrix<float> ones = Matrix<float>::Ones(6, 6);
@@ -289,8 +293,9 @@ TEST_CASE("steep stages are found by their slopes: kinks with the NTK, jumps wit
     CHECK(of(jump) == Steepness::of_both);
   const auto kinked = [](double x) { return std::min(1.0, std::max(-1.0, x)); };
   const auto slope = [](double x) { return std::abs(x) < 1 ? 1.0 : 0.0; };
-  for (const ActivationPtr& kink : {numerics::relu(), numerics::leaky_relu(0.1), numerics::abs(),
-                                    quadrature_activation(kinked, slope, {.breakpoints = {-1, 1}})})
+  for (const ActivationPtr& kink :
+       {numerics::relu(), numerics::leaky_relu(0.1), numerics::abs(),
+        ActivationPtr(quadrature_activation(kinked, slope, {.breakpoints = {-1, 1}}))})
     CHECK(of(kink) == Steepness::of_ntk);
   for (const ActivationPtr& smooth :
        {numerics::erf(), numerics::gelu(), numerics::identity(), numerics::exponential(1, 1),

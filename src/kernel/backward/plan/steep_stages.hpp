@@ -18,8 +18,8 @@ enum class Steepness { bounded, of_ntk, of_both };
 /// [node]: whether derivatives with or without NTK read a slope that is not bounded.
 [[nodiscard]] std::vector<bool> steep_nodes(const Graph& graph, bool with_ntk);
 
-/// What is lost of 1 - |correlation| by the roundings of float, in an entry whose 1 - |correlation| is `tie_distance`, is
-/// a few 1e-4 of it. In nearer entries float has fewer digits of a steep slope, down to none.
+/// What is lost of 1 - |correlation| by the roundings of float, in an entry whose 1 - |correlation| is `tie_distance`,
+/// is a few 1e-4 of it. In nearer entries float has fewer digits of a steep slope, down to none.
 constexpr double tie_distance = 1.0 / 1024;
 
 /// The number of entries nearer than tie_distance to correlation 1 or -1. Entries without a variance are not counted.

@@ -38,7 +38,7 @@ class RunBackwardPass {
     bool is_demanded;
   };
   [[nodiscard]] const std::vector<RootPlane>& planes(bool recording) const {
-    return recording ? recorded_planes_ : planes_;
+    return recording ? root_planes_.recorded : root_planes_.usual;
   }
 
   /// Begins with the pairs of a block. The block and its kept nodes must stay until end_block().
@@ -141,8 +141,12 @@ class RunBackwardPass {
   BackwardRun of_;
   std::vector<std::optional<Affine>> affine_;  ///< [instruction]
   PlaneTape<Scalar> tape_;
-  std::vector<RootPlane> planes_;
-  std::vector<RootPlane> recorded_planes_;
+  /// Those of pairs, and of inputs that are recorded.
+  struct RootPlanes {
+    std::vector<RootPlane> usual;
+    std::vector<RootPlane> recorded;
+  };
+  RootPlanes root_planes_;
   /// Entries of one pair that steep stages passed backward.
   struct SteepEntries {
     std::size_t all = 0;

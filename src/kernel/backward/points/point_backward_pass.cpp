@@ -37,6 +37,9 @@ Scalar* shifted(Scalar* numbers, Index first) {
   return numbers == nullptr ? nullptr : numbers + first;
 }
 
+/// After the positions. Views of pairs refer to it.
+const Shape no_positions;
+
 }  // namespace
 
 template <typename Scalar>
@@ -44,7 +47,7 @@ PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_n
                                              const std::vector<bool>* steep)
     : program_{program},
       with_ntk_{with_ntk},
-      steep_{steep},
+      ties_{steep},
       tape_(program.points.instructions.size()),
       arrays_(tape_.size()) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
@@ -126,7 +129,7 @@ void PointBackwardPass<Scalar>::begin_backward() {
 template <typename Scalar>
 void PointBackwardPass<Scalar>::backward(const Row& row) {
   row_ = row;
-  is_near_ties_ = false;
+  ties_.found = false;
   interpret_backward(program_.points, program_.graph, row_.stop, *this);
 }
 
@@ -221,13 +224,13 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
 
 template <typename Scalar>
 void PointBackwardPass<Scalar>::look_for_ties(std::size_t i, const numerics::AdjointRow<Scalar>& entries) {
-  if (steep_ == nullptr || !(*steep_)[node_of(i)]) return;
+  if (ties_.steep == nullptr || !(*ties_.steep)[node_of(i)]) return;
   const auto is_wanted = [&](std::size_t j) {
     return entries.nngp_adjoint[j] != 0 || (entries.ntk_adjoint != nullptr && entries.ntk_adjoint[j] != 0);
   };
-  for (std::size_t j = 0; j < entries.size && !is_near_ties_; ++j)
-    is_near_ties_ = is_wanted(j) && count_near_ties(entries.nngp + j, entries.left_variance + j,
-                                                    entries.right_variance + j, 1) > 0;
+  for (std::size_t j = 0; j < entries.size && !ties_.found; ++j)
+    ties_.found = is_wanted(j) && count_near_ties(entries.nngp + j, entries.left_variance + j,
+                                                  entries.right_variance + j, 1) > 0;
 }
 
 template <typename Scalar>
@@ -281,8 +284,8 @@ PairView<Scalar> PointBackwardPass<Scalar>::view(std::size_t i, std::size_t colu
   const NodeId id = node_of(i);
   const auto place = static_cast<std::ptrdiff_t>(column);
   auto view =
-      pair_view<Scalar>(stage_input(id, *row_.left, no_positions_),
-                        stage_input(id, *right_[column], no_positions_), inputs(i)[0]->value() + place);
+      pair_view<Scalar>(stage_input(id, *row_.left, no_positions),
+                        stage_input(id, *right_[column], no_positions), inputs(i)[0]->value() + place);
   view.same_input = place == row_.same;
   view.stop = row_.stop;
   return view;
@@ -294,8 +297,7 @@ void PointBackwardPass<Scalar>::record(std::size_t i, const PairStage& stage) {
   InputRecord<Scalar>& left = *row_.left;
   const Scalar variance = left.variances(id)[0] = inputs(i)[0]->nngp[0];
   check_variances(&variance, 1);
-  stage.prepare(SelfView<Scalar>{{&variance, 1, 1}, no_positions_, row_.stop, {}, left.graph},
-                left.state(id));
+  stage.prepare(SelfView<Scalar>{{&variance, 1, 1}, no_positions, row_.stop, {}, left.graph}, left.state(id));
 }
 
 template <typename Scalar>
@@ -303,7 +305,7 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const PairNode& node) {
   const PairStage& stage = *node.stage;
   if (row_.recording) record(i, stage);
   TapeEntry<Scalar>& to = tape_[i];
-  scratch_.resize(stage.scratch_size(no_positions_, no_positions_));
+  scratch_.resize(stage.scratch_size(no_positions, no_positions));
   for (std::size_t j = 0; j < to.size(); ++j) {
     auto result = pair_result<Scalar>(to.value() + static_cast<std::ptrdiff_t>(j), 1, 1, scratch_.data());
     name_layer(program_.graph.nodes[node_of(i)], [&] { apply_pair_stage(stage, view(i, j), result); });
@@ -345,7 +347,7 @@ void PointBackwardPass<Scalar>::propagate_record(std::size_t i, const PairStage&
   for (std::size_t s = 0; s < static_cast<std::size_t>(left.layout->states[id]); ++s)
     adjoint.state(id)[s] += std::exchange(right.state_adjoints[s], Scalar{0});
   Scalar variance = left.variances(id)[0];
-  stage.prepare_adjoint(SelfView<Scalar>{{&variance, 1, 1}, no_positions_, row_.stop, {}, left.graph},
+  stage.prepare_adjoint(SelfView<Scalar>{{&variance, 1, 1}, no_positions, row_.stop, {}, left.graph},
                         {.state = left.state(id),
                          .state_adjoint = adjoint.state(id),
                          .nngp = {from.nngp_adjoint.data(), 1, 1}});

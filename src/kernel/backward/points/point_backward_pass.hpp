@@ -61,7 +61,7 @@ class PointBackwardPass {
   void backward(const Row& row);
 
   /// Whether backward() met a pair, of those on which L depends, that is too near a tie for float: see tie_distance.
-  [[nodiscard]] bool is_near_ties() const { return is_near_ties_; }
+  [[nodiscard]] bool is_near_ties() const { return ties_.found; }
 
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t /*i*/) const { return false; }
@@ -110,8 +110,12 @@ class PointBackwardPass {
 
   const Program& program_;
   bool with_ntk_;
-  const std::vector<bool>* steep_;
-  bool is_near_ties_ = false;
+  /// Which stages are steep, by node, null if ties are not looked for; and whether one met a tie.
+  struct Ties {
+    const std::vector<bool>* steep;
+    bool found = false;
+  };
+  Ties ties_;
   bool is_linear_ = true;
   std::vector<std::size_t> sources_;
   std::span<InputRecord<Scalar>* const> right_;
@@ -122,7 +126,6 @@ class PointBackwardPass {
   ScalarAdjoints* scalars_ = nullptr;
   Row row_{nullptr};  ///< The current one.
   StepTimer timer_;   ///< The interpreter's; nothing is measured.
-  Shape no_positions_;
 };
 
 }  // namespace widelimit
