@@ -62,7 +62,7 @@ long double relu_ntk(const Vector& x, const Vector& y) {
 }
 
 struct Hidden {
-  const char* name;
+  std::string name;
   Layer layer;
   bool with_ntk;
   long double (*kernel)(const Vector&, const Vector&);
@@ -95,10 +95,10 @@ std::vector<double> derivative(const Network& network, const Vector& x, const Ve
   return {gradient.x1.begin(), gradient.x1.end()};
 }
 
-/// By central differences of fourth order, small against the angle.
+/// By central differences of fourth order, whose step is small against the angle.
 std::vector<double> difference(const Hidden& hidden, const Vector& x, const Vector& y) {
   const long double step =
-      1e-2L * std::min(angle(x, y), std::numbers::pi_v<long double> - angle(x, y)) * norm(x);
+      1e-3L * std::min(angle(x, y), std::numbers::pi_v<long double> - angle(x, y)) * norm(x);
   std::vector<double> gradient;
   for (std::size_t k = 0; k < x.size(); ++k) {
     const auto at = [&](long double shift) {
@@ -152,8 +152,6 @@ TEST_CASE("gram_vjp: beside a tie, the derivatives of sign, step and ReLU's NTK 
     CHECK(worst(derivative<float>(network, x, y, hidden.with_ntk), expected) < 1e-6);
     CHECK(worst(derivative<double>(network, x, y, hidden.with_ntk), expected) < 1e-6);
   }
-  const Network network({dense_alone, sign(), dense_alone});
-  CHECK(derivative<float>(network, x, y, false)[2] == doctest::Approx(1.2202).epsilon(1e-3));
 }
 
 TEST_CASE("gram_vjp: near ties drawn at random, of either sign and from one to 300 channels") {
