@@ -192,8 +192,8 @@ TEST_CASE("a layer without adjoints is told so, and passes") {
   const LawReport report = check_laws(faulty_pair(Fault::none));
   CHECK(report.passed());
   CHECK(report.rows.back().absent);
-  CHECK(to_string(report).find("adjoints               absent  layers[0] has no adjoint") !=
-        std::string::npos);
+  CHECK(to_string(report).find("adjoints               absent  layers[0]") != std::string::npos);
+  CHECK(report.rows.back().detail.find("has no adjoint") != std::string::npos);
   CHECK_FALSE(check_laws(relu()).rows.back().absent);
   CHECK_FALSE(check_laws(dense()).rows.back().absent);
 }
