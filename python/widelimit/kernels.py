@@ -121,7 +121,8 @@ def check_laws(subject: _core.Layer | _core.Network, shapes: Sequence[Sequence[i
     """Whether a layer, or a network, has the properties that all of them must have. Exchanged inputs transpose kernels,
     which are positive semidefinite; computing only what is needed changes nothing, nor do tiles and threads, bit for bit; the
     covariance of an input with itself is its variances; float agrees with double; results are finite, also for an input of
-    zeros; adjoints are derivatives. Returns (passed, table).
+    zeros; a linear layer without weights maps the NTK as the NNGP; duals do not jump at equal inputs; adjoints, unless they are
+    absent, are derivatives. Returns (passed, table).
 
     shapes    of inputs to try; those that the layer cannot take are left out; keep them small
     channels  of the inputs; inputs: the number of random ones, at least 2; a duplicate, a constant and zeros are added

@@ -152,7 +152,8 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
          kind: str = "pair") -> _core.Layer:
     """A layer that sees the covariances of a pair of inputs as matrices: transform(nngp, ntk, variance1, variance2) of
     [d, d'] arrays and the positions' variances [d] and [d'] returns the new (nngp, ntk), of the same shapes; ntk is None
-    where only the NNGP is computed. Exchanging the inputs must transpose the result.
+    where only the NNGP is computed. Exchanging the inputs must transpose the result. Kernels of networks with the layer have
+    no derivatives: gram_vjp and what calls it raise an ArgumentError that names the layer.
 
     needs_gaussian: whether channels before the layer must be Gaussian. leaves: what they are after it, 'gaussian', 'as_it_was' or
     'not_gaussian'.

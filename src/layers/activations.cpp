@@ -36,7 +36,7 @@ class UserNonlinearity final : public ActivationLayer {
       : ActivationLayer(kind.name(), std::move(activation)), kind_(std::move(kind)) {}
 
   std::string kind() const override { return kind_.name(); }
-  ordered_json fields() const override { return kind_.fields("activation", activation().get()); }
+  ordered_json fields() const override { return kind_.fields("activation"); }
   void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
  private:
@@ -114,12 +114,12 @@ Layer rectified_monomial(Index degree) {
 }
 
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
-  return Layer(
-      std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::nullopt), std::move(activation)));
+  return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::nullopt, activation),
+                                                  std::move(activation)));
 }
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation, const ordered_json& parameters) {
-  return Layer(
-      std::make_shared<UserNonlinearity>(UserKind(std::move(kind), parameters), std::move(activation)));
+  return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), parameters, activation),
+                                                  std::move(activation)));
 }
 
 numerics::ActivationPtr activation_of(const Layer& layer) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "json/json_matrix.hpp"
+#include "json/nearest_word.hpp"
 #include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/finite/attention.hpp"
@@ -14,6 +15,7 @@
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/kinds.hpp"
 #include "widelimit/layers/matrix_field.hpp"
 
 namespace widelimit::layers {
@@ -122,6 +124,18 @@ class Attention final : public LayerModel {
   AttentionOptions options_;
 };
 
+/// Throws NetworkError for a word that is neither softmax, softmax1 nor a kind of layer.
+void check_weights(FieldReader& reader, const std::string& word) {
+  if (is_registered(word)) return;
+  std::vector<std::string> words{"softmax", "softmax1"};
+  for (const LayerKind& kind : builtin_kinds())
+    if (kind.group == KindGroup::activation) words.push_back(kind.name);
+  const std::string nearest = nearest_word(word, words);
+  reader.fail("weights", fmt::format("unknown weights \"{}\"{}; known are {}", word,
+                                     nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest),
+                                     fmt::join(words, ", ")));
+}
+
 AttentionWeights read_weights(KindFields& fields) {
   if (!fields.has("weights")) return AttentionWeights::softmax();
   FieldReader& reader = fields.reader("weights");
@@ -129,6 +143,7 @@ AttentionWeights read_weights(KindFields& fields) {
   if (weights == "softmax") return AttentionWeights::softmax();
   if (weights == "softmax1") return AttentionWeights::softmax1();
   const std::string path = reader.path() + ".weights";
+  if (weights.is_string()) check_weights(reader, weights.get<std::string>());
   if (weights.is_string()) return AttentionWeights::elementwise(read_layer({{"layer", weights}}, path));
   return AttentionWeights::elementwise(read_layer(weights, path));
 }

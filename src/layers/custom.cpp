@@ -22,7 +22,7 @@ class CustomLayer final : public LayerModel {
   }
 
   std::string kind() const override { return kind_.name(); }
-  nlohmann::ordered_json fields() const override { return kind_.fields("stage", stage_.get()); }
+  nlohmann::ordered_json fields() const override { return kind_.fields("stage"); }
   void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -49,19 +49,19 @@ Layer custom_layer(UserKind kind, std::shared_ptr<const Stage> stage, Counterpar
 }  // namespace
 
 Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart) {
-  return custom_layer(UserKind(std::move(kind), std::nullopt), std::move(stage), std::move(counterpart));
+  return custom_layer(UserKind(std::move(kind), std::nullopt, stage), stage, std::move(counterpart));
 }
 Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart,
                  const nlohmann::ordered_json& parameters) {
-  return custom_layer(UserKind(std::move(kind), parameters), std::move(stage), std::move(counterpart));
+  return custom_layer(UserKind(std::move(kind), parameters, stage), stage, std::move(counterpart));
 }
 
 Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart) {
-  return custom_layer(UserKind(std::move(kind), std::nullopt), std::move(stage), std::move(counterpart));
+  return custom_layer(UserKind(std::move(kind), std::nullopt, stage), stage, std::move(counterpart));
 }
 Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart,
                 const nlohmann::ordered_json& parameters) {
-  return custom_layer(UserKind(std::move(kind), parameters), std::move(stage), std::move(counterpart));
+  return custom_layer(UserKind(std::move(kind), parameters, stage), stage, std::move(counterpart));
 }
 
 }  // namespace widelimit::layers

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,13 +16,14 @@ class UserKind {
  public:
   /// Throws ArgumentError for an empty kind, for a kind of the library, and for parameters that are not an object or
   /// have a member "layer".
-  UserKind(std::string kind, std::optional<nlohmann::ordered_json> parameters);
+  UserKind(std::string kind, std::optional<nlohmann::ordered_json> parameters,
+           const std::shared_ptr<const void>& object);
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The parameters. Without parameters, the `address` of what a layer shares with its copies stands for them in
-  /// prints and comparisons.
-  [[nodiscard]] nlohmann::ordered_json fields(const char* what, const void* address) const;
+  /// The parameters. Without parameters, a number stands for them in prints and comparisons: of those of its kind, the
+  /// how manyth `object` is that a layer was made of. Layers that share the object share the number.
+  [[nodiscard]] nlohmann::ordered_json fields(const char* what) const;
 
   /// Throws NetworkError if there are no parameters, or if the kind has no reader.
   void check_writable(const std::string& path) const;
@@ -28,6 +31,7 @@ class UserKind {
  private:
   std::string name_;
   std::optional<nlohmann::ordered_json> parameters_;
+  std::size_t number_;
 };
 
 }  // namespace widelimit::layers

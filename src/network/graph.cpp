@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "network/position_groups.hpp"
@@ -24,6 +25,19 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
   return input;
 }
 
+/// The shape after a pair stage, which users write: any sizes may come.
+Shape shape_behind(const PairStage& stage, const Shape& input) {
+  constexpr std::size_t most_axes = 3;
+  Shape shape = stage.output_shape(input);
+  if (shape.size() > most_axes ||
+      std::any_of(shape.begin(), shape.end(), [](Index size) { return size < 1; }))
+    throw ArgumentError(
+        fmt::format("the stage's output_shape() must have at most {} axes of at least one position each, got "
+                    "{} for the input {}",
+                    most_axes, axes_text(shape), axes_text(input)));
+  return shape;
+}
+
 /// How each operation changes shapes, as a visitor. Stages and windows throw if they cannot take theirs.
 struct ShapeRule {
   const std::vector<Shape>& inputs;
@@ -40,7 +54,7 @@ struct ShapeRule {
   }
   Shape operator()(const PoolNode& node) const { return window_output_shape(inputs[0], node.window); }
   Shape operator()(const ReadoutNode&) const { return without_positions(inputs[0]); }
-  Shape operator()(const PairNode& node) const { return node.stage->output_shape(inputs[0]); }
+  Shape operator()(const PairNode& node) const { return shape_behind(*node.stage, inputs[0]); }
   Shape operator()(const RowNode&) const { return inputs[0]; }
   Shape operator()(const SumNode&) const { return common_shape(); }
   Shape operator()(const ProductNode&) const { return common_shape(); }

@@ -18,6 +18,11 @@ constexpr Index format_version = 1;
 
 Network network_from(const nlohmann::json& document) {
   FieldReader reader(document, "network");
+  if (!reader.has("widelimit"))
+    reader.fail("widelimit",
+                fmt::format("this field is missing: expected \"widelimit\": {}, the version of the "
+                            "format, beside \"layers\"",
+                            format_version));
   const Index version = reader.integer("widelimit");
   if (version != format_version)
     reader.fail("widelimit", fmt::format("expected format version {}, got {}", format_version, version));

@@ -75,7 +75,7 @@ class Homogeneous final : public Activation {
     if (!(p > 0 && q > 0)) return {entry, {0, 0}, {0, 0}, 0, entry.derivative};
     const double root = root_determinant(p, q, c), half = dual_.weight * root / 2;
     // At perfect correlation the slope of the angle is infinite; 0 is the mean of the two one-sided slopes.
-    const double bend = perfect_covariance(p, q, c) ? 0 : dual_.weight / root;
+    const double bend = root == 0 || perfect_covariance(p, q, c) ? 0 : dual_.weight / root;
     return {entry, {half / p, -c / (2 * p) * bend}, {half / q, -c / (2 * q) * bend}, bend, entry.derivative};
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {

@@ -24,7 +24,7 @@ void check_passes(const Layer& layer, const LawOptions& options = {}) {
   const LawReport report = check_laws(layer, options);
   INFO(to_string(report));
   CHECK(report.passed());
-  CHECK(report.rows.size() == 10);
+  CHECK(report.rows.size() == 12);
 }
 
 /// For layers that treat every position alike, whatever the number of axes.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/activation_layers.hpp"
 #include "support/error_message.hpp"
@@ -206,12 +207,21 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
         "layers[0].mask: expected 2 rows of 2 values, got 1 in row 1");
   CHECK(network_error(attention + R"("mask": [[1]]}])") ==
         "layers[0].mask: expected true or false in row 0, got 1");
+  CHECK(
+      network_error(attention + R"("weights": "sofmax"}])")
+          .starts_with(
+              "layers[0].weights: unknown weights \"sofmax\"; did you mean \"softmax\"?; known are softmax, "
+              "softmax1, "));
+  CHECK(network_error(attention + R"("weights": "xyz"}])")
+            .starts_with("layers[0].weights: unknown weights \"xyz\"; known are softmax, softmax1, "));
   CHECK(network_error(attention + R"("causal": 1}])") == "layers[0].causal: expected true or false, got 1");
 }
 
 TEST_CASE("the document itself is checked") {
   CHECK(error_message<Error>([] { static_cast<void>(parse_network(R"({"layers": []})")); }) ==
-        "network.widelimit: expected this field, got none");
+        "network.widelimit: this field is missing: expected \"widelimit\": 1, the version of the format, "
+        "beside "
+        "\"layers\"");
   CHECK(error_message<Error>([] { static_cast<void>(parse_network(R"({"widelimit": 2, "layers": []})")); }) ==
         "network.widelimit: expected format version 1, got 2");
   CHECK(error_message<Error>([] {
@@ -274,9 +284,11 @@ TEST_CASE("a user's layer without parameters cannot be written") {
   AttentionOptions attends;
   attends.weights = AttentionWeights::elementwise(layer);
   const std::string rest =
-      " (test_unknown): cannot be written, because its parameters are not known; pass them where the layer "
-      "is "
-      "made";
+      " (test_unknown): cannot be written, because it is a layer of your own, made from a function or object "
+      "that no "
+      "file can hold; in C++, give pair_layer(), row_layer() or nonlinearity() its parameters; in Python, "
+      "keep the "
+      "code that makes the network";
   CHECK(error_message<Error>([&] {
           static_cast<void>(to_json(Network({dense(), layer})));
         }) == "layers[1]" + rest);
@@ -285,6 +297,17 @@ TEST_CASE("a user's layer without parameters cannot be written") {
   // It still prints, and equals its copies.
   CHECK(layer == nonlinearity("test_unknown", activation));
   CHECK_FALSE(layer == nonlinearity("test_unknown", numerics::sin(1, 1, 0.3)));
+  // Prints number the objects of a kind in the order in which they were first made into layers, without addresses.
+  const auto printed = [](const Layer& shown) {
+    std::ostringstream text;
+    text << Network({shown});
+    return text.str();
+  };
+  const auto first = numerics::sin(1, 1, 0.5), second = numerics::sin(1, 1, 0.6);
+  const Layer numbered = nonlinearity("test_numbered", first), other = nonlinearity("test_numbered", second);
+  CHECK(printed(numbered).find("activation=1") != std::string::npos);
+  CHECK(printed(other).find("activation=2") != std::string::npos);
+  CHECK(printed(nonlinearity("test_numbered", first)) == printed(numbered));
 }
 
 }  // namespace

@@ -123,6 +123,27 @@ def test_a_pair_layer_from_its_function(random):
         layers.pair(mixed, leaves="normal")
 
 
+def test_own_layers_in_messages_and_prints():
+    halved = layers.pair(lambda nngp, ntk, p, q: (nngp / 2, None if ntk is None else ntk / 2), leaves="as_it_was", kind="halved")
+    other = layers.pair(lambda nngp, ntk, p, q: (nngp, ntk), leaves="as_it_was", kind="halved")
+    network = widelimit.Network([layers.dense(), halved, layers.dense()])
+    with pytest.raises(widelimit.ArgumentError, match=r"gram_vjp: layers\[1\].*: this layer has no adjoint"):
+        widelimit.gram_vjp(network, np.ones((2, 3)), np.ones((2, 3)), ntk=np.ones((2, 2)))
+    with pytest.raises(widelimit.NetworkError, match="in Python, keep the code that makes the network"):
+        network.to_json()
+    # Of one kind, layers are told apart by numbers, not by addresses.
+    for shown in (repr(halved), repr(other), repr(network), str(network)):
+        assert "0x" not in shown
+    assert repr(halved) == repr(halved) != repr(other)
+    passed, table = widelimit.check_laws(halved, [()], inputs=2)
+    assert passed and "adjoints               absent" in table
+    forgets = layers.pair(lambda nngp, ntk, p, q: (nngp / 2, None if ntk is None else 0 * ntk), leaves="as_it_was")
+    passed, table = widelimit.check_laws(forgets, [()], inputs=2)
+    assert not passed and "linear ntk             FAILED" in table
+    with pytest.raises(widelimit.NetworkError, match='unknown weights "sofmax"; did you mean "softmax"'):
+        layers.attention(weights="sofmax")
+
+
 def test_layers_take_numbers_of_numpy():
     made = widelimit.Network([layers.conv([np.int64(3)], weight_variance=np.float32(2)), layers.leaky_relu(np.float64(0.25))])
     assert made == widelimit.Network([layers.conv([3], weight_variance=2), layers.leaky_relu(0.25)])

@@ -18,6 +18,8 @@ struct LawRow {
   bool passed;
   /// The largest deviation, or the first failure with the network and inputs for which it occurred.
   std::string detail;
+  /// True if the layer lacks what the law is about: adjoints, which it may lack. It then counts as passed.
+  bool absent = false;
 };
 
 /// The results for a layer or network.
@@ -59,9 +61,12 @@ struct LawOptions {
 /// - finite: results are finite, also for an input of zeros;
 /// - zero variance: at a position without variance, row stages give the limit for an uncorrelated position whose
 ///   variance goes to 0, in both kernels, if there is a limit;
+/// - linear ntk: a stage that is linear in the covariances and has no weights of its own (StageRules::fresh_weights)
+///   maps the NTK as it maps the NNGP: T = K gives T' = K';
+/// - ties: row stages, and the duals of nonlinearities, do not jump where c reaches p = q;
 /// - adjoints: row and pair stages that have a backward pass (has_adjoint()) agree with differences of themselves, at
-/// pairs of
-///   inputs, at an input with itself and, row stages, at positions without variance. Stages without one pass.
+///   pairs of inputs, at an input with itself and, row stages, at positions without variance. If a stage has none, the
+///   row is `absent` and names it.
 ///
 /// Throws NetworkError if the layer cannot be used with any of the shapes; ArgumentError for options out of
 /// range. Cost: about twenty small Gram matrices for each network: milliseconds, or seconds for layers of slow

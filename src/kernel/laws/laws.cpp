@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/backward/plan/has_backward_pass.hpp"
 #include "kernel/inputs/graph_inputs.hpp"
 #include "kernel/laws/adjoint_laws.hpp"
 #include "kernel/laws/larger.hpp"
+#include "kernel/laws/stage_laws.hpp"
 #include "kernel/laws/zero_variance_law.hpp"
 #include "network/lowering.hpp"
 #include "numerics/eigen_solver.hpp"
@@ -206,6 +208,7 @@ class Checker {
   }
 
   void check_all(const SelfProbe* probe);
+  void check_adjoints();
 
   [[nodiscard]] const LawReport& report() const { return report_; }
 
@@ -370,6 +373,28 @@ double way_back_deviation(const Subject& subject) {
   return adjoint_deviation(graph_as_written(subject), shape_of(subject));
 }
 
+/// The path of the first layer that has no adjoint, except for the probe.
+std::optional<std::string> without_adjoint(const Subject& subject) {
+  for (const Node& node : graph_as_written(subject).nodes) {
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    const bool is_probe = pair != nullptr && dynamic_cast<const SelfProbe*>(pair->stage.get()) != nullptr;
+    if (!is_probe && !has_backward_pass(node.operation)) return node.path;
+  }
+  return std::nullopt;
+}
+
+/// Adjoints that are there are checked; a layer without one is told so, because gram_vjp() will refuse it.
+void Checker::check_adjoints() {
+  check("adjoints", options_.adjoint_tolerance, way_back_deviation);
+  for (const Subject& subject : subjects_)
+    if (const auto path = without_adjoint(subject); path && report_.rows.back().passed) {
+      report_.rows.back() = {
+          "adjoints", true,
+          fmt::format("{} has no adjoint, and gram_vjp() refuses it; {}", *path, subject.name), true};
+      return;
+    }
+}
+
 void Checker::check_all(const SelfProbe* probe) {
   check("exchange", options_.double_tolerance, exchange_deviation);
   check("positive semidefinite", options_.double_tolerance, negativity_deviation);
@@ -384,7 +409,11 @@ void Checker::check_all(const SelfProbe* probe) {
   // Exact laws allow no deviation. The others compare numbers that round differently; the limit at variance 0 is
   // approached by finite steps.
   check("zero variance", 2e-3, zero_deviation);
-  check("adjoints", options_.adjoint_tolerance, way_back_deviation);
+  check("linear ntk", 1e-9, [](const Subject& subject) {
+    return linear_ntk_deviation(graph_as_written(subject), shape_of(subject));
+  });
+  check("ties", 1e-6, [](const Subject& subject) { return tie_deviation(graph_as_written(subject)); });
+  check_adjoints();
 }
 
 }  // namespace
@@ -396,7 +425,11 @@ bool LawReport::passed() const {
 std::string to_string(const LawReport& report) {
   std::string text;
   for (const LawRow& row : report.rows)
-    text += fmt::format("{:<22} {:<6}  {}\n", row.law, row.passed ? "passed" : "FAILED", row.detail);
+    text += fmt::format("{:<22} {:<6}  {}\n", row.law,
+                        row.absent   ? "absent"
+                        : row.passed ? "passed"
+                                     : "FAILED",
+                        row.detail);
   return text;
 }
 

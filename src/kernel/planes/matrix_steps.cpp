@@ -1,13 +1,13 @@
 #include "kernel/planes/matrix_steps.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 
 #include "kernel/pair_view.hpp"
 #include "kernel/planes/plane_sums.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/written_entries.hpp"
 #include "network/pair_sums.hpp"
 #include "numerics/gemm.hpp"
 
@@ -85,14 +85,11 @@ class PairStageRun {
   }
 
   void apply_to(Index pair) const {
-    constexpr Scalar preset = std::numeric_limits<Scalar>::quiet_NaN();
     const StoreLayout& out = run_.stores.layout(node_);
     const Plane<Scalar> target = run_.stores.at(node_, pair);
     const PairMatrices<Scalar> from = matrices(pair);
-    // A stage that was asked for the diagonal need not write the rest. NaN there shows if anything reads it.
-    fill_plane(target, static_cast<std::size_t>(out.size()), preset, preset);
     auto result = pair_result<Scalar>(target, out.left_positions(), out.right_positions(), from.scratch);
-    name_layer(run_.pair.node(node_), [&] { stage_.apply(view(pair, from), result); });
+    name_layer(run_.pair.node(node_), [&] { apply_pair_stage(stage_, view(pair, from), result); });
   }
 
   /// Applies a functional stage (a readout pulled back). It needs only weighted sums of the covariances, which run

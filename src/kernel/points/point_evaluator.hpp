@@ -7,6 +7,8 @@
 #include "kernel/points/point_memory.hpp"
 #include "kernel/points/point_row_stage.hpp"
 #include "kernel/range/vanishing_check.hpp"
+#include "kernel/range/variance_checks.hpp"
+#include "kernel/written_entries.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {
@@ -122,7 +124,7 @@ class PointEvaluator {
     view.same_input = static_cast<Index>(column) == row.same;
     view.stop = run_.stop;
     auto written = pair_result<Scalar>(result(i) + place, 1, 1, run_.memory.scratch());
-    stage.apply(view, written);
+    name_layer(run_.program.graph.nodes[run_.node(i)], [&] { apply_pair_stage(stage, view, written); });
   }
 
   const PointRun<Scalar>& run_;

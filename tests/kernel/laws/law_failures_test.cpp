@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <string>
 
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/laws.hpp"
+#include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/numerics/activations.hpp"
+#include "widelimit/numerics/dual_activation.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -45,7 +50,8 @@ enum class Fault {
   not_finite,
   gaps,
   zero_variance,
-  not_finite_at_zero
+  not_finite_at_zero,
+  ntk_forgotten
 };
 
 class FaultyPair final : public PairStageOf<FaultyPair> {
@@ -59,7 +65,7 @@ class FaultyPair final : public PairStageOf<FaultyPair> {
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     result.nngp = factor(pair) * pair.nngp;
-    result.ntk = factor(pair) * pair.ntk;
+    result.ntk = (fault_ == Fault::ntk_forgotten ? 0 : factor(pair)) * pair.ntk;
     if (fault_ == Fault::exchange) result.nngp.row(0) *= Scalar(0.5);
     if (fault_ == Fault::self && pair.same_input && pair.wanted == Entries::all)
       result.nngp.diagonal() *= Scalar(1.01);
@@ -97,6 +103,7 @@ class FaultyRow final : public RowStageOf<FaultyRow> {
     for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] *= factor(row, i);
     if (fault_ == Fault::gaps)
       for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] += 1;
+    if (fault_ == Fault::ntk_forgotten && row.ntk != nullptr) std::fill_n(row.ntk, row.size, Scalar{0});
     if (fault_ == Fault::zero_variance && row.ntk != nullptr)
       for (std::size_t i = 0; i < row.size; ++i)
         if (!(row.left[0][i] > 0 && row.right[0][i] > 0)) row.ntk[i] = 0;
@@ -145,6 +152,7 @@ TEST_CASE("a pair stage that breaks a law fails it") {
   CHECK(fails(faulty_pair(Fault::self), "self"));
   CHECK(fails(faulty_pair(Fault::precision), "precision"));
   CHECK(fails(faulty_pair(Fault::not_finite), "finite"));
+  CHECK(fails(faulty_pair(Fault::ntk_forgotten), "linear ntk"));
 }
 
 TEST_CASE("a row stage that breaks a law fails it") {
@@ -157,8 +165,37 @@ TEST_CASE("a row stage that breaks a law fails it") {
   CHECK(fails(faulty_row(Fault::precision), "precision"));
   CHECK(fails(faulty_row(Fault::not_finite), "finite"));
   CHECK(fails(faulty_row(Fault::zero_variance), "zero variance"));
+  CHECK(fails(faulty_row(Fault::ntk_forgotten), "linear ntk"));
   // The NTK of the same entries is right, and must not hide it.
   CHECK(fails(faulty_row(Fault::not_finite_at_zero), "zero variance"));
+}
+
+/// The dual of ReLU, but for pairs of equal positions.
+TEST_CASE("a dual that jumps at c = p = q fails, in the NNGP or in the NTK") {
+  const auto relu_beside = [](double value, double derivative) {
+    const auto dual = numerics::relu();
+    const auto at_tie = [](double p, double q, double c) { return p == q && c == p; };
+    return nonlinearity("jumping", numerics::dual_activation([=](double p, double q, double c) {
+                          numerics::Dual<double> entry = dual->dual(p, q, c);
+                          if (!at_tie(p, q, c)) return entry;
+                          return numerics::Dual<double>{entry.value * value, entry.derivative * derivative};
+                        }));
+  };
+  CHECK_FALSE(fails(relu_beside(1, 1), "ties"));
+  CHECK(fails(relu_beside(1.001, 1), "ties"));
+  CHECK(fails(relu_beside(1, 1.001), "ties"));
+  for (const Layer& layer : {sign(), rectified_monomial(0), relu(), erf(), dropout(0.7)})
+    CHECK_FALSE(fails(layer, "ties"));
+}
+
+TEST_CASE("a layer without adjoints is told so, and passes") {
+  const LawReport report = check_laws(faulty_pair(Fault::none));
+  CHECK(report.passed());
+  CHECK(report.rows.back().absent);
+  CHECK(to_string(report).find("adjoints               absent  layers[0]") != std::string::npos);
+  CHECK(report.rows.back().detail.find("has no adjoint") != std::string::npos);
+  CHECK_FALSE(check_laws(relu()).rows.back().absent);
+  CHECK_FALSE(check_laws(dense()).rows.back().absent);
 }
 
 TEST_CASE("a report prints one line a law") {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "kernel/plan/pair_geometry.hpp"
 
 namespace widelimit {
@@ -10,6 +12,8 @@ struct BackwardScope {
   /// Derivatives with respect to graph_scalars() read values that derivatives with respect to the inputs need not
   /// keep.
   bool with_scalars;
+  /// steep_nodes(), whose entries near ties are counted; null if they are not.
+  const std::vector<bool>* steep = nullptr;
 };
 
 /// The run of a plane step between inputs of two shapes, with what all parts of its backward pass read.
@@ -20,6 +24,7 @@ struct BackwardRun {
   const RunGeometry& run_geometry;
   bool with_ntk;
   bool with_scalars;
+  const std::vector<bool>* steep = nullptr;
 
   [[nodiscard]] NodeId id(std::size_t i) const { return run.instructions[i].node; }
   [[nodiscard]] const Node& node(std::size_t i) const { return program.graph.nodes[id(i)]; }

@@ -5,6 +5,7 @@
 
 #include "kernel/backward/planes/kept_windows.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/written_entries.hpp"
 #include "network/mask_rule.hpp"
 #include "network/plane_mapping.hpp"
 #include "numerics/gemm.hpp"
@@ -92,6 +93,12 @@ void PairBackwardPass<Scalar>::backward(const PairBlock<Scalar>& block, const St
       if (const auto* input = std::get_if<InputStep>(&program_.steps[step])) backward(*input, block, number);
     }
   }
+}
+
+template <typename Scalar>
+bool PairBackwardPass<Scalar>::is_near_ties() const {
+  return std::any_of(runs_.begin(), runs_.end(),
+                     [](const auto& run) { return run != nullptr && run->is_near_ties(); });
 }
 
 template <typename Scalar>
@@ -304,7 +311,7 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
   const PairView<Scalar> seen = view(pair.node, block, number, stop);
   scratch_.resize(operation.stage->scratch_size(seen.left_shape, seen.right_shape));
   auto result = pair_result<Scalar>(after.value(), after.rows, after.columns, scratch_.data());
-  name_layer(node(pair.node), [&] { operation.stage->apply(seen, result); });
+  name_layer(node(pair.node), [&] { apply_pair_stage(*operation.stage, seen, result); });
 }
 
 template <typename Scalar>

@@ -37,6 +37,9 @@ class PairBackwardPass {
   /// Adds to the adjoints of the inputs' records. It must follow forward() of the same block.
   void backward(const PairBlock<Scalar>& block, const StopRequest& stop);
 
+  /// Whether backward() met more entries near ties than float has digits for (RunBackwardPass::is_near_ties()).
+  [[nodiscard]] bool is_near_ties() const;
+
   /// The readout of a pair of the block, after forward().
   [[nodiscard]] const KernelValues<Scalar>& readout(std::size_t pair, NodeId node) const {
     return pairs_[pair].readouts[node];

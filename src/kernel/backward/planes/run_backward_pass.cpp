@@ -55,7 +55,8 @@ RunBackwardPass<Scalar>::RunBackwardPass(const Program& program, const PairGeome
           std::get<PlaneStep>(program.steps[step]).run,
           geometry.runs[step],
           scope.with_ntk,
-          scope.with_scalars},
+          scope.with_scalars,
+          scope.steep},
       tape_(of_),
       left_planes_(PairSide::left, of_),
       right_planes_(PairSide::right, of_) {
@@ -70,15 +71,16 @@ void RunBackwardPass<Scalar>::make_planes() {
   if (takes_planes_apart(affine_))
     for (std::vector<AxisOffsets>& axis : offsets) axis = apart(axis);
   const bool zero_demanded = has_zero(offsets);
-  if (zero_demanded) planes_.push_back({zero_offsets, true});
+  std::vector<RootPlane>& usual = root_planes_.usual;
+  if (zero_demanded) usual.push_back({zero_offsets, true});
   // Offsets that agree along the last axis follow one another, because SidePlanes cuts its strips once for all of
   // them.
   for (const AxisOffsets& z : offsets[2])
     for (const AxisOffsets& x : offsets[0])
       for (const AxisOffsets& y : offsets[1])
-        if (PlaneOffsets{x, y, z} != zero_offsets) planes_.push_back({{x, y, z}, true});
-  recorded_planes_ = planes_;
-  if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
+        if (PlaneOffsets{x, y, z} != zero_offsets) usual.push_back({{x, y, z}, true});
+  root_planes_.recorded = usual;
+  if (!zero_demanded) root_planes_.recorded.insert(root_planes_.recorded.begin(), {zero_offsets, false});
 }
 
 /// Skips instructions whose plane is empty. While inputs are recorded, it also skips those whose result nothing
@@ -94,6 +96,7 @@ template <typename Scalar>
 void RunBackwardPass<Scalar>::begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept_nodes) {
   block_ = &block;
   kept_ = &kept_nodes;
+  entries_.assign(block.pairs.size(), {});
   stacks_.begin_tile(block.pairs, static_cast<Index>(block.right.size()));
   left_planes_.begin_block(block.left);
   right_planes_.begin_block(block.right);

@@ -38,7 +38,7 @@ class RunBackwardPass {
     bool is_demanded;
   };
   [[nodiscard]] const std::vector<RootPlane>& planes(bool recording) const {
-    return recording ? recorded_planes_ : planes_;
+    return recording ? root_planes_.recorded : root_planes_.usual;
   }
 
   /// Begins with the pairs of a block. The block and its kept nodes must stay until end_block().
@@ -64,6 +64,10 @@ class RunBackwardPass {
   void backward(const StopRequest& stop);
 
   [[nodiscard]] TapePlanes<Scalar>& root() { return tape_.root(); }
+
+  /// Whether so many entries of a pair of the block came near ties that float has too few digits of its derivatives:
+  /// more than one in a thousand of those that steep stages passed backward.
+  [[nodiscard]] bool is_near_ties() const;
 
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t i) const;
@@ -124,6 +128,7 @@ class RunBackwardPass {
   void make_planes();
   void record(std::size_t i, const RowStage& stage);
   void propagate_stage(std::size_t i, const RowStage& stage);
+  void count_entries(std::size_t i, const numerics::AdjointRow<Scalar>& entries);
   void add_variances(std::size_t i, const Scalar* adjoints);
   void sum_around(std::size_t i);
   void spread_around(std::size_t i);
@@ -136,8 +141,18 @@ class RunBackwardPass {
   BackwardRun of_;
   std::vector<std::optional<Affine>> affine_;  ///< [instruction]
   PlaneTape<Scalar> tape_;
-  std::vector<RootPlane> planes_;
-  std::vector<RootPlane> recorded_planes_;
+  /// Those of pairs, and of inputs that are recorded.
+  struct RootPlanes {
+    std::vector<RootPlane> usual;
+    std::vector<RootPlane> recorded;
+  };
+  RootPlanes root_planes_;
+  /// Entries of one pair that steep stages passed backward.
+  struct SteepEntries {
+    std::size_t all = 0;
+    std::size_t near_ties = 0;
+  };
+  std::vector<SteepEntries> entries_;  ///< [pair of the block]
   const PairBlock<Scalar>* block_ = nullptr;
   KeptNodes<Scalar>* kept_ = nullptr;
   const Stack* stack_ = nullptr;

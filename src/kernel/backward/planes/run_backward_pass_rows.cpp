@@ -1,6 +1,7 @@
 // Row stages of a run.
 #include <algorithm>
 
+#include "kernel/backward/plan/steep_stages.hpp"
 #include "kernel/backward/planes/run_backward_pass.hpp"
 #include "kernel/planes/plane_windows.hpp"
 
@@ -51,6 +52,26 @@ void RunBackwardPass<Scalar>::add_variances(std::size_t i, const Scalar* adjoint
   }
 }
 
+template <typename Scalar>
+void RunBackwardPass<Scalar>::count_entries(std::size_t i, const numerics::AdjointRow<Scalar>& entries) {
+  if (of_.steep == nullptr || !(*of_.steep)[of_.id(i)]) return;
+  const std::size_t length = entries.size / static_cast<std::size_t>(stack_->count);
+  for (Index n = 0; n < stack_->count; ++n) {
+    const std::size_t first = static_cast<std::size_t>(n) * length;
+    SteepEntries& of_pair = entries_[static_cast<std::size_t>(stack_->first_pair + n)];
+    of_pair.all += length;
+    of_pair.near_ties += count_near_ties(entries.nngp + first, entries.left_variance + first,
+                                         entries.right_variance + first, length);
+  }
+}
+
+template <typename Scalar>
+bool RunBackwardPass<Scalar>::is_near_ties() const {
+  constexpr std::size_t most = 1024;
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const SteepEntries& of_pair) { return of_pair.near_ties * most > of_pair.all; });
+}
+
 /// The backward pass through the stage alone. The adjoints after it become those before it, in place, and both
 /// inputs' variances receive theirs.
 template <typename Scalar>
@@ -78,6 +99,7 @@ void RunBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& sta
     if (stage.mixes_variances()) add_variances(i, of_left);
     return;
   }
+  count_entries(i, entries);
   stage.apply_adjoint(entries);
   if (block_->left_wanted) left_planes_.add(i, 0, stack_->left, stack_->count, of_left);
   if (block_->right_wanted) right_planes_.add(i, 0, right_place(), stack_->count, of_right);
@@ -108,6 +130,8 @@ void RunBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
 
 template void RunBackwardPass<float>::evaluate(std::size_t, const RowNode&);
 template void RunBackwardPass<double>::evaluate(std::size_t, const RowNode&);
+template bool RunBackwardPass<float>::is_near_ties() const;
+template bool RunBackwardPass<double>::is_near_ties() const;
 template void RunBackwardPass<float>::propagate(std::size_t, const RowNode&);
 template void RunBackwardPass<double>::propagate(std::size_t, const RowNode&);
 

@@ -4,8 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "kernel/backward/plan/steep_stages.hpp"
 #include "kernel/backward/planes/entrywise_adjoints.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/written_entries.hpp"
 
 namespace widelimit {
 namespace {
@@ -35,12 +37,17 @@ Scalar* shifted(Scalar* numbers, Index first) {
   return numbers == nullptr ? nullptr : numbers + first;
 }
 
+/// After the positions. Views of pairs refer to it.
+const Shape no_positions;
+
 }  // namespace
 
 template <typename Scalar>
-PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_ntk)
+PointBackwardPass<Scalar>::PointBackwardPass(const Program& program, bool with_ntk,
+                                             const std::vector<bool>* steep)
     : program_{program},
       with_ntk_{with_ntk},
+      ties_{steep},
       tape_(program.points.instructions.size()),
       arrays_(tape_.size()) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
@@ -122,6 +129,7 @@ void PointBackwardPass<Scalar>::begin_backward() {
 template <typename Scalar>
 void PointBackwardPass<Scalar>::backward(const Row& row) {
   row_ = row;
+  ties_.found = false;
   interpret_backward(program_.points, program_.graph, row_.stop, *this);
 }
 
@@ -215,6 +223,17 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
 }
 
 template <typename Scalar>
+void PointBackwardPass<Scalar>::look_for_ties(std::size_t i, const numerics::AdjointRow<Scalar>& entries) {
+  if (ties_.steep == nullptr || !(*ties_.steep)[node_of(i)]) return;
+  const auto is_wanted = [&](std::size_t j) {
+    return entries.nngp_adjoint[j] != 0 || (entries.ntk_adjoint != nullptr && entries.ntk_adjoint[j] != 0);
+  };
+  for (std::size_t j = 0; j < entries.size && !ties_.found; ++j)
+    ties_.found = is_wanted(j) && count_near_ties(entries.nngp + j, entries.left_variance + j,
+                                                  entries.right_variance + j, 1) > 0;
+}
+
+template <typename Scalar>
 void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
   const RowStage& stage = *node.stage;
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
@@ -238,7 +257,10 @@ void PointBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
                                                of_left + first,
                                                of_right + first,
                                                static_cast<std::size_t>(count)};
-    if (!itself) return stage.apply_adjoint(entries);
+    if (!itself) {
+      look_for_ties(i, entries);
+      return stage.apply_adjoint(entries);
+    }
     stage.apply_self_adjoint(entries);
     // The adjoint of K already has the total slope of an input with itself, except that stages which mix variances of
     // positions leave a part for the variances.
@@ -262,8 +284,8 @@ PairView<Scalar> PointBackwardPass<Scalar>::view(std::size_t i, std::size_t colu
   const NodeId id = node_of(i);
   const auto place = static_cast<std::ptrdiff_t>(column);
   auto view =
-      pair_view<Scalar>(stage_input(id, *row_.left, no_positions_),
-                        stage_input(id, *right_[column], no_positions_), inputs(i)[0]->value() + place);
+      pair_view<Scalar>(stage_input(id, *row_.left, no_positions),
+                        stage_input(id, *right_[column], no_positions), inputs(i)[0]->value() + place);
   view.same_input = place == row_.same;
   view.stop = row_.stop;
   return view;
@@ -275,8 +297,7 @@ void PointBackwardPass<Scalar>::record(std::size_t i, const PairStage& stage) {
   InputRecord<Scalar>& left = *row_.left;
   const Scalar variance = left.variances(id)[0] = inputs(i)[0]->nngp[0];
   check_variances(&variance, 1);
-  stage.prepare(SelfView<Scalar>{{&variance, 1, 1}, no_positions_, row_.stop, {}, left.graph},
-                left.state(id));
+  stage.prepare(SelfView<Scalar>{{&variance, 1, 1}, no_positions, row_.stop, {}, left.graph}, left.state(id));
 }
 
 template <typename Scalar>
@@ -284,10 +305,10 @@ void PointBackwardPass<Scalar>::evaluate(std::size_t i, const PairNode& node) {
   const PairStage& stage = *node.stage;
   if (row_.recording) record(i, stage);
   TapeEntry<Scalar>& to = tape_[i];
-  scratch_.resize(stage.scratch_size(no_positions_, no_positions_));
+  scratch_.resize(stage.scratch_size(no_positions, no_positions));
   for (std::size_t j = 0; j < to.size(); ++j) {
     auto result = pair_result<Scalar>(to.value() + static_cast<std::ptrdiff_t>(j), 1, 1, scratch_.data());
-    stage.apply(view(i, j), result);
+    name_layer(program_.graph.nodes[node_of(i)], [&] { apply_pair_stage(stage, view(i, j), result); });
   }
 }
 
@@ -326,7 +347,7 @@ void PointBackwardPass<Scalar>::propagate_record(std::size_t i, const PairStage&
   for (std::size_t s = 0; s < static_cast<std::size_t>(left.layout->states[id]); ++s)
     adjoint.state(id)[s] += std::exchange(right.state_adjoints[s], Scalar{0});
   Scalar variance = left.variances(id)[0];
-  stage.prepare_adjoint(SelfView<Scalar>{{&variance, 1, 1}, no_positions_, row_.stop, {}, left.graph},
+  stage.prepare_adjoint(SelfView<Scalar>{{&variance, 1, 1}, no_positions, row_.stop, {}, left.graph},
                         {.state = left.state(id),
                          .state_adjoint = adjoint.state(id),
                          .nngp = {from.nngp_adjoint.data(), 1, 1}});

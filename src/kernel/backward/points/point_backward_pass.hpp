@@ -21,8 +21,8 @@ namespace widelimit {
 template <typename Scalar>
 class PointBackwardPass {
  public:
-  /// The program must outlive the pass.
-  PointBackwardPass(const Program& program, bool with_ntk);
+  /// Program and steep_nodes() must outlive the pass; entries near ties are not looked for if the latter are null.
+  PointBackwardPass(const Program& program, bool with_ntk, const std::vector<bool>* steep = nullptr);
 
   /// The instructions whose values come from elsewhere: readouts, and inputs that are vectors.
   [[nodiscard]] const std::vector<std::size_t>& sources() const { return sources_; }
@@ -60,6 +60,9 @@ class PointBackwardPass {
   void begin_backward();
   void backward(const Row& row);
 
+  /// Whether backward() met a pair, of those on which L depends, that is too near a tie for float: see tie_distance.
+  [[nodiscard]] bool is_near_ties() const { return ties_.found; }
+
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t /*i*/) const { return false; }
   void load(std::size_t /*i*/) const {}
@@ -95,6 +98,7 @@ class PointBackwardPass {
     return program_.graph.nodes[node_of(i)].operation;
   }
   [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
+  void look_for_ties(std::size_t i, const numerics::AdjointRow<Scalar>& entries);
   void take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input);
   /// Records what pairs will need of the left input at a stage.
   void record(std::size_t i, const RowStage& stage);
@@ -106,6 +110,12 @@ class PointBackwardPass {
 
   const Program& program_;
   bool with_ntk_;
+  /// Which stages are steep, by node, null if ties are not looked for; and whether one met a tie.
+  struct Ties {
+    const std::vector<bool>* steep;
+    bool found = false;
+  };
+  Ties ties_;
   bool is_linear_ = true;
   std::vector<std::size_t> sources_;
   std::span<InputRecord<Scalar>* const> right_;
@@ -116,7 +126,6 @@ class PointBackwardPass {
   ScalarAdjoints* scalars_ = nullptr;
   Row row_{nullptr};  ///< The current one.
   StepTimer timer_;   ///< The interpreter's; nothing is measured.
-  Shape no_positions_;
 };
 
 }  // namespace widelimit

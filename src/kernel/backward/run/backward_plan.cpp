@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/backward/plan/has_backward_pass.hpp"
+#include "kernel/backward/plan/steep_stages.hpp"
 #include "kernel/plan/selections.hpp"
 #include "kernel/planes/stacks.hpp"
 
@@ -75,7 +76,11 @@ BackwardPlan make_backward_plan(const Network& network, const BackwardInputs& in
                     .records = {},
                     .selves = {},
                     .pairs = {},
-                    .sources = {}};
+                    .sources = {},
+                    .steep = {},
+                    .steep_for_self = {}};
+  plan.steep = steep_nodes(plan.program.graph, with_ntk);
+  plan.steep_for_self = with_ntk ? steep_nodes(plan.program.graph, false) : plan.steep;
   for (const auto& [shape, name] : all_shapes(inputs)) {
     plan.records.emplace(
         shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));

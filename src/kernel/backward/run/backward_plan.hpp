@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "kernel/backward/planes/input_record.hpp"
 #include "kernel/plan/pair_geometry.hpp"
@@ -28,7 +29,9 @@ struct BackwardPlan {
     std::optional<std::size_t> vector_place;
   };
   std::vector<Source> sources;
-  std::size_t vector_count = 0;  ///< Sources without positions.
+  std::size_t vector_count = 0;      ///< Sources without positions.
+  std::vector<bool> steep;           ///< steep_nodes(), for pairs.
+  std::vector<bool> steep_for_self;  ///< The same for an input with itself, which passes without its NTK.
   /// The number of inputs on either side of a block of pairs. These share the arrays that are packed into the order
   /// of a plane. It is large where planes are small and are stacked, and small where all of it would leave the
   /// second-level cache.

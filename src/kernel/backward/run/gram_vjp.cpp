@@ -8,6 +8,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "kernel/backward/run/cotangent_checks.hpp"
+#include "kernel/backward/run/in_double.hpp"
 #include "kernel/backward/run/vjp_computation.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
@@ -81,6 +82,12 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
   // features.
   adjoints.add(as_right);
   computation.self_backward(left);
+  if constexpr (sizeof(Scalar) == sizeof(float))
+    if (computation.is_near_ties())
+      return finite_gradient(
+          rounded<Scalar>(of_one_batch<double>(network, copied_inputs<double, Scalar>({&x}),
+                                               in_double(cotangents), run, pairs)),
+          "x");
   return finite_gradient(input_gradient(plan, x, adjoints), "x");
 }
 
@@ -117,6 +124,15 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   computation.self_backward(left);
   computation.self_backward(right);
   GramVjp<Scalar> derivatives;
+  if constexpr (sizeof(Scalar) == sizeof(float))
+    if (computation.is_near_ties()) {
+      const GramVjp<double> wide =
+          gram_vjp<double>(network, copied_inputs<double, Scalar>({&x1}),
+                           copied_inputs<double, Scalar>({&x2}), in_double(cotangents), wanted, run);
+      if (left.wanted) derivatives.x1 = finite_gradient(rounded<Scalar>(wide.x1), "x1");
+      if (right.wanted) derivatives.x2 = finite_gradient(rounded<Scalar>(wide.x2), "x2");
+      return derivatives;
+    }
   if (left.wanted) derivatives.x1 = finite_gradient(input_gradient(plan, x1, of_first), "x1");
   if (right.wanted) derivatives.x2 = finite_gradient(input_gradient(plan, x2, of_second), "x2");
   return derivatives;

@@ -6,8 +6,8 @@
 #include "kernel/backward/plan/has_backward_pass.hpp"
 #include "kernel/backward/plan/scalar_slopes.hpp"
 #include "kernel/backward/run/cotangent_checks.hpp"
+#include "kernel/backward/run/in_double.hpp"
 #include "kernel/backward/run/vjp_computation.hpp"
-#include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "widelimit/error.hpp"
@@ -54,6 +54,14 @@ std::vector<double> scalar_derivatives(const BackwardPlan& plan, const Batches<S
     computation.self_backward(left);
     computation.self_backward(right);
   }
+  if constexpr (sizeof(Scalar) == sizeof(float))
+    if (computation.is_near_ties()) {
+      const auto x1 = copied_inputs<double, Scalar>({&batches.x1});
+      if (batches.x2 == nullptr)
+        return scalar_derivatives<double>(plan, {x1, nullptr}, in_double(cotangents), run);
+      const auto x2 = copied_inputs<double, Scalar>({batches.x2});
+      return scalar_derivatives<double>(plan, {x1, &x2}, in_double(cotangents), run);
+    }
   return scalars.values();
 }
 

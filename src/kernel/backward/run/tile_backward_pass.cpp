@@ -12,6 +12,12 @@ PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
   return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
 }
 
+/// Ties are looked for in float only: double is what their derivatives are computed in.
+template <typename Scalar>
+const std::vector<bool>* counted(const std::vector<bool>& steep) {
+  return sizeof(Scalar) == sizeof(float) ? &steep : nullptr;
+}
+
 /// The end of a side of a block that begins at `begin`: at most so many inputs, all of one shape.
 template <typename Scalar>
 Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end, Index most) {
@@ -25,10 +31,10 @@ Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end, Index most) {
 template <typename Scalar>
 TileBackwardPass<Scalar>::TileBackwardPass(const BackwardPlan& plan)
     : plan_{plan},
-      points_(plan.program, plan.with_ntk),
+      points_(plan.program, plan.with_ntk, counted<Scalar>(plan.steep)),
       // Pairs read no more than variances and states of an input, which do not depend on its NTK. An input with
       // itself therefore passes without it.
-      self_points_(plan.program, false),
+      self_points_(plan.program, false, counted<Scalar>(plan.steep_for_self)),
       products_(plan.vector_count),
       product_adjoints_(plan.vector_count) {}
 
@@ -36,8 +42,9 @@ template <typename Scalar>
 PairBackwardPass<Scalar>& TileBackwardPass<Scalar>::pair_pass(const Shape& left, const Shape& right) {
   auto& pass = pairs_[{left, right}];
   if (!pass)
-    pass = std::make_unique<PairBackwardPass<Scalar>>(plan_.program, plan_.pairs.at({left, right}),
-                                                      BackwardScope{plan_.with_ntk, plan_.with_scalars});
+    pass = std::make_unique<PairBackwardPass<Scalar>>(
+        plan_.program, plan_.pairs.at({left, right}),
+        BackwardScope{plan_.with_ntk, plan_.with_scalars, counted<Scalar>(plan_.steep)});
   return *pass;
 }
 
@@ -45,8 +52,9 @@ template <typename Scalar>
 PairBackwardPass<Scalar>& TileBackwardPass<Scalar>::self_pass(const Shape& shape) {
   auto& pass = selves_[shape];
   if (!pass)
-    pass = std::make_unique<PairBackwardPass<Scalar>>(plan_.program, plan_.selves.at(shape),
-                                                      BackwardScope{false, plan_.with_scalars});
+    pass = std::make_unique<PairBackwardPass<Scalar>>(
+        plan_.program, plan_.selves.at(shape),
+        BackwardScope{false, plan_.with_scalars, counted<Scalar>(plan_.steep_for_self)});
   return *pass;
 }
 
@@ -108,6 +116,7 @@ void TileBackwardPass<Scalar>::self_backward(const TileBatch<Scalar>& batch, Ind
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
   pass.backward(itself, stop);
+  is_near_ties_ = pass.is_near_ties();
 }
 
 template <typename Scalar>
@@ -164,6 +173,7 @@ void TileBackwardPass<Scalar>::for_each_block(const TilePlaces& places, const Bo
     for (Index j = places.columns.begin; j < places.columns.end;) {
       const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end, plan_.block_side)};
       const PairBlock<Scalar> block = block_of(places, rows, columns, pairs);
+      if (is_near_ties_) return;
       if (!pairs.empty()) body(pair_pass(places.left.x.shape(i), places.right.x.shape(j)), block, pairs);
       j = columns.end;
     }
@@ -247,6 +257,7 @@ void TileBackwardPass<Scalar>::positions_backward(const TilePlaces& places, cons
     // are known by now.
     pass.forward(block, PairBackwardPass<Scalar>::Readouts::skipped, stop);
     pass.backward(block, stop);
+    is_near_ties_ = is_near_ties_ || pass.is_near_ties();
   });
 }
 
@@ -256,6 +267,7 @@ void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRa
                                     const TileCotangents<Scalar>& cotangents, bool same,
                                     const StopRequest& stop) {
   const TilePlaces places{left, rows, right, columns, same};
+  is_near_ties_ = false;
   const auto pairs = static_cast<std::size_t>(rows.size() * columns.size());
   const auto is_zero = [](const Matrix<Scalar>* matrix, std::size_t pair) {
     return matrix == nullptr || matrix->data()[pair] == 0;
@@ -285,6 +297,8 @@ void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRa
   for (Index row = 0; row < rows.size(); ++row) {
     stop.check();
     points_backward(places, cotangents, row, stop);
+    is_near_ties_ = points_.is_near_ties();
+    if (is_near_ties_) return;
   }
   points_.end_tile(adjoints);
   if (has_positions) positions_backward(places, stop);

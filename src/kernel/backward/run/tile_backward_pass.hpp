@@ -54,6 +54,10 @@ class TileBackwardPass {
     return product_adjoints_[vector];
   }
 
+  /// Whether the last tile(), or the last self_backward(), met entries too near a tie for float. What it then added to
+  /// adjoints is incomplete.
+  [[nodiscard]] bool is_near_ties() const { return is_near_ties_; }
+
   /// Passes from the adjoints of the record of input i, which must be complete, to those of its features.
   void self_backward(const TileBatch<Scalar>& batch, Index i, const StopRequest& stop);
 
@@ -84,6 +88,7 @@ class TileBackwardPass {
   void positions_backward(const TilePlaces& places, const StopRequest& stop);
 
   const BackwardPlan& plan_;
+  bool is_near_ties_ = false;
   PointBackwardPass<Scalar> points_;
   PointBackwardPass<Scalar> self_points_;
   std::map<std::pair<Shape, Shape>, std::unique_ptr<PairBackwardPass<Scalar>>> pairs_;

@@ -36,8 +36,11 @@ void VjpComputation<Scalar>::record(RecordedBatch<Scalar>& batch) {
 template <typename Scalar>
 void VjpComputation<Scalar>::self_backward(const TileBatch<Scalar>& batch) {
   if (!batch.wanted) return;
-  run_passes(batch.x.size(),
-             [&](TileBackwardPass<Scalar>& pass, Index i) { pass.self_backward(batch, i, stop_); });
+  run_passes(batch.x.size(), [&](TileBackwardPass<Scalar>& pass, Index i) {
+    if (is_near_ties_) return;
+    pass.self_backward(batch, i, stop_);
+    if (pass.is_near_ties()) is_near_ties_ = true;
+  });
 }
 
 template <typename Scalar>
@@ -173,7 +176,12 @@ void VjpComputation<Scalar>::run_tile(TileBackwardPass<Scalar>& pass, const Tile
                                       const InputRange& columns, const KernelCotangents<Scalar>& cotangents,
                                       bool same) {
   const auto given = [](const Matrix<Scalar>& matrix) { return matrix.size() == 0 ? nullptr : &matrix; };
+  if (is_near_ties_) return;
   pass.tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same, stop_);
+  if (pass.is_near_ties()) {
+    is_near_ties_ = true;
+    return;
+  }
   for (std::size_t v = 0; v < products_.size(); ++v)
     // The diagonal case has a single column; otherwise columns are those of the whole matrix. (A whole matrix of one
     // column begins at 0 anyway.)

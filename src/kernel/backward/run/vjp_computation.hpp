@@ -2,6 +2,7 @@
 
 #include <tbb/enumerable_thread_specific.h>
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -52,6 +53,10 @@ class VjpComputation {
   /// Passes from the adjoints of records, complete after the pairs, to those of features.
   void self_backward(const TileBatch<Scalar>& batch);
 
+  /// Whether pairs have come nearer to ties than float has digits for (steep_stages.hpp). The adjoints are then
+  /// incomplete, and the derivatives are to be computed in double. Whether it happens does not depend on threads.
+  [[nodiscard]] bool is_near_ties() const { return is_near_ties_; }
+
  private:
   [[nodiscard]] std::vector<InputRange> blocks(Index inputs) const;
   void begin_pairs(Index count, Index rows, Index columns);
@@ -70,6 +75,7 @@ class VjpComputation {
   StopRequest stop_;
   tbb::enumerable_thread_specific<TileBackwardPass<Scalar>> passes_;
   std::vector<Matrix<Scalar>> products_;  ///< [plan.vector_count], adjoints of all products of vectors.
+  std::atomic<bool> is_near_ties_ = false;
   std::mutex reporting_;
   Index pairs_ = 0;
   Index done_ = 0;
