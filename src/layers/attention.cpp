@@ -23,6 +23,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// A whole number without a point, as files always had it.
+ordered_json whole_or_real(double number) {
+  constexpr double largest = 1e15;
+  if (number != std::floor(number) || std::abs(number) > largest) return number;
+  return static_cast<Index>(number);
+}
+
 ordered_json position_fields(const PositionalEncodings& positions) {
   ordered_json fields;
   if (const auto* identity = std::get_if<IdentityPositions>(&positions.covariance)) {
@@ -30,7 +37,11 @@ ordered_json position_fields(const PositionalEncodings& positions) {
   } else if (const auto* structured = std::get_if<StructuredPositions>(&positions.covariance)) {
     fields = {{"kind", "structured"}, {"rho", structured->rho}, {"phi", structured->phi}};
   } else if (const auto* decay = std::get_if<DecayPositions>(&positions.covariance)) {
-    fields = {{"kind", "decay"}, {"rho", decay->rho}, {"power", decay->power}, {"values", decay->values}};
+    fields = {{"kind", "decay"},
+              {"rho", decay->rho},
+              {"power", whole_or_real(decay->power)},
+              {"values", decay->values}};
+    if (!decay->distances.empty()) fields["distances"] = decay->distances;
   } else {
     const auto& matrix = std::get<MatrixPositions>(positions.covariance);
     fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", json_rows(matrix.covariance)}};
@@ -158,7 +169,9 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
   if (kind == "matrix")
     positions.covariance = MatrixPositions{read_square_matrix<double>(fields, "matrix"), rho};
   if (kind == "decay")
-    positions.covariance = DecayPositions{fields.numbers("values"), fields.integer("power", 2), rho};
+    positions.covariance =
+        DecayPositions{fields.numbers("values"), fields.number("power", 2), rho,
+                       fields.has("distances") ? fields.numbers("distances") : std::vector<double>{}};
   positions.input_weight = fields.number("input_weight", 1);
   positions.position_weight = fields.number("position_weight", 1);
   if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "layers/checks.hpp"
@@ -39,11 +41,10 @@ Matrix<double> kronecker(const Matrix<double>& outer, const Matrix<double>& inne
   return product;
 }
 
-Matrix<double> axis_distances(Index power, Index left, Index right) {
+Matrix<double> axis_distances(double power, Index left, Index right) {
   Matrix<double> distances(left, right);
   for (Index i = 0; i < left; ++i)
-    for (Index j = 0; j < right; ++j)
-      distances(i, j) = std::pow(static_cast<double>(std::abs(i - j)), static_cast<double>(power));
+    for (Index j = 0; j < right; ++j) distances(i, j) = std::pow(static_cast<double>(std::abs(i - j)), power);
   return distances;
 }
 
@@ -55,6 +56,44 @@ Matrix<double> outer_sum(const Matrix<double>& outer, const Matrix<double>& inne
       sum.block(i * inner.rows(), j * inner.cols(), inner.rows(), inner.cols()) =
           (inner.array() + outer(i, j)).matrix();
   return sum;
+}
+
+/// Between the positions of two inputs, [d, d'].
+Matrix<double> position_distances(double power, const Shape& left, const Shape& right) {
+  Matrix<double> distances = Matrix<double>::Zero(1, 1);
+  for (std::size_t axis = 0; axis < left.size(); ++axis)
+    distances = outer_sum(distances, axis_distances(power, left[axis], right[axis]));
+  return distances;
+}
+
+/// All different distances between positions of one input, from 0 upwards.
+std::vector<double> different_distances(double power, const Shape& shape) {
+  const Shape corner(shape.size(), 1);
+  const Matrix<double> from_first = position_distances(power, corner, shape);
+  std::vector<double> distances(from_first.data(), from_first.data() + from_first.size());
+  std::sort(distances.begin(), distances.end());
+  distances.erase(std::unique(distances.begin(), distances.end()), distances.end());
+  return distances;
+}
+
+/// The value at the distance of two positions; nothing where the decay has none.
+std::optional<double> decay_at(const DecayPositions& positions, double distance) {
+  const std::vector<double>&values = positions.values, &distances = positions.distances;
+  if (distances.empty()) {
+    const auto place = static_cast<std::size_t>(distance);
+    return place < values.size() ? std::optional(values[place]) : std::nullopt;
+  }
+  // Powers and sums that were rounded elsewhere may be a little off.
+  constexpr double tolerance = 1e-9;
+  const auto above = std::lower_bound(distances.begin(), distances.end(), distance * (1 - tolerance));
+  std::optional<double> value;
+  double nearest = tolerance * distance;
+  for (auto at = above; at != distances.end() && *at <= distance * (1 + tolerance); ++at)
+    if (std::abs(*at - distance) <= nearest) {
+      nearest = std::abs(*at - distance);
+      value = values[static_cast<std::size_t>(at - distances.begin())];
+    }
+  return value;
 }
 
 /// R between the positions of two inputs [d, d'], for each kind of encoding (the table of docs/theory/attention.md,
@@ -82,11 +121,8 @@ struct Covariance {
   }
 
   Matrix<double> operator()(const DecayPositions& positions) const {
-    Matrix<double> distances = Matrix<double>::Zero(1, 1);
-    for (std::size_t axis = 0; axis < left.size(); ++axis)
-      distances = outer_sum(distances, axis_distances(positions.power, left[axis], right[axis]));
-    return positions.rho * distances.unaryExpr([&](double distance) {
-      return positions.values[static_cast<std::size_t>(distance)];
+    return positions.rho * position_distances(positions.power, left, right).unaryExpr([&](double distance) {
+      return decay_at(positions, distance).value();
     });
   }
 };
@@ -106,9 +142,10 @@ bool is_semidefinite(const Matrix<double>& covariance) {
 class KnownDecays {
  public:
   struct Decay {
-    Index power;
+    double power;
     double rho;
     std::vector<double> values;
+    std::vector<double> distances;
     Shape left;
     Shape right;
     friend bool operator==(const Decay&, const Decay&) = default;
@@ -141,16 +178,31 @@ template <typename Make>
 void require_semidefinite(const std::string& what, const DecayPositions& positions, const Shape& left,
                           const Shape& right, const Make& make) {
   static KnownDecays known;
-  if (!known.is_fine({positions.power, positions.rho, positions.values, left, right},
+  if (!known.is_fine({positions.power, positions.rho, positions.values, positions.distances, left, right},
                      [&] { return is_semidefinite(make()); }))
     throw ArgumentError(fmt::format("expected {} with a positive semidefinite covariance", what));
 }
 
 double largest_distance(const DecayPositions& positions, const Shape& shape) {
   double distance = 0;
-  for (const Index size : shape)
-    distance += std::pow(static_cast<double>(size - 1), static_cast<double>(positions.power));
+  for (const Index size : shape) distance += std::pow(static_cast<double>(size - 1), positions.power);
   return distance;
+}
+
+/// Throws ArgumentError unless the decay has a value at every distance within `shape`; `inputs` says of what.
+void require_reach(const DecayPositions& positions, const Shape& shape, const std::string& inputs) {
+  if (positions.distances.empty()) {
+    const double largest = largest_distance(positions, shape);
+    if (!(static_cast<double>(positions.values.size()) > largest))
+      throw ArgumentError(fmt::format("expected {:.0f} values of positions' decay {}, got {}", largest + 1,
+                                      inputs, positions.values.size()));
+    return;
+  }
+  for (const double distance : different_distances(positions.power, shape))
+    if (!decay_at(positions, distance))
+      throw ArgumentError(
+          fmt::format("expected a value of positions' decay at the distance {:.12g} {}, got none among {}",
+                      distance, inputs, positions.distances.size()));
 }
 
 struct FitCheck {
@@ -168,10 +220,7 @@ struct FitCheck {
   }
 
   void operator()(const DecayPositions& positions) const {
-    const double largest = largest_distance(positions, input);
-    if (!(static_cast<double>(positions.values.size()) > largest))
-      throw ArgumentError(fmt::format("expected {:.0f} values of positions' decay for inputs of {}, got {}",
-                                      largest + 1, to_string(input), positions.values.size()));
+    require_reach(positions, input, fmt::format("for inputs of {}", to_string(input)));
     require_semidefinite("positions' decay", positions, input, input, [&] {
       return Covariance{input, input}(positions);
     });
@@ -219,14 +268,10 @@ struct PairCheck {
     const auto [shorter, longer] = sorted_sizes(left, right);
     // One input has all positions of the other, and the check of that one covers both.
     if (shorter == left || shorter == right) return;
-    const double largest = largest_distance(positions, longer);
-    if (!(static_cast<double>(positions.values.size()) > largest))
-      throw ArgumentError(
-          fmt::format("expected {:.0f} values of positions' decay between inputs of {} and {}, got {}",
-                      largest + 1, to_string(left), to_string(right), positions.values.size()));
-    require_semidefinite(
-        fmt::format("positions' decay between inputs of {} and {}", to_string(left), to_string(right)),
-        positions, left, right, [&] { return joint_covariance(positions, left, right); });
+    const std::string inputs = fmt::format("between inputs of {} and {}", to_string(left), to_string(right));
+    require_reach(positions, longer, inputs);
+    require_semidefinite("positions' decay " + inputs, positions, left, right,
+                         [&] { return joint_covariance(positions, left, right); });
   }
 };
 
@@ -252,6 +297,30 @@ void check_row_sums(const PositionalEncodings& positions, const Shape& input) {
                     to_string(input), mean));
 }
 
+/// Where the values of a decay stand.
+void check_distances(const DecayPositions& positions) {
+  const std::vector<double>& distances = positions.distances;
+  if (distances.empty()) {
+    if (positions.power != std::floor(positions.power))
+      throw ArgumentError(
+          fmt::format("attention: the power of distances is {}, so that they are not whole: expected "
+                      "`distances`, where the values stand, got none",
+                      positions.power));
+    return;
+  }
+  if (distances.size() != positions.values.size())
+    throw ArgumentError(
+        fmt::format("attention: positions' decay needs a distance for each value, got {} and {}",
+                    distances.size(), positions.values.size()));
+  if (distances[0] != 0)
+    throw ArgumentError(fmt::format("attention: distances[0] must be 0, got {}", distances[0]));
+  for (std::size_t i = 1; i < distances.size(); ++i)
+    if (!(distances[i] > distances[i - 1] && std::isfinite(distances[i])))
+      throw ArgumentError(
+          fmt::format("attention: distances[{}] must be finite and above the one before it, {}, got {}", i,
+                      distances[i - 1], distances[i]));
+}
+
 struct RangeCheck {
   void operator()(const IdentityPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
@@ -262,9 +331,10 @@ struct RangeCheck {
   }
   void operator()(const DecayPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
-    if (positions.power < 1)
-      throw ArgumentError(
-          fmt::format("attention: the power of distances must be at least 1, got {}", positions.power));
+    if (!(positions.power > 0 && std::isfinite(positions.power)))
+      throw ArgumentError(fmt::format("attention: the power of distances must be positive and finite, got {}",
+                                      positions.power));
+    check_distances(positions);
     if (positions.values.empty())
       throw ArgumentError("attention: positions' decay needs at least the value at distance 0, got none");
     for (std::size_t i = 0; i < positions.values.size(); ++i)
@@ -333,9 +403,23 @@ DecayPositions DecayPositions::of(const std::function<double(double)>& decay, In
   if (largest < 0 || largest > most)
     throw ArgumentError(
         fmt::format("positions' decay: the largest distance must be from 0 to {}, got {}", most, largest));
-  DecayPositions positions{.values = {}, .power = power};
+  DecayPositions positions{.values = {}, .power = static_cast<double>(power)};
   for (Index distance = 0; distance <= largest; ++distance)
     positions.values.push_back(decay(static_cast<double>(distance)));
+  return positions;
+}
+
+DecayPositions DecayPositions::within(const std::function<double(double)>& decay, const Shape& longest,
+                                      double power) {
+  constexpr Index most = Index{1} << 20;
+  if (!(power > 0 && std::isfinite(power)))
+    throw ArgumentError(
+        fmt::format("positions' decay: the power of distances must be positive and finite, got {}", power));
+  if (position_count(longest) > most)
+    throw ArgumentError(fmt::format("positions' decay: there may be up to {} positions, got {}", most,
+                                    position_count(longest)));
+  DecayPositions positions{.values = {}, .power = power, .distances = different_distances(power, longest)};
+  for (const double distance : positions.distances) positions.values.push_back(decay(distance));
   return positions;
 }
 

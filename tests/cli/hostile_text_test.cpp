@@ -60,7 +60,12 @@ std::string csv_line(const Texts& fields) {
   return line + "\n";
 }
 
-std::string in_shell(const std::string& word) { return cli::shell_quoted(word); }
+/// As every shell reads it; shell_quoted() is for those of people.
+std::string in_shell(const std::string& word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+  return quoted + "'";
+}
 
 /// What gnuplot draws, as text: an SVG.
 std::string drawn(const std::string& script) {
@@ -86,10 +91,10 @@ std::string read_by_people(std::string text) {
 }
 
 Texts texts_of(const std::string& svg) {
-  constexpr std::string_view open = "<text>", close = "</text>";
+  constexpr std::string_view open = "<text", close = "</text>";
   Texts texts;
   for (std::size_t begin = svg.find(open); begin != std::string::npos; begin = svg.find(open, begin)) {
-    begin += open.size();
+    begin = svg.find('>', begin) + 1;
     texts.push_back(read_by_people(svg.substr(begin, svg.find(close, begin) - begin)));
   }
   return texts;
@@ -137,10 +142,9 @@ TEST_CASE("hostile names: a table's classes and a network's name run nothing, an
   CHECK_FALSE(fs::exists(mark));
   CHECK(fs::exists(folder / "out/confusion_nngp.png"));
   for (const std::string& text : {run.output, run.errors, file_text(folder / "out/predictions.csv"),
-                                  file_text(folder / "out/report.html")}) {
+                                  file_text(folder / "out/report.html")})
     CHECK(is_clean(text));
-    CHECK(text.find("<img src=x") == std::string::npos);
-  }
+  CHECK(file_text(folder / "out/report.html").find("<img src=x") == std::string::npos);
   const auto lines = lines_of(file_text(folder / "out/predictions.csv"));
   for (const std::string& line : lines) CHECK(line.find(",=cmd") == std::string::npos);
   CHECK(std::ranges::any_of(lines,
@@ -158,7 +162,8 @@ TEST_CASE("hostile names: a table's classes and a network's name run nothing, an
 TEST_CASE("hostile names: several networks have folders of visible names") {
   const TemporaryFolder folder;
   const auto network = [&](const char* file, const std::string& name) {
-    const nlohmann::json json{{"widelimit", 1}, {"name", name}, {"layers", {{{"layer", "dense"}}}}};
+    const nlohmann::json json{
+        {"widelimit", 1}, {"name", name}, {"layers", {{{"layer", "flatten"}}, {{"layer", "dense"}}}}};
     std::ofstream(folder / file) << json;
     return " --network " + (folder / file).string();
   };

@@ -40,7 +40,27 @@ TEST_CASE("biases of queries and keys, and decaying positions") {
   CHECK(decay({{1, 0.5}}) == "no error");
   CHECK(decay({{}}) == "attention: positions' decay needs at least the value at distance 0, got none");
   CHECK(decay({{1, nan}}) == "attention: values[1] must be finite, got nan");
-  CHECK(decay({{1}, 0}) == "attention: the power of distances must be at least 1, got 0");
+  CHECK(decay({{1}, 0}) == "attention: the power of distances must be positive and finite, got 0");
+  CHECK(decay({{1}, -0.5}) == "attention: the power of distances must be positive and finite, got -0.5");
+  CHECK(decay({{1}, nan}) == "attention: the power of distances must be positive and finite, got nan");
+  CHECK(decay({{1, 0.5}, 1.5}) ==
+        "attention: the power of distances is 1.5, so that they are not whole: expected `distances`, where "
+        "the values "
+        "stand, got none");
+  CHECK(decay({{1, 0.5}, 1.5, 1, {0, 1}}) == "no error");
+  CHECK(decay({{1, 0.5}, 2, 1, {0}}) ==
+        "attention: positions' decay needs a distance for each value, got 1 and 2");
+  CHECK(decay({{1, 0.5}, 2, 1, {1, 2}}) == "attention: distances[0] must be 0, got 1");
+  CHECK(decay({{1, 0.5}, 2, 1, {0, 0}}) ==
+        "attention: distances[1] must be finite and above the one before it, 0, got 0");
+  CHECK(decay({{1, 0.5}, 2, 1, {0, nan}}) ==
+        "attention: distances[1] must be finite and above the one before it, 0, got nan");
+  const auto whole = [](double) { return 1.0; };
+  CHECK(error_of([&] { return DecayPositions::within(whole, {3}, 0); }) ==
+        "positions' decay: the power of distances must be positive and finite, got 0");
+  CHECK(error_of([&] {
+          return DecayPositions::within(whole, {2000, 2000}, 1.5);
+        }) == "positions' decay: there may be up to 1048576 positions, got 4000000");
   CHECK(decay({{1}, 1, -1}) == "attention: rho must be finite and not negative, got -1");
   CHECK(error_of([] { return DecayPositions::of([](double) { return 1.0; }, -1); }) ==
         "positions' decay: the largest distance must be from 0 to 1048576, got -1");

@@ -212,6 +212,35 @@ TEST_CASE("decaying positions are the matrix of their values") {
   }
 }
 
+TEST_CASE("decaying positions of any power are the matrix of their values") {
+  const auto decay = [](double distance) { return std::exp(-0.3 * distance); };
+  const auto x = random_inputs(9, {3, 2, 3, 3});
+  for (const double power : {0.5, 1.0, 1.5, 1.7, 2.0}) {
+    CAPTURE(power);
+    Matrix<double> matrix(6, 6);
+    for (Index a = 0; a < 6; ++a)
+      for (Index b = 0; b < 6; ++b)
+        matrix(a, b) =
+            0.9 * decay(std::pow(std::abs(a / 3 - b / 3), power) + std::pow(std::abs(a % 3 - b % 3), power));
+    DecayPositions positions = DecayPositions::within(decay, {2, 3}, power);
+    positions.rho = 0.9;
+    // Axes up to that length, either way, and a rounding of their distances.
+    DecayPositions larger = DecayPositions::within(decay, {4, 3}, power);
+    larger.rho = 0.9;
+    for (double& distance : larger.distances) distance *= 1 + 1e-12;
+    for (AttentionOptions options : sorts_of_attention()) {
+      AttentionOptions other = options, another = options;
+      options.positions = PositionalEncodings::added(positions);
+      other.positions = PositionalEncodings::added(larger);
+      another.positions = PositionalEncodings::added(MatrixPositions{matrix});
+      check_same({attention(options), relu(), global_average_pool()},
+                 {attention(other), relu(), global_average_pool()}, x);
+      check_same({attention(options), relu(), global_average_pool()},
+                 {attention(another), relu(), global_average_pool()}, x);
+    }
+  }
+}
+
 TEST_CASE("positions scaled by row sums are those of that variance divided by the mean row sum") {
   const auto x = random_inputs(9, {3, 2, 3, 3});
   const DecayPositions decay =
@@ -260,6 +289,10 @@ TEST_CASE("decaying positions must reach as far as inputs, and be positive semid
   CHECK(error({{1, 0.5, 0.2, 0.1, 0, 0}}) == "no error");
   CHECK(error({{1, 0.5, 0.2, 0.1, 0}}) ==
         "layers[0] (attention): expected 6 values of positions' decay for inputs of 3x2, got 5");
+  CHECK(error(DecayPositions::within([](double r) { return std::exp(-r); }, {2, 2}, 1.5)) ==
+        "layers[0] (attention): expected a value of positions' decay at the distance 2.82842712475 for "
+        "inputs of 3x2, "
+        "got none among 3");
   CHECK(error({{1, 1, 0, 0}, 1}) ==
         "layers[0] (attention): expected positions' decay with a positive semidefinite covariance");
   CHECK(error({{0, 0, 0, 0}, 1}) == "no error");

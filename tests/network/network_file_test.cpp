@@ -57,6 +57,8 @@ Network every_kind() {
   AttentionOptions biased = encoded;
   biased.query_bias_variance = biased.key_bias_variance = 1.0 / 3;
   biased.positions = PositionalEncodings::appended(DecayPositions{{1, 1.0 / 3, 0.1}, 1, 0.9}, 3, 2, 0.8);
+  AttentionOptions decaying = encoded;
+  decaying.positions = PositionalEncodings::added(DecayPositions{{1, 0.5}, 1.5, 0.9, {0, 1}});
   const StandardParametrisation standard{.input_width = 7, .width_scale = 1.0 / 3, .zero_biases = true};
   const Layers rest{dense({2.0 / 3, 0.1}),
                     dense({2.0 / 3, 0, standard}),
@@ -65,6 +67,7 @@ Network every_kind() {
                     conv_transpose({{3}, {1}, Padding::same, 1, 0, standard}),
                     layer_norm({NormAxes::channels, 1e-5, {2, 0}}),
                     attention(biased),
+                    attention(decaying),
                     concat_positions(1, {{dense()}, {}}),
                     conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
                     local_conv({{1}, {}, Padding::circular, 1, 0}),
@@ -113,6 +116,30 @@ TEST_CASE("the round trip through JSON is exact for every kind") {
     CAPTURE(layer.kind());
     CHECK(parse_network(to_json(Network({layer}))).layers().at(0) == layer);
   }
+}
+
+TEST_CASE(
+    "the power of decaying positions is any positive number; whole ones are written as they always were") {
+  const auto file = [](const std::string& positions) {
+    return R"({"widelimit": 1, "layers": [{"layer": "attention", "positions": {"kind": "decay", )" +
+           positions + "}}]}";
+  };
+  const std::string old = to_json(parse_network(file(R"("power": 1, "values": [1, 0.5])")));
+  CHECK(old.find("\"power\": 1,") != std::string::npos);
+  CHECK(old.find("distances") == std::string::npos);
+  CHECK(to_json(parse_network(file(R"("power": 1.0, "values": [1, 0.5])"))) == old);
+  CHECK(parse_network(file(R"("power": 1.0, "values": [1, 0.5])")) == parse_network(old));
+  CHECK(to_json(parse_network(file(R"("values": [1, 0.5])"))).find("\"power\": 2,") != std::string::npos);
+  const std::string real =
+      to_json(parse_network(file(R"("power": 1.5, "values": [1, 0.5], "distances": [0, 1])")));
+  CHECK(real.find("\"power\": 1.5,") != std::string::npos);
+  CHECK(to_json(parse_network(real)) == real);
+  CHECK(network_error(
+            R"([{"layer": "attention", "positions": {"kind": "decay", "power": 1.5, "values": [1]}}])")
+            .find("expected `distances`, where the values stand, got none") != std::string::npos);
+  CHECK(network_error(
+            R"([{"layer": "attention", "positions": {"kind": "decay", "power": "1", "values": [1]}}])")
+            .find("layers[0].positions.power") != std::string::npos);
 }
 
 TEST_CASE("every registered kind is in the round trip") {

@@ -10,7 +10,7 @@ import pytest
 import widelimit as nt
 from parameter_trees import leaves, mapped
 from stax_sources import SOURCES
-from widelimit import stax
+from widelimit import layers, stax
 
 REFERENCE = pathlib.Path(__file__).parent.parent / "reference" / "stax"
 TOLERANCES = {case["case"]: case["tolerance"] for case in json.loads((REFERENCE / "index.json").read_text())}
@@ -274,3 +274,22 @@ def test_masks_go_around_the_border_as_values_do(random):
     transposed = stax.ConvTranspose(4, (3,), padding="CIRCULAR")[2](x, None, "nngp", mask_constant=100.0)
     variances = np.einsum("nnii->ni", transposed)
     np.testing.assert_array_equal(variances != 0, [[False, True, True, True, False, False], [True] * 6])
+
+
+@pytest.mark.parametrize("power", [0.5, 1, 1.5, 2, 2.0])
+def test_decays_of_any_power_are_network_files(power, random):
+    def decay(distance):
+        return np.exp(-0.3 * distance)
+
+    attention = stax.GlobalSelfAttention(4, 2, 2, 2, pos_emb_type="SUM", pos_emb_p_norm=power, pos_emb_decay_fn=decay)
+    x = random.normal(size=(4, 2, 3, 3))
+    found = stax.serial(attention, stax.GlobalAvgPool())[2](x, None, "nngp")
+    places = np.array([(i, j) for i in range(2) for j in range(3)], float)
+    distances = (np.abs(places[:, None] - places[None]) ** power).sum(2)
+    for positions in ({"kind": "matrix", "matrix": decay(distances).tolist()},
+                      {"kind": "decay", "power": power, "distances": np.unique(distances).tolist(),
+                       "values": decay(np.unique(distances)).tolist()}):
+        network = nt.Network([layers.attention(positions=positions), layers.global_average_pool()])
+        np.testing.assert_allclose(found, nt.gram(network, x).nngp, rtol=1e-10)
+        network = nt.Network.from_json(network.to_json())
+        np.testing.assert_allclose(found, nt.gram(network, x).nngp, rtol=1e-10)

@@ -66,12 +66,20 @@ struct MatrixPositions {
 /// input, and between those of every pair (NetworkError).
 struct DecayPositions {
   std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach, also from one to another.
-  Index power = 2;             ///< >= 1
+  double power = 2;            ///< > 0; whole where there are no `distances`
   double rho = 1;              ///< >= 0
+  /// Where the values stand, from 0 upwards, one for each; without any they stand at 0, 1, 2, ... A distance of two
+  /// positions takes the value of the one that it is up to a relative 1e-9; NetworkError if there is none.
+  std::vector<double> distances = {};
 
   /// decay(0), decay(1), ..., decay(largest). ArgumentError unless 0 <= largest <= 2^20.
   [[nodiscard]] static DecayPositions of(const std::function<double(double)>& decay, Index largest,
                                          Index power = 2);
+
+  /// decay(r) for every distance r between positions of inputs whose axes are no longer than these. ArgumentError
+  /// unless the power is positive and finite, and there are at most 2^20 positions.
+  [[nodiscard]] static DecayPositions within(const std::function<double(double)>& decay, const Shape& longest,
+                                             double power);
 };
 using PositionCovariance =
     std::variant<IdentityPositions, StructuredPositions, MatrixPositions, DecayPositions>;

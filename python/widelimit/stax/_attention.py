@@ -82,15 +82,21 @@ class _Encodings:
     def _covariance(self, value):
         if self.decay is None:
             return {"kind": "identity"}
-        if self.power == int(self.power) and self.power >= 1:
-            largest = sum((size - 1)**int(self.power) for size in value.shape)
-            return {"kind": "decay", "power": int(self.power), "values": self._decayed(np.arange(largest + 1.0)).tolist()}
+        distances = self._distances(value.shape)
+        if not 0 < self.power < np.inf:
+            return {"kind": "matrix", "matrix": self._decayed(distances).tolist()}
+        whole = self.power == int(self.power)
+        places = np.arange(distances.max(initial=0) + 1) if whole else np.unique(distances)
+        decay = {"kind": "decay", "power": self.power, "values": self._decayed(places).tolist()}
+        return decay if whole else {**decay, "distances": places.tolist()}
+
+    def _distances(self, shape):
         distances = np.zeros((1, 1))
-        for size in value.shape:
-            along = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) ** float(self.power)
+        for size in shape:
+            along = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) ** self.power
             blocks = distances[:, None, :, None] + along[None, :, None, :]
             distances = blocks.reshape(len(distances) * size, -1)
-        return {"kind": "matrix", "matrix": self._decayed(distances).tolist()}
+        return distances
 
     def _decayed(self, distances):
         decay = in_double(self.decay)
