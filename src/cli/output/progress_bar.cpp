@@ -11,6 +11,7 @@
 
 #include "cli/output/terminal_columns.hpp"
 #include "cli/output/text_parts.hpp"
+#include "cli/program/machine_facts.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -89,6 +90,11 @@ void StatusLine::show(std::string_view text) const {
   std::fflush(stderr);
 }
 
+void StatusLine::note(std::string_view text) const {
+  fmt::print(stderr, "{}{}\n", on_terminal_ ? "\r\033[K" : "", text);
+  std::fflush(stderr);
+}
+
 namespace {
 
 std::string threads_text(int threads) {
@@ -110,7 +116,14 @@ void ProgressBar::show(Index done, Index total) {
 }
 
 void ProgressBar::show(const State& state) {
-  if (line_.is_due()) line_.show(progress_text(label_, state, counted_, line_.width()));
+  if (!line_.is_due()) return;
+  // A log's first line comes as late.
+  constexpr std::chrono::seconds of_long_runs{30};
+  if (!is_named_ && Clock::now() - start_ >= of_long_runs) {
+    line_.note(arithmetic_text());
+    is_named_ = true;
+  }
+  line_.show(progress_text(label_, state, counted_, line_.width()));
 }
 
 std::string progress_text(const std::string& label, const ProgressBar::State& state, Counted counted,

@@ -34,6 +34,9 @@ class StatusLine {
   [[nodiscard]] bool is_due();
   void show(std::string_view text) const;
 
+  /// Whole lines that stay, above those that follow.
+  void note(std::string_view text) const;
+
   /// Letters that a text may have.
   [[nodiscard]] std::size_t width() const;
 
@@ -47,7 +50,7 @@ class StatusLine {
 /// What is counted: pairs of inputs, or steps, whose rate says nothing.
 enum class Counted { pairs, steps };
 
-/// How far a computation is, its rate and the time left.
+/// How far a computation is, its rate and the time left; of one that takes long, also what it computes with.
 class ProgressBar {
  public:
   /// `threads`: how many compute, 0 for all that there are; said beside the label if given.
@@ -74,6 +77,7 @@ class ProgressBar {
   Counted counted_;
   StatusLine line_;
   Clock::time_point start_ = Clock::now();
+  bool is_named_ = false;  ///< What it computes with.
 };
 
 /// "struct [######..................]  25 %, 3 of 12 tiles, 1.2 M pairs/s, 0:40 left" in at most so many letters: the
