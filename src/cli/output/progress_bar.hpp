@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "widelimit/network/shape.hpp"
+#include "widelimit/pace.hpp"
 
 namespace widelimit::cli {
 
@@ -57,14 +58,14 @@ class ProgressBar {
   explicit ProgressBar(const std::string& label, Counted counted = Counted::pairs,
                        std::optional<int> threads = {});
 
-  /// `done` pairs or steps of `total`.
+  /// `done` pairs or steps of `total`, called whenever a part of them has ended.
   void show(Index done, Index total);
 
   /// How far a computation is that may have begun in an earlier run.
   struct State {
     Index done;
     Index total;
-    double rate;             ///< A second.
+    double rate;             ///< A second; 0 while it is not known.
     double seconds_left;     ///< Infinite while it is not known.
     std::string parts = {};  ///< How many of them are done, in words: "12 of 55 tiles".
   };
@@ -77,6 +78,7 @@ class ProgressBar {
   Counted counted_;
   StatusLine line_;
   Clock::time_point start_ = Clock::now();
+  Pace pace_;
   bool is_named_ = false;  ///< What it computes with.
 };
 
