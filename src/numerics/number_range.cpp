@@ -1,7 +1,7 @@
 #include "widelimit/numerics/number_range.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
@@ -22,26 +22,25 @@ constexpr std::size_t block_size = std::size_t{1} << 16;
 
 template <typename Scalar>
 BlockRange range_of_block(const Scalar* numbers, std::size_t count) {
-  // So many numbers are compared and added side by side, which the compiler puts into vectors.
-  constexpr std::size_t lanes = 16;
-  std::array<Scalar, lanes> smallest, largest;
-  std::array<double, lanes> sum{};
-  smallest.fill(std::numeric_limits<Scalar>::infinity());
-  largest.fill(-std::numeric_limits<Scalar>::infinity());
-  const auto take = [&](std::size_t lane, Scalar number) {
-    smallest[lane] = number < smallest[lane] ? number : smallest[lane];
-    largest[lane] = number > largest[lane] ? number : largest[lane];
-    sum[lane] += static_cast<double>(number);
-  };
+  // So many numbers are compared and added side by side: Eigen makes vectors of them.
+  constexpr int lanes = 16;
+  using Lanes = Eigen::Array<Scalar, lanes, 1>;
+  Lanes smallest = Lanes::Constant(std::numeric_limits<Scalar>::infinity()), largest = -smallest;
+  Eigen::Array<double, lanes, 1> sum = Eigen::Array<double, lanes, 1>::Zero();
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) take(lane, numbers[i + lane]);
-  for (; i < count; ++i) take(i % lanes, numbers[i]);
-  BlockRange range;
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    range.smallest = std::min(range.smallest, static_cast<double>(smallest[lane]));
-    range.largest = std::max(range.largest, static_cast<double>(largest[lane]));
-    range.sum += sum[lane];
+  for (; i + lanes <= count; i += lanes) {
+    const Eigen::Map<const Lanes> next(numbers + i);
+    smallest = smallest.min(next);
+    largest = largest.max(next);
+    sum += next.template cast<double>();
+  }
+  BlockRange range{static_cast<double>(smallest.minCoeff()), static_cast<double>(largest.maxCoeff()),
+                   sum.sum()};
+  for (; i < count; ++i) {
+    const auto number = static_cast<double>(numbers[i]);
+    range.smallest = std::min(range.smallest, number);
+    range.largest = std::max(range.largest, number);
+    range.sum += number;
   }
   return range;
 }
