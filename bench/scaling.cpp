@@ -2,6 +2,8 @@
 // folder; gnuplot -c bench/scaling.gp FOLDER draws them (docs/performance.md).
 //
 //     scaling FOLDER
+//
+// With the word "threads" in place of a folder: what stays with one thread, a table for 1, 2, 4, ... threads.
 #include <fmt/format.h>
 #include <fmt/os.h>
 
@@ -9,7 +11,9 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "machine_limits.hpp"
@@ -127,6 +131,57 @@ void roofline(Table& table) {
             products / (1e9 * gram_seconds(Network({layers::dense()}), vectors<float>(count, width))));
 }
 
+/// Seconds of the clock of the parts of one Gram matrix.
+struct Parts {
+  double first;    ///< With everything that the first call of a process and number of threads starts.
+  double gram;     ///< The best of later calls.
+  double states;   ///< Of these the states of the inputs, and each input with itself.
+  double range;    ///< Least, mean and greatest number of the results, which commands print.
+  double release;  ///< Giving the results' pages back.
+};
+
+/// What N times as many threads leave of the time: by Amdahl's law, the share of one thread.
+double serial_share(double one, double many, int threads) {
+  return threads == 1 ? 0 : (threads * many / one - 1) / (threads - 1);
+}
+
+Parts parts_of(const Network& network, const xt::xarray<float>& x, int threads) {
+  Parts parts{};
+  parts.first = seconds_of([&] { static_cast<void>(gram<float>(network, x, {.threads = threads})); });
+  std::optional<GramResult<float>> kernels;
+  parts.gram = best_seconds_of([&] { kernels.emplace(gram<float>(network, x, {.threads = threads})); });
+  parts.states =
+      best_seconds_of([&] { static_cast<void>(gram_diagonal<float>(network, x, {.threads = threads})); });
+  parts.range = best_seconds_of([&] {
+    for (const Matrix<float>* kernel : {&kernels->nngp, &kernels->ntk})
+      static_cast<void>(
+          numerics::number_range(kernel->data(), static_cast<std::size_t>(kernel->size()), threads));
+  });
+  parts.release = seconds_of([&] { kernels.reset(); });
+  return parts;
+}
+
+void print_threads(const char* name, const Network& network, const xt::xarray<float>& x) {
+  fmt::print("{}\n{:>8} {:>10} {:>10} {:>8} {:>8} {:>10} {:>10} {:>10}\n", name, "threads", "first", "gram",
+             "times", "serial", "states", "range", "release");
+  double one = 0;
+  const int most = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  for (int threads = 1; threads <= most; threads *= 2) {
+    const Parts parts = parts_of(network, x, threads);
+    if (threads == 1) one = parts.gram;
+    fmt::print("{:>8} {:>8.4f} s {:>8.4f} s {:>8.2f} {:>6.1f} % {:>8.4f} s {:>8.4f} s {:>8.4f} s\n", threads,
+               parts.first, parts.gram, one / parts.gram, 100 * serial_share(one, parts.gram, threads),
+               parts.states, parts.range, parts.release);
+  }
+}
+
+/// Images with few and with costly states, and vectors, whose results take as long as what is computed.
+void tell_threads() {
+  print_threads("GAP, 48 images", convolutions(8, layers::global_average_pool()), images<float>(48));
+  print_threads("Struct, 32 images", struct_network(), images<float>(32));
+  print_threads("vectors, 6000 of 16 numbers", fully_connected(5), vectors<float>(6000, 16));
+}
+
 void run(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   Table limits(folder / "roofline.csv", "part,operations a byte,operations a nanosecond");
@@ -143,11 +198,14 @@ void run(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fputs("scaling: expected a folder for growth.csv and roofline.csv\n", stderr);
+    std::fputs("scaling: expected a folder for growth.csv and roofline.csv, or the word threads\n", stderr);
     return 1;
   }
   try {
-    run(argv[1]);
+    if (std::string_view(argv[1]) == "threads")
+      tell_threads();
+    else
+      run(argv[1]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "scaling: %s\n", error.what());
     return 1;

@@ -11,6 +11,7 @@
 #include "widelimit/json/shown_text.hpp"
 #include "widelimit/kernels.hpp"
 #include "widelimit/numerics.hpp"
+#include "widelimit/pace.hpp"
 #include "widelimit/propagation.hpp"
 #include "widelimit/specialization.hpp"
 #include "widelimit/store.hpp"

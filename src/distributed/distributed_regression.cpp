@@ -101,6 +101,20 @@ Matrix<double> DistributedRegression::solved(const Matrix<double>& right) const 
   return solution;
 }
 
+template <typename Entry>
+Vector<double> DistributedRegression::inverse_forms(Index count, const Entry& entry) const {
+  BlockCyclicMatrix b(grid_, weights_.rows(), count, block_);
+  b.for_each([&](Index i, Index j, double& x) { x = entry(i, j); });
+  const auto rows = static_cast<int>(weights_.rows()), columns = static_cast<int>(count);
+  constexpr double factor = 1;
+  pdtrsm_("L", "L", "N", "N", &rows, &columns, &factor, factor_.data(), &one, &one, factor_.descriptor(),
+          b.data(), &one, &one, b.descriptor());
+  Vector<double> forms = Vector<double>::Zero(count);
+  b.for_each([&](Index, Index j, double x) { forms(j) += x * x; });
+  grid_.add_up(forms.data(), count);
+  return forms;
+}
+
 Matrix<double> DistributedRegression::rows_of(const gp::CrossGram& cross, Index first, Index count) const {
   std::string failure;
   Matrix<double> rows;
@@ -131,20 +145,13 @@ Vector<double> DistributedRegression::variance(const gp::CrossGram& cross,
                                                const Vector<double>& test_variances) const {
   const auto held = hold_threads();
   gp::require_fitted_amplitude(amplitude_, regression_place);
-  const Index n = weights_.rows(), n_test = cross.rows();
+  const Index n_test = cross.rows();
   gp::require_test_variances(test_variances, n_test, regression_place);
-  Vector<double> explained = Vector<double>::Zero(n_test);
+  Vector<double> explained(n_test);
   gp::for_each_row_block(n_test, [&](Index first, Index count) {
     const Matrix<double> k = rows_of(cross, first, count);
-    BlockCyclicMatrix b(grid_, n, count, block_);
-    b.for_each([&](Index i, Index j, double& x) { x = k(j, i); });
-    const auto rows = static_cast<int>(n), columns = static_cast<int>(count);
-    constexpr double factor = 1;
-    pdtrsm_("L", "L", "N", "N", &rows, &columns, &factor, factor_.data(), &one, &one, factor_.descriptor(),
-            b.data(), &one, &one, b.descriptor());
-    b.for_each([&](Index, Index j, double x) { explained(first + j) += x * x; });
+    explained.segment(first, count) = inverse_forms(count, [&](Index i, Index j) { return k(j, i); });
   });
-  grid_.add_up(explained.data(), n_test);
   return amplitude_ *
          gp::without_rounding_below_zero(test_variances - explained, test_variances, regression_place);
 }
@@ -165,6 +172,21 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
   });
   return amplitude_ *
          gp::without_rounding_below_zero(std::move(variance), nngp_test_variances, regression_place);
+}
+
+gp::LeaveOneOut DistributedRegression::leave_one_out(std::span<const Index> inputs) const {
+  const auto held = hold_threads();
+  gp::require_fitted_amplitude(amplitude_, regression_place);
+  gp::require_inputs_of(inputs, weights_.rows(), regression_place);
+  const auto chosen = static_cast<Index>(inputs.size());
+  Vector<double> inverse_diagonal(chosen);
+  gp::for_each_row_block(chosen, [&](Index first, Index count) {
+    inverse_diagonal.segment(first, count) = inverse_forms(count, [&](Index i, Index j) {
+      return i == inputs[static_cast<std::size_t>(first + j)] ? 1.0 : 0.0;
+    });
+  });
+  const Vector<double> variances = inverse_diagonal.cwiseInverse();
+  return {variances.asDiagonal() * weights_(inputs, Eigen::all), amplitude_ * variances};
 }
 
 gp::LeaveOneOut DistributedRegression::flow_leave_one_out(const gp::KernelOperator& nngp,

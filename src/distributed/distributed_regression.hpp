@@ -39,6 +39,9 @@ class DistributedRegression final : public RankRegression {
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const override;
 
+  /// gp::Regression::leave_one_out() of some inputs. Cost n^2 an input over all ranks, in blocks.
+  [[nodiscard]] gp::LeaveOneOut leave_one_out(std::span<const Index> inputs) const override;
+
   /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() of some inputs, with
   /// amplitude 1. `nngp` multiplies on all ranks together. Cost 2 n^2 an input over all ranks, in blocks.
   [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
@@ -61,6 +64,9 @@ class DistributedRegression final : public RankRegression {
   void take_targets(const Matrix<double>& targets, const gp::Noise& noise);
   /// (K + lambda I)^-1 b on all ranks, for b [n, columns].
   [[nodiscard]] Matrix<double> solved(const Matrix<double>& b) const;
+  /// b^T (K + lambda I)^-1 b of each of `count` columns b, whose entries are entry(row, column).
+  template <typename Entry>
+  [[nodiscard]] Vector<double> inverse_forms(Index count, const Entry& entry) const;
   /// Rows of a cross Gram matrix, or an error on all ranks.
   [[nodiscard]] Matrix<double> rows_of(const gp::CrossGram& cross, Index first, Index count) const;
 

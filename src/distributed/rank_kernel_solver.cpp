@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "distributed/rank_gram.hpp"
 #include "widelimit/error.hpp"
@@ -13,6 +15,15 @@ namespace widelimit::distributed {
 namespace {
 
 constexpr const char* prior_kernel = "nngp";
+constexpr const char* where = "gp";
+
+/// Predictions for representative training targets from all others, with the amplitude 1.
+gp::LeaveOneOut others_of(const RankRegression& fitted, const std::string& kernel,
+                          const gp::GramSources& grams, Index inputs) {
+  const std::vector<Index> seen = gp::representative_inputs(inputs);
+  if (kernel == prior_kernel) return fitted.leave_one_out(seen);
+  return fitted.flow_leave_one_out(*grams.train->as_operator(prior_kernel), seen);
+}
 
 class RankPosterior final : public gp::UnitPosterior {
  public:
@@ -38,12 +49,11 @@ class RankPosterior final : public gp::UnitPosterior {
       return Vector<double>::Constant(forms.size(), targets_.cwiseProduct(fitted_->weights()).sum() /
                                                         static_cast<double>(targets_.size()));
     }
-    constexpr const char* where = "gp";
-    const gp::LeaveOneOut others = fitted_->flow_leave_one_out(*grams_.train->as_operator(prior_kernel),
-                                                               gp::representative_inputs(targets_.rows()));
-    if (apart) return others.most_likely_scales(where);
-    return Vector<double>::Constant(targets_.cols(), others.most_likely_scale(where));
+    if (apart) return others().most_likely_scales(where);
+    return Vector<double>::Constant(targets_.cols(), others().most_likely_scale(where));
   }
+
+  [[nodiscard]] std::optional<gp::LeaveOneOut> leave_one_out() const override { return others(); }
 
   [[nodiscard]] std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const override {
@@ -56,10 +66,17 @@ class RankPosterior final : public gp::UnitPosterior {
     return targets_.cwiseProduct(fitted_->weights()).colwise().sum().transpose();
   }
 
+  /// Computed once.
+  [[nodiscard]] const gp::LeaveOneOut& others() const {
+    if (!others_) others_ = others_of(*fitted_, kernel_, grams_, targets_.rows());
+    return *others_;
+  }
+
   std::string kernel_;
   std::unique_ptr<RankRegression> fitted_;
   Matrix<double> targets_;
   const gp::GramSources& grams_;
+  mutable std::optional<gp::LeaveOneOut> others_;
 };
 
 class RankKernelSolver final : public gp::KernelSolver {
@@ -153,6 +170,7 @@ class RankKernelSolver final : public gp::KernelSolver {
                                      targets_.apart);
     else
       scores.assign(targets_.apart ? static_cast<std::size_t>(outputs) : 1, gp::no_scores());
+    if (options_.criterion == gp::Criterion::leave_one_out) add_densities(*fitted, forms, scores);
     if (kernel_ != prior_kernel) return scores;
     const Index n = targets_.train.rows();
     for (std::size_t c = 0; c < scores.size(); ++c) {
@@ -162,6 +180,25 @@ class RankKernelSolver final : public gp::KernelSolver {
           gp::log_evidence(form, fitted->log_determinant(), n, count, form / static_cast<double>(n * count));
     }
     return scores;
+  }
+
+  /// Densities of the targets left out, under the amplitude that the kernel's posterior would take.
+  void add_densities(const RankRegression& fitted, const Vector<double>& forms,
+                     std::vector<gp::RegulariserScore>& scores) const {
+    const Index n = targets_.train.rows();
+    const gp::LeaveOneOut others = others_of(fitted, kernel_, grams_, n);
+    for (std::size_t c = 0; c < scores.size(); ++c) {
+      gp::LeaveOneOut own = others;
+      if (targets_.apart) own.residuals = others.residuals.col(static_cast<Index>(c));
+      const double form = targets_.apart ? forms(static_cast<Index>(c)) : forms.sum();
+      const double amplitude = kernel_ == prior_kernel
+                                   ? form / static_cast<double>(n * (targets_.apart ? 1 : forms.size()))
+                                   : own.most_likely_scale(where);
+      // Targets that are all 0 have no finite density.
+      if (amplitude == 0) continue;
+      own.variances *= amplitude;
+      scores[c].leave_one_out = own.negative_log_predictive_density();
+    }
   }
 
   const RankSolver& ranks_;

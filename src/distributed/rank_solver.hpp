@@ -33,6 +33,7 @@ class RankRegression {
                                                      const gp::CrossGram& nngp_cross,
                                                      const gp::CrossGram& ntk_cross,
                                                      const Vector<double>& nngp_test_variances) const = 0;
+  [[nodiscard]] virtual gp::LeaveOneOut leave_one_out(std::span<const Index> inputs) const = 0;
   [[nodiscard]] virtual gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp,
                                                            std::span<const Index> inputs) const = 0;
 };

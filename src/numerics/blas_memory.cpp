@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/blas_kernels.hpp"
 
 // OpenBLAS exports its pool, though no header declares it. The declarations are weak, since another build of OpenBLAS
 // may hide the functions; then only whether the buffers fit is checked.
@@ -67,6 +68,8 @@ void reserve_blas_buffers(int callers, int others) {
   const int total = std::min(callers + others, most_reserved);
   // Every matrix product calls this function, so the common case costs one atomic read.
   if (reserved.load(std::memory_order_acquire) >= total) return;
+  // A static object of another file may compute before the kernels are chosen.
+  static_cast<void>(blas_kernels());
   const std::lock_guard lock(mutex);
   // Buffers that others hold now come on top: they are not given to us a second time.
   const int missing = std::min(total - reserved + others, total);

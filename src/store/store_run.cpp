@@ -155,10 +155,16 @@ template <typename Scalar>
 void StoreRun<Scalar>::report_progress(Index in_this_tile) {
   if (!progress_) return;
   const Index computed = work_.computed + in_this_tile;
+  const Index unwritten = std::max<Index>(computed - work_.written, 0);
+  if (work_.computed == 0 && in_this_tile > 0) {
+    work_.first_tile.take(static_cast<double>(computed), seconds());
+    // Pairs of a second: without any the pace of earlier runs and of others is told.
+    options_.progress(progress_->state({work_.first_tile.rate().value_or(0), 1, unwritten}));
+    return;
+  }
   double busy = work_.seconds + (in_this_tile > 0 ? seconds() - work_.tile_began : 0);
   if (work_.waits && in_this_tile == 0) busy = 0;  // It adds nothing to the pace of the others.
-  options_.progress(
-      progress_->state({static_cast<double>(computed), busy, std::max<Index>(computed - work_.written, 0)}));
+  options_.progress(progress_->state({static_cast<double>(computed), busy, unwritten}));
 }
 
 template <typename Scalar>

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "numerics/blas_threads.hpp"
 #include "store/shared_progress.hpp"
 #include "store/store_facts.hpp"
 #include "store/store_folder.hpp"
@@ -14,6 +15,7 @@
 #include "store/tile_files.hpp"
 #include "store/tile_records.hpp"
 #include "store/tile_source.hpp"
+#include "widelimit/pace.hpp"
 #include "widelimit/store/gram_store.hpp"
 
 namespace widelimit::store {
@@ -45,10 +47,13 @@ class StoreRun {
 
   /// What became of pairs, and what it took.
   struct Work {
+    explicit Work(int threads) : first_tile(threads) {}
+
     Index computed = 0;
     std::atomic<Index> written = 0;  ///< Those of them that are in the store.
     double seconds = 0;
     double tile_began = 0;  ///< When the tile in work began, in seconds().
+    Pace first_tile;        ///< Of the first tile, whose time is that of much else.
     bool waits = false;     ///< Whether it waits for tiles of others.
   };
 
@@ -61,7 +66,7 @@ class StoreRun {
   TileFiles<Scalar> files_;
   TileSource<Scalar> source_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  Work work_;
+  Work work_{numerics::resolve_threads(options_.gram.threads, "store")};
   std::optional<SharedProgress> progress_;  ///< There if somebody wants to know.
   StoreRunReport report_;
   std::future<void> writing_;  ///< Writes the tile before. Last, so that it ends before the other members go.

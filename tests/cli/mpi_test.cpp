@@ -116,7 +116,7 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
       REQUIRE(found.size() == 2);
       for (std::size_t i = 0; i < 2; ++i)
         for (const char* number : {"regulariser", "amplitude", "accuracy", "mean_squared_error",
-                                   "negative_log_predictive_density"}) {
+                                   "negative_log_predictive_density", "probability_scale"}) {
           CAPTURE(number);
           CHECK(found[i].at(number).get<double>() ==
                 doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));
@@ -153,6 +153,12 @@ TEST_CASE(
   const auto together = run_ranks("ranks 2 " + gp + "--solver distributed" + out);
   if (together.errors.find("without ScaLAPACK") != std::string::npos) return;
   CHECK(regularisers(together) == regularisers(run_program(gp + "--solver cholesky" + out)));
+  // Without a word about the criterion too.
+  const std::string silent = gp.substr(0, gp.find("--criterion"));
+  const auto by_ranks = run_ranks("ranks 2 " + silent + "--solver distributed" + out);
+  CHECK(by_ranks.output.find("regularisers chosen by leave-one-out negative log density\n") !=
+        std::string::npos);
+  CHECK(regularisers(by_ranks) == regularisers(run_program(silent + "--solver cholesky" + out)));
 
   const std::string one =
       gp.substr(0, gp.find("--criterion")) + "--kernel nngp --solver distributed --regulariser ";

@@ -49,6 +49,11 @@ TEST_CASE("distributed: means, variances and evidence of Regression, for blocks 
             doctest::Approx(expected.log_marginal_likelihood()).epsilon(1e-10));
       CHECK(found.amplitude() == doctest::Approx(expected.amplitude()).epsilon(1e-10));
       CHECK(found.noise_variance() == doctest::Approx(expected.noise_variance()).epsilon(1e-10));
+      const std::vector<Index> some{0, 3, 4, 59};
+      const gp::LeaveOneOut others = found.leave_one_out(some), exact = expected.leave_one_out(some);
+      CHECK(relative_difference(others.residuals, exact.residuals) < 1e-8);
+      CHECK(relative_difference(others.variances, exact.variances) < 1e-8);
+      CHECK_THROWS_AS(static_cast<void>(found.leave_one_out(std::vector<Index>{1000})), ArgumentError);
     }
   }
 }

@@ -28,7 +28,7 @@ struct InferenceArguments {
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
-    const bool factorizes = !solver || *solver == gp::Solver::cholesky;
+    const bool factorizes = !solver || *solver != gp::Solver::conjugate_gradients;
     return !options.regulariser && (criterion ? gp::needs_validation(*criterion) : !factorizes);
   }
 };

@@ -16,7 +16,7 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   add_value(command, "--regulariser", inference.options.regulariser,
             "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out",
             positive_number(), "R");
-  add_criterion_option(command, inference.criterion, "loo; with --solver cg or distributed, mse");
+  add_criterion_option(command, inference.criterion, "loo; with --solver cg, mse");
   add_value(command, "--candidates", inference.options.candidates,
             "Regularisers to choose from [19 from 1e-7 to 100, two a decade]", positive_number(), "R1,R2,...")
       ->delimiter(',');

@@ -25,6 +25,7 @@
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/number_range.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -109,14 +110,15 @@ struct GramRun {
 };
 
 /// What is printed of a file: its name, its shape, and how far its numbers reach.
-template <typename Numbers>
-nlohmann::ordered_json numbers_of(const char* file, const std::string& shape, const Numbers& numbers) {
-  const auto wide = numbers.template cast<double>();
+template <typename Scalar>
+nlohmann::ordered_json numbers_of(const char* file, const std::string& shape, const Scalar* numbers,
+                                  std::size_t count, int threads) {
+  const numerics::NumberRange range = numerics::number_range(numbers, count, threads);
   return {{"file", file},
           {"shape", shape},
-          {"smallest", wide.minCoeff()},
-          {"mean", wide.mean()},
-          {"largest", wide.maxCoeff()}};
+          {"smallest", range.smallest},
+          {"mean", range.mean},
+          {"largest", range.largest}};
 }
 
 template <typename Scalar>
@@ -135,9 +137,8 @@ void write_pairs(const GramRun<Scalar>& run) {
     // Networks that are not sampled have no errors: an array without axes, which still holds one number.
     if (run.arguments.kernel.kernels == other || numbers.dimension() == 0) return;
     run.folder.write(name, numbers);
-    files.push_back(
-        numbers_of(name, fmt::format("{}", fmt::join(numbers.shape(), " x ")),
-                   Eigen::Map<const Vector<Scalar>>(numbers.data(), static_cast<Index>(numbers.size()))));
+    files.push_back(numbers_of(name, fmt::format("{}", fmt::join(numbers.shape(), " x ")), numbers.data(),
+                               numbers.size(), run.arguments.kernel.threads));
   };
   write(Kernels::ntk, "nngp.npy", pairs.nngp);
   write(Kernels::nngp, "ntk.npy", pairs.ntk);
@@ -165,17 +166,29 @@ void write_gram(const GramRun<Scalar>& run) {
   InputVariances variances;
   const GramResult<Scalar> result = computed(run, variances);
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  const auto write = [&](const char* name, const auto& numbers) {
-    if (numbers.size() == 0) return;
-    run.folder.write(name, numbers);
-    files.push_back(numbers_of(name, fmt::format("{} x {}", numbers.rows(), numbers.cols()), numbers));
+  const int threads = run.arguments.kernel.threads;
+  const auto tell = [&](const char* name, const auto& numbers) {
+    files.push_back(numbers_of(name, fmt::format("{} x {}", numbers.rows(), numbers.cols()), numbers.data(),
+                               static_cast<std::size_t>(numbers.size()), threads));
   };
-  write("nngp.npy", result.nngp);
-  write("ntk.npy", result.ntk);
-  write("nngp_error.npy", result.nngp_error);
-  write("ntk_error.npy", result.ntk_error);
-  write("variances.npy", Vector<Scalar>(variances.first.template cast<Scalar>()));
-  write("variances2.npy", Vector<Scalar>(variances.second.template cast<Scalar>()));
+  std::vector<OutputFolder::NamedMatrix<Scalar>> kernels;
+  for (const auto& [name, matrix] : {std::pair{"nngp.npy", &result.nngp},
+                                     {"ntk.npy", &result.ntk},
+                                     {"nngp_error.npy", &result.nngp_error},
+                                     {"ntk_error.npy", &result.ntk_error}}) {
+    if (matrix->size() == 0) continue;
+    kernels.push_back({name, matrix});
+    tell(name, *matrix);
+  }
+  run.folder.write_matrices(kernels, threads);
+  const auto write = [&](const char* name, const Vector<double>& numbers) {
+    if (numbers.size() == 0) return;
+    const Vector<Scalar> rounded = numbers.template cast<Scalar>();
+    run.folder.write(name, rounded);
+    tell(name, rounded);
+  };
+  write("variances.npy", variances.first);
+  write("variances2.npy", variances.second);
   print_result(files);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <fstream>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -162,13 +163,22 @@ files::ReplacingFile& OutputFolder::stage(const std::string& name) {
   return staged_.back().file;
 }
 
-void OutputFolder::write(const std::string& name, std::string_view text) { write(name, text, {}); }
+void OutputFolder::write(const std::string& name, std::string_view text) { write_all({{name, "", text}}, 1); }
 
-void OutputFolder::write(const std::string& name, std::string_view head, std::string_view body) {
-  files::ReplacingFile& file = stage(name);
-  file.write(head);
-  file.write(body);
-  file.close();
+void OutputFolder::write_all(const std::vector<Contents>& wanted, int threads) {
+  // The system copies what is written, one write to a file at a time; different files are copied at once. Where no
+  // thread can be started, get() writes.
+  const std::launch how = threads == 1 ? std::launch::deferred : std::launch::async | std::launch::deferred;
+  std::vector<std::future<void>> writing;
+  for (const Contents& contents : wanted) {
+    files::ReplacingFile& file = stage(contents.name);
+    writing.push_back(std::async(how, [&file, &contents] {
+      file.write(contents.head);
+      file.write(contents.body);
+      file.close();
+    }));
+  }
+  for (std::future<void>& one : writing) one.get();
 }
 
 void OutputFolder::write_pieces(const std::string& name, const std::function<void(const WriteBytes&)>& fill) {

@@ -63,6 +63,22 @@ class OutputFolder {
     write_array(name, matrix.data(), {matrix.rows(), matrix.cols()});
   }
 
+  /// A matrix and the name of its file.
+  template <typename Scalar>
+  struct NamedMatrix {
+    std::string name;
+    const Matrix<Scalar>* matrix;
+  };
+
+  /// Writes matrices, each by a thread of its own unless `threads` is 1.
+  template <typename Scalar>
+  void write_matrices(const std::vector<NamedMatrix<Scalar>>& matrices, int threads) {
+    std::vector<Contents> files;
+    for (const auto& [name, matrix] : matrices)
+      files.push_back(array_contents(name, matrix->data(), {matrix->rows(), matrix->cols()}));
+    write_all(files, threads);
+  }
+
   /// Writes a file in pieces: fill(write) calls write(bytes, count) for each.
   using WriteBytes = std::function<void(const void*, std::size_t)>;
   void write_pieces(const std::string& name, const std::function<void(const WriteBytes&)>& fill);
@@ -82,11 +98,7 @@ class OutputFolder {
   /// Writes numbers in row-major order as an array of this shape.
   template <typename Scalar>
   void write_array(const std::string& name, const Scalar* values, const std::vector<std::ptrdiff_t>& shape) {
-    const std::vector<std::size_t> extents(shape.begin(), shape.end());
-    const std::string header = data::npy_header_bytes(data::npy_type_of<Scalar>(), extents);
-    std::size_t bytes = sizeof(Scalar);
-    for (const std::size_t extent : extents) bytes *= extent;
-    write(name, header, {reinterpret_cast<const char*>(values), bytes});
+    write_all({array_contents(name, values, shape)}, 1);
   }
 
   /// Writes what a gnuplot script draws; nothing where that fails (see Gnuplot).
@@ -101,7 +113,25 @@ class OutputFolder {
  private:
   using Names = std::set<std::string>;
 
-  void write(const std::string& name, std::string_view head, std::string_view body);
+  struct Contents {
+    std::string name;
+    std::string head;
+    std::string_view body;
+  };
+
+  template <typename Scalar>
+  static Contents array_contents(const std::string& name, const Scalar* values,
+                                 const std::vector<std::ptrdiff_t>& shape) {
+    const std::vector<std::size_t> extents(shape.begin(), shape.end());
+    std::size_t bytes = sizeof(Scalar);
+    for (const std::size_t extent : extents) bytes *= extent;
+    return {name,
+            data::npy_header_bytes(data::npy_type_of<Scalar>(), extents),
+            {reinterpret_cast<const char*>(values), bytes}};
+  }
+
+  /// Each by a thread of its own unless `threads` is 1.
+  void write_all(const std::vector<Contents>& wanted, int threads);
 
   void make_folder(const std::filesystem::path& folder);
   files::ReplacingFile& stage(const std::string& name);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <thread>
 
 #include "cli/output/terminal_columns.hpp"
 #include "cli/output/text_parts.hpp"
+#include "cli/program/machine_facts.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -90,28 +92,46 @@ void StatusLine::show(std::string_view text) const {
   std::fflush(stderr);
 }
 
+void StatusLine::note(std::string_view text) const {
+  fmt::print(stderr, "{}{}\n", on_terminal_ ? "\r\033[K" : "", text);
+  std::fflush(stderr);
+}
+
 namespace {
 
+int thread_count(int threads) {
+  return threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 std::string threads_text(int threads) {
-  const auto count =
-      threads > 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
+  const int count = thread_count(threads);
   return fmt::format(", {} thread{}", count, count == 1 ? "" : "s");
 }
 
 }  // namespace
 
 ProgressBar::ProgressBar(const std::string& label, Counted counted, std::optional<int> threads)
-    : label_{threads ? label + threads_text(*threads) : label}, counted_{counted} {}
+    : label_{threads ? label + threads_text(*threads) : label},
+      counted_{counted},
+      pace_{thread_count(threads.value_or(1))} {}
 
 void ProgressBar::show(Index done, Index total) {
   if (done <= 0) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  show({done, total, rate, static_cast<double>(total - done) / rate});
+  pace_.take(static_cast<double>(done), seconds);
+  const double rate = pace_.rate().value_or(0), left = static_cast<double>(total - done);
+  show({done, total, rate, rate > 0 ? left / rate : std::numeric_limits<double>::infinity()});
 }
 
 void ProgressBar::show(const State& state) {
-  if (line_.is_due()) line_.show(progress_text(label_, state, counted_, line_.width()));
+  if (!line_.is_due()) return;
+  // A log's first line comes as late.
+  constexpr std::chrono::seconds of_long_runs{30};
+  if (!is_named_ && Clock::now() - start_ >= of_long_runs) {
+    line_.note(arithmetic_text());
+    is_named_ = true;
+  }
+  line_.show(progress_text(label_, state, counted_, line_.width()));
 }
 
 std::string progress_text(const std::string& label, const ProgressBar::State& state, Counted counted,
@@ -121,7 +141,7 @@ std::string progress_text(const std::string& label, const ProgressBar::State& st
   const std::string percent = fmt::format("{:3.0f} %, ", 100 * share),
                     left = time_text(state.seconds_left) + " left";
   std::string details = state.parts.empty() ? "" : state.parts + ", ";
-  if (counted == Counted::pairs) details += rate_text(state.rate) + ", ";
+  if (counted == Counted::pairs && state.rate > 0) details += rate_text(state.rate) + ", ";
   const auto letters = [&] {
     return letter_count(label) + 1 + percent.size() + details.size() + left.size();
   };

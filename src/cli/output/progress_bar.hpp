@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "widelimit/network/shape.hpp"
+#include "widelimit/pace.hpp"
 
 namespace widelimit::cli {
 
@@ -34,6 +35,9 @@ class StatusLine {
   [[nodiscard]] bool is_due();
   void show(std::string_view text) const;
 
+  /// Whole lines that stay, above those that follow.
+  void note(std::string_view text) const;
+
   /// Letters that a text may have.
   [[nodiscard]] std::size_t width() const;
 
@@ -47,21 +51,21 @@ class StatusLine {
 /// What is counted: pairs of inputs, or steps, whose rate says nothing.
 enum class Counted { pairs, steps };
 
-/// How far a computation is, its rate and the time left.
+/// How far a computation is, its rate and the time left; of one that takes long, also what it computes with.
 class ProgressBar {
  public:
   /// `threads`: how many compute, 0 for all that there are; said beside the label if given.
   explicit ProgressBar(const std::string& label, Counted counted = Counted::pairs,
                        std::optional<int> threads = {});
 
-  /// `done` pairs or steps of `total`.
+  /// `done` pairs or steps of `total`, called whenever a part of them has ended.
   void show(Index done, Index total);
 
   /// How far a computation is that may have begun in an earlier run.
   struct State {
     Index done;
     Index total;
-    double rate;             ///< A second.
+    double rate;             ///< A second; 0 while it is not known.
     double seconds_left;     ///< Infinite while it is not known.
     std::string parts = {};  ///< How many of them are done, in words: "12 of 55 tiles".
   };
@@ -74,6 +78,8 @@ class ProgressBar {
   Counted counted_;
   StatusLine line_;
   Clock::time_point start_ = Clock::now();
+  Pace pace_;
+  bool is_named_ = false;  ///< What it computes with.
 };
 
 /// "struct [######..................]  25 %, 3 of 12 tiles, 1.2 M pairs/s, 0:40 left" in at most so many letters: the

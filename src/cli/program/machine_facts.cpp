@@ -16,6 +16,7 @@
 #include <xtensor/xtensor_config.hpp>
 
 #include "cli/program/child_process.hpp"
+#include "widelimit/numerics/blas_kernels.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/version.hpp"
@@ -87,13 +88,24 @@ FactGroup machine() {
            {"memory to be had", numerics::memory_text(memory.least())}}};
 }
 
+/// "SkylakeX", and where it comes from if not from OpenBLAS itself.
+std::string blas_kernels_text() {
+  const numerics::BlasKernels& kernels = numerics::blas_kernels();
+  if (kernels.used == kernels.by_model) return kernels.used;
+  return fmt::format("{}, by the processor's instructions; by its model OpenBLAS took {}", kernels.used,
+                     kernels.by_model);
+}
+
 FactGroup arithmetic() {
   const nlohmann::json facts = store::arithmetic_facts();
-  return {"arithmetic",
-          {{"vectors", facts.at("vectors")},
-           {"BLAS", openblas_get_config()},
-           {"BLAS kernels", facts.at("blas")},
-           {"BLAS threads", fmt::format("{}", openblas_get_num_threads())}}};
+  FactGroup group{"arithmetic",
+                  {{"vectors", facts.at("vectors")},
+                   {"BLAS", openblas_get_config()},
+                   {"BLAS kernels", blas_kernels_text()},
+                   {"BLAS threads", fmt::format("{}", openblas_get_num_threads())}}};
+  if (const std::string& warning = numerics::blas_kernels().warning; !warning.empty())
+    group.facts.push_back({"warning", warning});
+  return group;
 }
 
 FactGroup libraries() {
@@ -127,6 +139,15 @@ std::string version_text(const std::string& program, const std::string& mpi) {
   return fmt::format("{} {}\nvectors {}\nBLAS {}, kernels for {}\nMPI {}", program, version,
                      facts.at("vectors").get<std::string>(), openblas_get_config(),
                      facts.at("blas").get<std::string>(), mpi);
+}
+
+std::string arithmetic_text() {
+  const nlohmann::json facts = store::arithmetic_facts();
+  std::string text = fmt::format("computing with vectors {} and BLAS kernels for {}",
+                                 facts.at("vectors").get<std::string>(), facts.at("blas").get<std::string>());
+  if (const std::string& warning = numerics::blas_kernels().warning; !warning.empty())
+    text += "\nwarning: " + warning;
+  return text;
 }
 
 std::vector<FactGroup> machine_facts(const std::string& mpi) {

@@ -20,6 +20,10 @@ struct FactGroup {
 /// Version, vector instructions, BLAS and MPI, a line each; `mpi` says what the program has of it.
 [[nodiscard]] std::string version_text(const std::string& program, const std::string& mpi);
 
+/// "computing with vectors AVX2 and BLAS kernels for Haswell", and in a line more what makes them slower than the
+/// processor could be, if anything does.
+[[nodiscard]] std::string arithmetic_text();
+
 /// The build, the machine, the arithmetic, the libraries, other programs, and variables of the environment that change
 /// how fast or by which numbers it computes. Takes some milliseconds.
 [[nodiscard]] std::vector<FactGroup> machine_facts(const std::string& mpi);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "numerics/large_pages.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/memory.hpp"
 
@@ -43,6 +44,8 @@ GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index co
   GramResult<Scalar> result;
   if (options.kernels != Kernels::ntk) result.nngp.resize(rows, columns);
   if (options.kernels != Kernels::nngp) result.ntk.resize(rows, columns);
+  for (Matrix<Scalar>* kernel : {&result.nngp, &result.ntk})
+    numerics::advise_large_pages(kernel->data(), static_cast<std::size_t>(kernel->size()) * sizeof(Scalar));
   return result;
 }
 

@@ -41,6 +41,20 @@ void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> place
   }
 }
 
+/// Writes values, rounded, to the places of their columns in a row of the result. `neighbours`: columns that follow one
+/// another.
+template <typename Scalar, typename Result>
+void scatter(const Scalar* values, std::span<const Index> columns, bool neighbours, Result* row) {
+  const auto rounded = [](Scalar value) { return static_cast<Result>(value); };
+  if (columns.empty()) return;
+  if (neighbours) {
+    // Without the columns' numbers this is a copy of vectors.
+    std::transform(values, values + columns.size(), row + columns[0], rounded);
+    return;
+  }
+  for (std::size_t j = 0; j < columns.size(); ++j) row[columns[j]] = rounded(values[j]);
+}
+
 /// Entries are checked after rounding to the result's type: a double may be finite and still exceed the range of
 /// float.
 template <typename Result, typename Scalar>
@@ -142,11 +156,12 @@ template <typename Scalar>
 template <typename Result>
 bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
                                const GramTarget<Result>& target) const {
-  for (Index j = first; j < columns(); ++j) {
-    const Index entry = row * target.columns + place.columns[static_cast<std::size_t>(j)];
-    if (target.nngp != nullptr) target.nngp[entry] = static_cast<Result>(values.nngp[j]);
-    if (target.ntk != nullptr) target.ntk[entry] = static_cast<Result>(values.ntk[j]);
-  }
+  const std::span<const Index> written = place.columns.subspan(static_cast<std::size_t>(first));
+  // Vectors keep the order of the batch, so that those of a tile follow one another (OrderedInputs).
+  const bool neighbours = plan_.vectors_only;
+  const Index begin = row * target.columns;
+  if (target.nngp != nullptr) scatter(values.nngp + first, written, neighbours, target.nngp + begin);
+  if (target.ntk != nullptr) scatter(values.ntk + first, written, neighbours, target.ntk + begin);
   // The check follows at once, while the values are in the cache. A kernel that is not wanted may overflow.
   const auto is_finite = [&](const Result* wanted, const Scalar* row_values) {
     return wanted == nullptr || all_finite<Result>(row_values + first, columns() - first);
