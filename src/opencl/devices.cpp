@@ -52,7 +52,8 @@ std::vector<Device> list_devices() {
     cl_uint count = 0;
     if (functions()->get_devices(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> ids(count);
-    if (functions()->get_devices(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS) continue;
+    if (functions()->get_devices(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS)
+      continue;
     for (const cl_device_id id : ids) devices.push_back(describe(id, platform_name(platform)));
   }
   return devices;

@@ -89,13 +89,15 @@ Loaded load() {
   void* library = dlopen(loader_name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     loaded.problem = fmt::format(
-        "{} is missing, the loader of OpenCL: install it (Debian, Ubuntu: ocl-icd-libopencl1) and a driver of "
+        "{} is missing, the loader of OpenCL: install it (Debian, Ubuntu: ocl-icd-libopencl1) and a driver "
+        "of "
         "the device",
         loader_name);
     return loaded;
   }
   if (!find_all(library, loaded.functions)) {
-    loaded.problem = fmt::format("{} has not all functions of OpenCL 1.2: install a newer loader", loader_name);
+    loaded.problem =
+        fmt::format("{} has not all functions of OpenCL 1.2: install a newer loader", loader_name);
     return loaded;
   }
   loaded.works = true;
@@ -108,7 +110,8 @@ Loaded load() {
   if (known.empty() && loaded.unregistered.empty())
     loaded.problem =
         "no driver of OpenCL is registered: install that of the device, or one for the CPU (Debian, Ubuntu: "
-        "pocl-opencl-icd); in containers, name the driver's library in a file of /etc/OpenCL/vendors, for NVIDIA "
+        "pocl-opencl-icd); in containers, name the driver's library in a file of /etc/OpenCL/vendors, for "
+        "NVIDIA "
         "libnvidia-opencl.so.1";
   return loaded;
 }

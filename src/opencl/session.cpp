@@ -47,7 +47,8 @@ void Queue::read(const Buffer& from, void* to, std::size_t bytes) {
 void Queue::run(const Kernel& kernel, std::size_t groups, std::size_t size) {
   if (groups == 0) return;
   const std::size_t global = groups * size;
-  check(functions()->enqueue_kernel(queue_.get(), kernel.get(), 1, nullptr, &global, &size, 0, nullptr, nullptr),
+  check(functions()->enqueue_kernel(queue_.get(), kernel.get(), 1, nullptr, &global, &size, 0, nullptr,
+                                    nullptr),
         "running a kernel");
 }
 
@@ -72,9 +73,11 @@ Kernel Session::kernel(const std::string& source, const std::string& name) {
     const char* options = "-cl-std=CL1.2";
     if (functions()->build_program(program.get(), 1, &device_.id, options, nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(1 << 16);
-      functions()->get_build_info(program.get(), device_.id, CL_PROGRAM_BUILD_LOG, log.size() - 1, log.data(), nullptr);
-      throw DeviceError(fmt::format("device: {} cannot build a program of widelimit, which is a bug of either: {}",
-                                    device_.name, log.data()));
+      functions()->get_build_info(program.get(), device_.id, CL_PROGRAM_BUILD_LOG, log.size() - 1, log.data(),
+                                  nullptr);
+      throw DeviceError(
+          fmt::format("device: {} cannot build a program of widelimit, which is a bug of either: {}",
+                      device_.name, log.data()));
     }
     found = programs_.emplace(source, std::move(program)).first;
   }

@@ -42,7 +42,7 @@ class Kernel {
 
   void set(cl_uint number, const Buffer& buffer);
   template <typename Number>
-    requires std::is_arithmetic_v<Number>
+  requires std::is_arithmetic_v<Number>
   void set(cl_uint number, Number value) {
     check(functions()->set_argument(kernel_.get(), number, sizeof value, &value), "setting an argument");
   }

@@ -24,6 +24,9 @@ struct DeviceDescription {
 /// All devices, in the order in which GramOptions::device looks through them; none if OpenCL is not installed.
 [[nodiscard]] std::vector<DeviceDescription> devices();
 
+/// Name, platform and driver of the device that GramOptions::device chooses; empty for the CPU. Throws DeviceError.
+[[nodiscard]] std::string device_in_full(const std::string& choice);
+
 /// What has to be installed before there are devices; empty if nothing is known to be missing.
 [[nodiscard]] std::string missing_for_devices();
 

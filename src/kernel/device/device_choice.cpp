@@ -50,8 +50,9 @@ std::shared_ptr<opencl::Session> open_device(const std::string& choice) {
   if (found == devices.end()) {
     const std::string problem = opencl::problem();
     const std::string there = devices.empty() ? "there is none" : "there is " + names(devices);
-    throw DeviceError(fmt::format("device: expected a device that answers to \"{}\", but {}{}{}; `cpu` computes without",
-                                  choice, there, problem.empty() ? "" : ": ", problem));
+    throw DeviceError(
+        fmt::format("device: expected a device that answers to \"{}\", but {}{}{}; `cpu` computes without",
+                    choice, there, problem.empty() ? "" : ": ", problem));
   }
   if (!found->is_available)
     throw DeviceError(fmt::format("device: {} is not available, or has no compiler", found->name));
@@ -74,6 +75,18 @@ std::vector<DeviceDescription> devices() {
                    .local_memory_bytes = device.local_memory,
                    .units = static_cast<int>(device.units)});
   return all;
+}
+
+std::string device_in_full(const std::string& choice) {
+  if (is_cpu(choice)) return {};
+  const opencl::Device& device = open_device(choice)->device();
+  return fmt::format("{}, {}, driver {}", device.name, device.platform, device.driver);
+}
+
+void require_cpu(const std::string& choice, const char* what) {
+  if (!is_cpu(choice))
+    throw DeviceError(
+        fmt::format("device: {} are computed on the CPU only; choose the device cpu, got {}", what, choice));
 }
 
 std::string missing_for_devices() { return opencl::problem(); }

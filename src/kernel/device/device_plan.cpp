@@ -39,18 +39,21 @@ Index shares_of(Index planes) {
 
 }  // namespace
 
-DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan, std::size_t scalar_bytes)
+DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan,
+                       std::size_t scalar_bytes)
     : session_{std::move(session)},
       precision_{scalar_bytes == sizeof(float) && !plan.in_double ? numerics::formula::Precision::narrow
                                                                   : numerics::formula::Precision::wide} {
   const opencl::Device& device = session_->device();
-  group_ = std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
+  group_ =
+      std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
   const std::vector<DeviceGap> gaps = device_gaps(plan.program);
   if (!gaps.empty())
-    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu", device.name,
-                                  to_string(gaps)));
+    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu",
+                                  device.name, to_string(gaps)));
   if (precision_ == numerics::formula::Precision::wide && !device.has_double)
-    throw DeviceError(fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+    throw DeviceError(
+        fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
 }
 
 RunSourceOptions DevicePlan::source_options(const GramPlan& plan, bool records) const {
@@ -63,13 +66,14 @@ RunSourceOptions DevicePlan::source_options(const GramPlan& plan, bool records) 
 void DevicePlan::require_local_memory(const GramPlan& plan, const RunSource& source, const Run& run) const {
   const opencl::Device& device = session_->device();
   if (source.local_bytes() <= device.local_memory) return;
-  throw DeviceError(
-      fmt::format("device: the layers before {} need {} bytes of local memory for each work-group, {} has {}; choose "
-                  "float, smaller inputs or the device cpu",
-                  plan.program.graph.nodes[run.root].path, source.local_bytes(), device.name, device.local_memory));
+  throw DeviceError(fmt::format(
+      "device: the layers before {} need {} bytes of local memory for each work-group, {} has {}; choose "
+      "float, smaller inputs or the device cpu",
+      plan.program.graph.nodes[run.root].path, source.local_bytes(), device.name, device.local_memory));
 }
 
-const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left, const StateLayout& right) const {
+const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
+                                   const StateLayout& right) const {
   const std::scoped_lock lock(making_);
   const auto [place, fresh] = pairs_.try_emplace({left.shape, right.shape});
   DevicePair& pair = place->second;
@@ -80,7 +84,8 @@ const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const auto& step = std::get<PlaneStep>(program.steps[s]);
     const RunPlaces places = make_run_places(program, step.run, geometry, geometry.runs[s]);
-    const RunSource source(program, step.run, geometry, geometry.runs[s], places, left, right, source_options(plan, false));
+    const RunSource source(program, step.run, geometry, geometry.runs[s], places, left, right,
+                           source_options(plan, false));
     require_local_memory(plan, source, step.run);
     pair.steps.push_back({step.target, source.text(), flat(places), shares_of(places.planes()),
                           readout_weight(program.graph, geometry, step.target)});
@@ -101,7 +106,8 @@ const std::vector<std::string>& DevicePlan::records(const GramPlan& plan, const 
       zero.offsets[k] = {{0, 0}};
       zero.whole[k] = true;
     }
-    const RunSource source(program, step.run, geometry, geometry.runs[s], zero, state, state, source_options(plan, true));
+    const RunSource source(program, step.run, geometry, geometry.runs[s], zero, state, state,
+                           source_options(plan, true));
     require_local_memory(plan, source, step.run);
     place->second.push_back(source.text());
   }
@@ -113,7 +119,8 @@ Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {
   Index bytes = 1;
   for (const DevicePair::Step& step : pair(plan, layout, layout).steps)
     bytes += step.shares * 4 * static_cast<Index>(sizeof(double));
-  const auto side = static_cast<Index>(std::sqrt(static_cast<double>(most_sum_bytes) / static_cast<double>(bytes)));
+  const auto side =
+      static_cast<Index>(std::sqrt(static_cast<double>(most_sum_bytes) / static_cast<double>(bytes)));
   return std::clamp<Index>(side, 1, largest_side);
 }
 

@@ -37,7 +37,8 @@ class DevicePlan {
 
   [[nodiscard]] opencl::Session& session() const { return *session_; }
   /// The runs of pairs of inputs with these states.
-  [[nodiscard]] const DevicePair& pair(const GramPlan& plan, const StateLayout& left, const StateLayout& right) const;
+  [[nodiscard]] const DevicePair& pair(const GramPlan& plan, const StateLayout& left,
+                                       const StateLayout& right) const;
   /// Kernels of the runs in which inputs of a shape record their states, one for each step.
   [[nodiscard]] const std::vector<std::string>& records(const GramPlan& plan, const StateLayout& state) const;
   [[nodiscard]] Index group() const { return group_; }

@@ -62,7 +62,8 @@ void DeviceReadouts<Scalar>::run(const DevicePair::Step& step, Index pairs, cons
     stop_.check();
     const Index count = std::min(at_once, pairs - first);
     kernel.set(4, static_cast<std::uint64_t>(first));
-    queue_.run(kernel, static_cast<std::size_t>(count * step.shares), static_cast<std::size_t>(device_.group()));
+    queue_.run(kernel, static_cast<std::size_t>(count * step.shares),
+               static_cast<std::size_t>(device_.group()));
     queue_.read(sums_, read_.data() + 4 * first * step.shares,
                 static_cast<std::size_t>(4 * count * step.shares) * sizeof(Scalar));
   }

@@ -23,7 +23,8 @@ bool complements(const Run& run, const PairGeometry& geometry, const RunGeometry
 bool same_sizes(const Run& run, const PairGeometry& geometry, const RunGeometry& of_run, std::size_t axis) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const NodeId node = run.instructions[i].node;
-    if (of_run.maps[i].shift[axis] != 0 || geometry.left_sizes[node][axis] != geometry.right_sizes[node][axis])
+    if (of_run.maps[i].shift[axis] != 0 ||
+        geometry.left_sizes[node][axis] != geometry.right_sizes[node][axis])
       return false;
   }
   return true;

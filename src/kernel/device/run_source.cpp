@@ -56,7 +56,9 @@ class Writer {
   [[nodiscard]] const Index3& right_size(std::size_t i) const {
     return geometry_.right_sizes[run_.instructions[i].node];
   }
-  [[nodiscard]] std::string literal(double number) const { return Statements(options_.precision, "").literal(number); }
+  [[nodiscard]] std::string literal(double number) const {
+    return Statements(options_.precision, "").literal(number);
+  }
 
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -107,15 +109,17 @@ class Writer {
       if (places_.whole[k]) {
         line("const int n{} = {};", k, left[k]);
       } else {
-        line("const int origin{0} = max(0, -e{0}0), n{0} = min({1}, {2} - e{0}0) - origin{0};", k, left[k], right[k]);
+        line("const int origin{0} = max(0, -e{0}0), n{0} = min({1}, {2} - e{0}0) - origin{0};", k, left[k],
+             right[k]);
       }
     }
     line("const int count = {};", product_of_extents());
     line("for (int n = lane; n < count; n += {}) {{", options_.group);
-    line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1), origin(0));
+    line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1),
+         origin(0));
     for (std::size_t k = 0; k < 3; ++k)
-      line("const int piece{0} = {1}, {2} = {3} + (piece{0} ? e{0}1 : e{0}0);", k, piece(k, right[k]), right_axis[k],
-           left_axis[k]);
+      line("const int piece{0} = {1}, {2} = {3} + (piece{0} ? e{0}1 : e{0}0);", k, piece(k, right[k]),
+           right_axis[k], left_axis[k]);
     line("const int a = (x * {} + y) * {} + z;", left[1], left[2]);
   }
 
@@ -177,8 +181,8 @@ class Writer {
   [[nodiscard]] static std::string place(const StateLayout& state, NodeId node, const std::string& array,
                                          const std::array<char, 3>& axis) {
     const PlaneLayout& layout = state.planes[node];
-    return fmt::format("{} + {} * {} + {} * {} + {} * {} + {}", state.offset[node], state.positions[node], array,
-                       layout.stride[0], axis[0], layout.stride[1], axis[1], axis[2]);
+    return fmt::format("{} + {} * {} + {} * {} + {} * {} + {}", state.offset[node], state.positions[node],
+                       array, layout.stride[0], axis[0], layout.stride[1], axis[1], axis[2]);
   }
 
   void write(std::size_t i, const AffineNode& node) {
@@ -207,10 +211,12 @@ class Writer {
     write_offsets(source, "f");
     for (std::size_t k = 0; k < 3; ++k) {
       const auto end = [&](Index size) { return window.end[k] < 0 ? size : std::min(window.end[k], size); };
-      line("const int f{0} = piece{0} ? f{0}1 : f{0}0, at{0} = {1} * {2} - {3};", k, window.stride[k], left_axis[k],
-           front[k]);
-      line("const int from{0} = max(max({1}, {1} - f{0}), at{0}), to{0} = min(min({2}, {3} - f{0}), at{0} + {4});", k,
-           window.begin[k], end(left[k]), end(right[k]), window.size[k]);
+      line("const int f{0} = piece{0} ? f{0}1 : f{0}0, at{0} = {1} * {2} - {3};", k, window.stride[k],
+           left_axis[k], front[k]);
+      line(
+          "const int from{0} = max(max({1}, {1} - f{0}), at{0}), to{0} = min(min({2}, {3} - f{0}), at{0} + "
+          "{4});",
+          k, window.begin[k], end(left[k]), end(right[k]), window.size[k]);
     }
     line("for (int i = from0; i < to0; ++i)");
     line("for (int j = from1; j < to1; ++j)");
@@ -337,7 +343,8 @@ RunSource::RunSource(const Program& program, const Run& run, const PairGeometry&
   else
     text_ +=
         "kernel void run(global const real* restrict lefts, global const real* restrict rights,\n"
-        "                global const ulong* pairs, global const int* offsets, ulong first_pair, ulong shares,\n"
+        "                global const ulong* pairs, global const int* offsets, ulong first_pair, ulong "
+        "shares,\n"
         "                global real* sums) {\n";
   for (std::size_t slot = 0; slot < run.slot_count; ++slot) {
     text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);
@@ -357,13 +364,15 @@ RunSource::RunSource(const Program& program, const Run& run, const PairGeometry&
       "global const real* right = rights + pairs[3 * pair + 1];\n"
       "const int same = pairs[3 * pair + 2] != 0;\n"
       "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n";
-  text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n", places.planes());
+  text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
+                       places.planes());
   const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
-  text_ += fmt::format("const int d2 = plane % {0}, d1 = plane / {0} % {1}, d0 = plane / {2};\n", size(2), size(1),
-                       size(1) * size(2));
+  text_ += fmt::format("const int d2 = plane % {0}, d1 = plane / {0} % {1}, d0 = plane / {2};\n", size(2),
+                       size(1), size(1) * size(2));
   std::size_t begin = 0;
   for (std::size_t k = 0; k < 3; ++k) {
-    text_ += fmt::format("const int o{0}0 = offsets[2 * ({1} + d{0})], o{0}1 = offsets[2 * ({1} + d{0}) + 1];\n", k, begin);
+    text_ += fmt::format(
+        "const int o{0}0 = offsets[2 * ({1} + d{0})], o{0}1 = offsets[2 * ({1} + d{0}) + 1];\n", k, begin);
     begin += size(k);
   }
   text_ += "real part_k = 0, part_t = 0;\n";

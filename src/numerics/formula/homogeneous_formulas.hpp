@@ -50,8 +50,7 @@ struct HomogeneousFormula {
     const N over_sine = angle_over_sine(fused(-magnitude(c), inverse, N(1)));
     // The weight times the sine, 1 without a variance.
     const N product = weighted_root * inverse;
-    const N sine =
-        choose(is_less(left[1], N(0)), weight, choose(is_less(right[1], N(0)), weight, product));
+    const N sine = choose(is_less(left[1], N(0)), weight, choose(is_less(right[1], N(0)), weight, product));
     const N derivative =
         choose(is_less(c, N(0)), fused(sine, over_sine, opposed), fused(-sine, over_sine, aligned));
     return {fused(derivative, c, weighted_root), derivative};
@@ -129,8 +128,8 @@ struct RectifiedFormula {
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
     const N det = determinant(left[0], right[0], c), sine = root(det);
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
-    N lower = choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c),
-                     quarter);
+    N lower =
+        choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
     N moment = fused(c, lower, over_two_pi * sine);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));

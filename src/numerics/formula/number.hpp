@@ -78,10 +78,7 @@ struct Coefficients {
 
   template <std::size_t narrow_size, std::size_t wide_size>
   Coefficients(const std::array<float, narrow_size>& in_float, const std::array<double, wide_size>& in_double)
-      : narrow{in_float.data()},
-        narrow_count{narrow_size},
-        wide{in_double.data()},
-        wide_count{wide_size} {}
+      : narrow{in_float.data()}, narrow_count{narrow_size}, wide{in_double.data()}, wide_count{wide_size} {}
 };
 
 /// A polynomial at t by Horner's scheme.

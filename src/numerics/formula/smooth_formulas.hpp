@@ -65,8 +65,7 @@ struct GeluFormula : TiltedFormula {
 struct GaussianFormula : TiltedFormula {
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N over_root =
-        N(1) / tilted_root(left[0], right[0], determinant(left[0], right[0], c));
+    const N over_root = N(1) / tilted_root(left[0], right[0], determinant(left[0], right[0], c));
     const N value = N(dual.weight) * over_root;
     return {value, value * over_root * (c * over_root)};
   }
@@ -114,8 +113,7 @@ struct RadialFormula : ExponentialFormula {
 
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N value =
-        N(dual.weight) * exponential(N(-dual.rate) * distance(left[0], right[0], c));
+    const N value = N(dual.weight) * exponential(N(-dual.rate) * distance(left[0], right[0], c));
     return {value, N(dual.slope) * value};
   }
 };
@@ -144,7 +142,8 @@ struct PolynomialFormula {
     for (const std::vector<double>& row : table) {
       // Symbols fold no constants, so an order without moments, and the highest coefficient, are numbers as such.
       N sum = N(row.empty() ? 0.0 : row.back());
-      for (std::size_t m = row.empty() ? 0 : row.size() - 1; m-- > 0;) sum = fused(sum, from_centre, N(row[m]));
+      for (std::size_t m = row.empty() ? 0 : row.size() - 1; m-- > 0;)
+        sum = fused(sum, from_centre, N(row[m]));
       numbers.push_back(sum);
     }
   }
@@ -170,7 +169,8 @@ struct GaborFormula : ExponentialFormula {
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N one = N(1), four = N(4), det = four * determinant(left[0], right[0], c), sides = left[0] + right[0];
+    const N one = N(1), four = N(4), det = four * determinant(left[0], right[0], c),
+            sides = left[0] + right[0];
     const N d = one + (N(2) * sides + det), inverse = one / d;
     const N factor = exponential(N(-0.5) * ((sides + det) * inverse)) / root(d);
     const N tilted = c * inverse, sine = hyperbolic_sine(tilted);

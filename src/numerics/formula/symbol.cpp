@@ -65,7 +65,8 @@ Symbol angle(const Symbol& y, const Symbol& x) {
 
 Symbol fused(const Symbol& a, const Symbol& b, const Symbol& c) {
   Statements& in = statements_of({&a, &b, &c});
-  return {in, in.declare("real", fmt::format("fma({}, {}, {})", a.written(in), b.written(in), c.written(in)))};
+  return {in,
+          in.declare("real", fmt::format("fma({}, {}, {})", a.written(in), b.written(in), c.written(in)))};
 }
 
 Symbol at_least(const Symbol& low, const Symbol& x) { return choose(is_less(x, low), low, x); }

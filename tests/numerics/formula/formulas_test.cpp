@@ -60,7 +60,8 @@ double worst_error(const Case& of) {
   const bool jumps = of.name == "sign" || of.name == "step";
   double worst = 0;
   for (int i = 0; i < 20000; ++i) {
-    auto p = static_cast<Scalar>(std::pow(10, power(random))), q = static_cast<Scalar>(std::pow(10, power(random)));
+    auto p = static_cast<Scalar>(std::pow(10, power(random))),
+         q = static_cast<Scalar>(std::pow(10, power(random)));
     const int kind = i % 8;
     if (kind < 3) q = p;
     if (kind == 7) p = 0;
