@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "widelimit/kernel/devices.hpp"
 
@@ -68,7 +68,10 @@ void add_devices_command(CLI::App& program, const RunContext& /*context*/) {
   command->footer("Devices are those of OpenCL.");
   command->callback([json] {
     const std::vector<DeviceDescription> all = devices();
-    std::fputs((*json ? as_json(all) : as_text(all)).c_str(), stdout);
+    if (*json)
+      print_document(as_json(all));
+    else
+      print_text(stdout, as_text(all));
   });
 }
 
