@@ -7,6 +7,7 @@
 #include <string>
 
 #include "network/layer_model.hpp"
+#include "numerics/formula/row_formula.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activation.hpp"
 
@@ -14,7 +15,7 @@ namespace widelimit::layers {
 
 /// An activation as a row stage: K' = E[phi phi], T' = T E[phi' phi'] entry by entry
 /// (docs/theory/kernel-recursion.md, section 2.2). What is particular to an activation is in numerics/.
-class ActivationStage final : public RowStage {
+class ActivationStage final : public RowStage, public numerics::formula::Readable {
  public:
   explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
 
@@ -31,6 +32,9 @@ class ActivationStage final : public RowStage {
     activation_->prepare(variance, auxiliary, positions);
   }
   bool clears_gaps() const override { return activation_->clears_gaps(); }
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::formula_of(*activation_);
+  }
   Multiples multiples() const override {
     // A homogeneous function keeps the factor between multiples, so they stay perfectly correlated. Any other
     // function keeps only equal inputs equal.

@@ -6,6 +6,7 @@
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
+#include "numerics/formula/homogeneous_formulas.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -13,12 +14,15 @@ namespace {
 
 /// Divides the kernels of a position with itself by `keep`. Entries of different inputs or positions do not change,
 /// because their draws are independent.
-class DropoutStage final : public RowStageOf<DropoutStage> {
+class DropoutStage final : public RowStageOf<DropoutStage>, public numerics::formula::Readable {
  public:
   explicit DropoutStage(double keep) : keep_{keep} {}
 
   StageRules rules() const override { return {.leaves = StageRules::Leaves::not_gaussian}; }
   std::size_t auxiliary_count() const override { return 0; }
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::row_formula(numerics::formula::DropoutFormula{keep_});
+  }
 
   template <typename Scalar>
   void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}

@@ -12,6 +12,7 @@
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
 #include "network/linear_stages.hpp"
+#include "numerics/formula/homogeneous_formulas.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit::layers {
@@ -36,13 +37,17 @@ Scalar inverse_root(Scalar variance, double epsilon) {
 
 /// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), which is prepared once for each position. Over
 /// channels and all positions the variance is their mean.
-class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
+class NormStage final : public RowStageOf<NormStage>, public ScalingStage, public numerics::formula::Readable {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 
   StageRules rules() const override { return norm_rules(kind_); }
 
   std::size_t auxiliary_count() const override { return 1; }
+  /// Over positions the factors do not come from a position's own variance.
+  numerics::formula::RowFormulaPointer formula() const override {
+    return mixes_variances() ? nullptr : numerics::formula::row_formula(numerics::formula::NormFormula{epsilon_});
+  }
   bool clears_gaps() const override { return true; }
   Multiples multiples() const override { return Multiples::equalised; }
 

@@ -4,6 +4,7 @@
 
 #include "network/linear_adjoints.hpp"
 #include "network/mask_rule.hpp"
+#include "numerics/formula/homogeneous_formulas.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/network/row_stage.hpp"
 
@@ -13,7 +14,7 @@ namespace widelimit {
 /// masked; n of d positions count. The array u comes from an input's mask, not from its variances, so the engine
 /// calls fill() in place of prepare(). The class is no ScalingStage, because pulled back readouts call prepare(),
 /// which knows no masks.
-class MaskStage final : public LinearStageOf<MaskStage> {
+class MaskStage final : public LinearStageOf<MaskStage>, public numerics::formula::Readable {
  public:
   MaskStage(MaskRulePointer rule, double exponent) : rule_{std::move(rule)}, exponent_{exponent} {}
 
@@ -23,6 +24,9 @@ class MaskStage final : public LinearStageOf<MaskStage> {
             .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return 1; }
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::row_formula(numerics::formula::ScaleFormula{});
+  }
   bool clears_gaps() const override { return true; }
 
   /// u of an input with this mask.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
+#include "numerics/formula/row_formula.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::numerics {
@@ -72,11 +73,13 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double to
 /// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
 /// slopes(). Where it has
 ///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
+/// and, where other backends can compute it, formula::RowFormulaPointer readable() const (numerics/formula/), whose
+/// auxiliary number is the variance,
 /// derivatives come from them. Without slopes() they are differences of the dual, and without self_slopes() they are
 /// sums of slopes(). bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves
 /// a row; the formula is inlined there.
 template <typename Formula>
-class ClosedForm : public Activation {
+class ClosedForm : public Activation, public formula::Readable {
  public:
   explicit ClosedForm(Formula formula) : formula_{std::move(formula)} {}
 
@@ -90,6 +93,13 @@ class ClosedForm : public Activation {
     } else {
       return std::nullopt;
     }
+  }
+
+  [[nodiscard]] formula::RowFormulaPointer formula() const override {
+    if constexpr (requires { formula_.readable(); })
+      return formula_.readable();
+    else
+      return nullptr;
   }
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {

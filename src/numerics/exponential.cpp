@@ -105,7 +105,8 @@ ActivationPtr exponential(double amplitude, double rate) {
   const ExponentialDual dual{.rate = square / 2, .weight = amplitude * amplitude, .slope = square};
   return make_vector_form(Exponential{amplitude, rate},
                           ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
-                                                          &ExponentialRows<double>::exponential));
+                                                          &ExponentialRows<double>::exponential,
+                                                          formula::row_formula(formula::GrowthFormula{dual})));
 }
 
 ActivationPtr gaussian(double amplitude, double rate) {

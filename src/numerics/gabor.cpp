@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "numerics/closed_form.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -18,6 +19,10 @@ struct Gabor {
   [[nodiscard]] static double value(double x) { return std::exp(-x * x) * std::sin(x); }
   [[nodiscard]] static double derivative(double x) {
     return std::exp(-x * x) * (std::cos(x) - 2 * x * std::sin(x));
+  }
+
+  [[nodiscard]] static formula::RowFormulaPointer readable() {
+    return formula::row_formula(formula::GaborFormula{});
   }
 
   /// s / 2, whose limit is 1 / 2 where D leaves the range of double.

@@ -4,6 +4,7 @@
 
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
+#include "numerics/formula/homogeneous_formulas.hpp"
 #include "numerics/rows/homogeneous_row.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activations.hpp"
@@ -19,6 +20,9 @@ class Linear {
   [[nodiscard]] double value(double x) const { return slope_ * x; }
   [[nodiscard]] double derivative(double) const { return slope_; }
   [[nodiscard]] HomogeneousSlopes slopes() const { return {slope_, slope_}; }
+  [[nodiscard]] formula::RowFormulaPointer readable() const {
+    return formula::row_formula(formula::LinearFormula{slope_ * slope_});
+  }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar, Scalar, Scalar c) const {
@@ -39,7 +43,7 @@ constexpr Scalar smallest_variance = sizeof(Scalar) == 4 ? Scalar(1e-15) : Scala
 template <typename Scalar>
 constexpr Scalar largest_variance = sizeof(Scalar) == 4 ? Scalar(1e15) : Scalar(1e140);
 
-class Homogeneous final : public Activation {
+class Homogeneous final : public Activation, public formula::Readable {
  public:
   Homogeneous(double negative, double positive)
       : negative_{negative},
@@ -90,6 +94,9 @@ class Homogeneous final : public Activation {
     prepare_row(variance, auxiliary, size);
   }
   [[nodiscard]] bool clears_gaps() const override { return true; }
+  [[nodiscard]] formula::RowFormulaPointer formula() const override {
+    return formula::row_formula(formula::HomogeneousFormula{dual_});
+  }
   void apply(const DualRow<float>& row) const override { homogeneous_rows<float>().apply(dual_, row); }
   void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }

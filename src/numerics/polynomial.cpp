@@ -5,6 +5,7 @@
 
 #include "numerics/adjoint_entry.hpp"
 #include "numerics/checks.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -120,7 +121,7 @@ struct PolynomialEntry {
 };
 
 template <typename Function>
-class Polynomial final : public Activation {
+class Polynomial final : public Activation, public formula::Readable {
  public:
   Polynomial(Function function, PolynomialMoments moments)
       : function_{std::move(function)}, moments_{std::move(moments)} {}
@@ -153,6 +154,10 @@ class Polynomial final : public Activation {
             entry.value.sums[1]};
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override { return along_diagonal(slopes(p, p, p)); }
+
+  [[nodiscard]] formula::RowFormulaPointer formula() const override {
+    return formula::row_formula(formula::PolynomialFormula{moments_.centre, moments_.table});
+  }
 
   // Auxiliary array k holds g_k at the variances of the positions.
   [[nodiscard]] std::size_t auxiliary_count() const override { return moments_.table.size(); }

@@ -3,6 +3,7 @@
 
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
+#include "numerics/formula/homogeneous_formulas.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -24,6 +25,9 @@ struct Sign {
   [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
   [[nodiscard]] static double derivative(double) { return 0; }
   [[nodiscard]] static bool jumps() { return true; }
+  [[nodiscard]] static formula::RowFormulaPointer readable() {
+    return formula::row_formula(formula::SignFormula{jump_tolerance});
+  }
 
   /// (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer: exact at perfect correlation and
   /// of full relative accuracy near zero.
@@ -62,6 +66,10 @@ class RectifiedMonomial {
   }
 
   [[nodiscard]] bool jumps() const { return degree_ == 0; }
+  [[nodiscard]] formula::RowFormulaPointer readable() const {
+    if (degree_ == 0) return formula::row_formula(formula::StepFormula{jump_tolerance});
+    return formula::row_formula(formula::RectifiedFormula{degree_});
+  }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/rows/tilted_rows.hpp"
 #include "numerics/vector_form.hpp"
 
@@ -23,6 +24,17 @@ class TiltedMap {
   template <typename Scalar>
   [[nodiscard]] bool covers(const DualRow<Scalar>& row) const {
     return tilted_rows<Scalar>().cover(row);
+  }
+  [[nodiscard]] formula::RowFormulaPointer formula() const {
+    switch (function_) {
+      case Function::erf:
+        return formula::row_formula(formula::ErfFormula{{dual_}});
+      case Function::gelu:
+        return formula::row_formula(formula::GeluFormula{{dual_}});
+      case Function::gaussian:
+        return formula::row_formula(formula::GaussianFormula{{dual_}});
+    }
+    return nullptr;
   }
   template <typename Scalar>
   void apply(const DualRow<Scalar>& row) const {

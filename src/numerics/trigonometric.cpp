@@ -4,6 +4,7 @@
 
 #include "numerics/checks.hpp"
 #include "numerics/exponential_map.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -160,13 +161,14 @@ ExponentialMap<WaveDual> wave_map(double amplitude, double frequency, double sin
                       .k = (sin_phase - cos_phase) * (sin_phase + cos_phase),
                       .one_plus_k = 2 * sin_phase * sin_phase,
                       .one_minus_k = 2 * cos_phase * cos_phase};
-  return {dual, &ExponentialRows<float>::wave, &ExponentialRows<double>::wave};
+  return {dual, &ExponentialRows<float>::wave, &ExponentialRows<double>::wave,
+          formula::row_formula(formula::WaveFormula{dual})};
 }
 
 ExponentialMap<ExponentialDual> radial_map(double gamma) {
-  return {{.rate = gamma, .weight = 1, .slope = 2 * gamma},
-          &ExponentialRows<float>::radial,
-          &ExponentialRows<double>::radial};
+  const ExponentialDual dual{.rate = gamma, .weight = 1, .slope = 2 * gamma};
+  return {dual, &ExponentialRows<float>::radial, &ExponentialRows<double>::radial,
+          formula::row_formula(formula::RadialFormula{dual})};
 }
 
 }  // namespace

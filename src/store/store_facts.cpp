@@ -8,6 +8,7 @@
 
 #include "json/dotted_path.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 
 namespace widelimit::store {
@@ -88,10 +89,12 @@ StoreFacts StoreFacts::with_tile_side(Index side) const {
   return {std::move(document), "the store's tiles"};
 }
 
-nlohmann::json arithmetic_facts() {
+nlohmann::json arithmetic_facts(const std::string& device) {
   const auto targets = hwy::SupportedTargets();
   // Better targets have lower bits.
-  return {{"vectors", hwy::TargetName(targets & -targets)}, {"blas", openblas_get_corename()}};
+  nlohmann::json facts{{"vectors", hwy::TargetName(targets & -targets)}, {"blas", openblas_get_corename()}};
+  if (const std::string name = device_in_full(device); !name.empty()) facts["device"] = name;
+  return facts;
 }
 
 nlohmann::json sampled_layer_facts(const nlohmann::json& network) {

@@ -98,7 +98,7 @@ class StoreOpening {
                          {"sampled_layers", sampled_layer_facts(network)},
                          {"arrays", array_names(options_.gram.kernels, tiles_.has_errors())},
                          {"precision", std::is_same_v<Scalar, float> ? "float" : "double"},
-                         {"arithmetic", arithmetic_facts()},
+                         {"arithmetic", arithmetic_facts(options_.gram.device)},
                          {"symmetric", !inputs_.x2},
                          {"tile_side", tile_side},
                          {"rows", batch_facts(inputs_.x1, row_steps)}};

@@ -32,6 +32,7 @@ struct Plan {
   /// The reason why nothing was measured although it was asked for, or why inputs are too large to be computed at all:
   /// the lines then hold upper bounds of the entries, and nothing else is known. Empty otherwise.
   std::string remark;
+  std::string device = {};  ///< Where it is computed, and what of it; empty on the CPU.
 
   /// Estimated time of gram() on one batch, n (n + 1) / 2 pairs.
   [[nodiscard]] double seconds(Index inputs) const {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
@@ -48,6 +50,9 @@ struct GramOptions {
   /// over threads; the time for the inputs themselves is not included. Timing costs about 50 ns for each step and
   /// stack of planes.
   std::vector<double>* seconds_per_line = nullptr;
+  /// Where kernels are computed: "cpu", or empty; "gpu", the first GPU; or part of the name of a device or its platform
+  /// (widelimit/kernel/devices.hpp), case aside. DeviceError if there is none, or if it cannot compute the network.
+  std::string device = {};
 };
 
 /// Gram matrices [n, n']; those not asked for are empty.

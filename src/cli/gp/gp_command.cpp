@@ -158,6 +158,7 @@ GpOptions options_of(const GpArguments& arguments) {
                     .store = arguments.store};
   options.inference.kernels = arguments.kernel.kernels;
   options.inference.threads = arguments.kernel.threads;
+  options.device = arguments.kernel.device;
   return options;
 }
 

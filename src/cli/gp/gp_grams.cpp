@@ -71,6 +71,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   // The covariance of gradient flow is made of both kernels.
   gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
   gram_options.threads = options.inference.threads;
+  gram_options.device = options.device;
   gram_options.stop = context.interrupt.token();
   gram_options.progress = [&](const GramProgress& progress) {
     const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);

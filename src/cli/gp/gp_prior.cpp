@@ -86,6 +86,7 @@ GpPrior sample_prior(const Network& network, const GpTask<Scalar>& task, const G
   GramOptions gram_options;
   gram_options.kernels = Kernels::nngp;
   gram_options.threads = options.inference.threads;
+  gram_options.device = options.device;
   gram_options.stop = interrupt.token();
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
   const Matrix<double> covariance =

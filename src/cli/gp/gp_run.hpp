@@ -20,6 +20,7 @@ struct GpOptions {
   /// Its folder is that of several stores: train, validation-train and test-train.
   StoreArguments store;
   gp::Solver solver = gp::Solver::cholesky;
+  std::string device = "cpu";  ///< Where kernels are computed.
 };
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...

@@ -45,6 +45,7 @@ nlohmann::json as_json(const Plan& plan, Index inputs) {
                         {"workspace_bytes", plan.workspace_bytes},
                         {"replicates", plan.replicates},
                         {"seconds_per_pair", plan.seconds_per_pair},
+                        {"device", plan.device},
                         {"remark", plan.remark}};
   if (inputs > 0) result["seconds"] = plan.seconds(inputs);
   return result;
@@ -57,6 +58,7 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
   GramOptions options;
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
+  options.device = arguments.kernel.device;
   options.stop = context.interrupt.token();
   const bool single = arguments.kernel.precision == Precision::float32;
   const auto run_explain = single ? explain<float> : explain<double>;

@@ -104,6 +104,7 @@ struct GramRun {
     GramOptions options;
     options.kernels = arguments.kernel.kernels;
     options.threads = arguments.kernel.threads;
+    options.device = arguments.kernel.device;
     options.stop = context.interrupt.token();
     return options;
   }

@@ -121,6 +121,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.preparation = task.preparation.dump();
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
   options.gram.threads = arguments.kernel.threads;
+  options.gram.device = arguments.kernel.device;
   return options;
 }
 
@@ -187,6 +188,7 @@ std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Sc
                                          const FitArguments& arguments, const Interrupt& interrupt) {
   GramOptions run;
   run.threads = arguments.kernel.threads;
+  run.device = arguments.kernel.device;
   run.stop = interrupt.token();
   std::vector<Checked> checked;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {

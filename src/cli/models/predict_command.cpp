@@ -11,6 +11,7 @@
 #include "cli/gp/gp_predictions_csv.hpp"
 #include "cli/models/model_inputs.hpp"
 #include "cli/models/model_scores.hpp"
+#include "cli/options/kernel_options.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
@@ -40,6 +41,7 @@ struct PredictArguments {
   bool marginal = false;
   std::uint64_t seed = 0;
   int threads = 0;
+  std::string device = "cpu";
   OtherFiles other_files = OtherFiles::refused;
 };
 
@@ -157,6 +159,7 @@ void check_truth(const ModelInputs& prepared, const ModelFiles& files, Index inp
 void run_predict(const PredictArguments& arguments, const RunContext& context) {
   GramOptions run;
   run.threads = arguments.threads;
+  run.device = arguments.device;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
   ModelInputs prepared = read_model_inputs(model, arguments.inputs);
@@ -256,6 +259,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
   add_number(*command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
   add_number(*command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
+  add_device_option(*command, arguments->device);
   add_value(
       *command, "--out", arguments->out,
       "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "

@@ -6,6 +6,15 @@
 #include "cli/options/ranges.hpp"
 
 namespace widelimit::cli {
+
+void add_device_option(CLI::App& command, std::string& device) {
+  add_value(
+      command, "--device", device,
+      "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as `widelimit "
+      "devices` prints it [cpu]",
+      "cpu|gpu|NAME");
+}
+
 void add_kernel_options(CLI::App& command, KernelOptions& options) {
   add_choice<Kernels>(command, "--kernel", options.kernels,
                       {{"nngp", Kernels::nngp}, {"ntk", Kernels::ntk}, {"both", Kernels::both}},
@@ -15,6 +24,7 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
                         "Precision of the Gram matrices; systems with them are solved in double [float]");
   add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
+  add_device_option(command, options.device);
 }
 
 std::string to_string(Precision precision) { return precision == Precision::float32 ? "float" : "double"; }

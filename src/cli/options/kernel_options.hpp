@@ -17,9 +17,13 @@ struct KernelOptions {
   Kernels kernels = Kernels::both;
   Precision precision = Precision::float32;
   int threads = 0;
+  std::string device = "cpu";
 };
 
-/// Adds --kernel, --precision and --threads. `options` must live until the arguments are parsed.
+/// Adds --device, which says where kernels are computed (GramOptions::device).
+void add_device_option(CLI::App& command, std::string& device);
+
+/// Adds --kernel, --precision, --threads and --device. `options` must live until the arguments are parsed.
 void add_kernel_options(CLI::App& command, KernelOptions& options);
 
 [[nodiscard]] std::string to_string(Precision precision);

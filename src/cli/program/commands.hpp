@@ -22,6 +22,7 @@ void add_heads_command(CLI::App& program, const RunContext& context);
 void add_propagation_command(CLI::App& program, const RunContext& context);
 void add_check_command(CLI::App& program, const RunContext& context);
 void add_completion_command(CLI::App& program, const RunContext& context);
+void add_devices_command(CLI::App& program, const RunContext& context);
 void add_doctor_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

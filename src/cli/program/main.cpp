@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
     add_store_command(program, context);
     add_explain_command(program, context);
     add_networks_command(program, context);
+    add_devices_command(program, context);
     add_sde_command(program, context);
     add_heads_command(program, context);
     add_propagation_command(program, context);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernel/plan/program.hpp"
@@ -10,6 +12,8 @@
 namespace widelimit {
 
 class InputGraph;
+template <typename Scalar>
+class DeviceStates;
 
 /// Where the parts of an input's state are: the features of an input node, [channel][position], and the variance of
 /// one that is a vector; the auxiliary arrays of a row stage; the variances before a pair stage, and its own state.
@@ -47,6 +51,8 @@ class InputState {
   /// The input's mask while its state is recorded; null without masks.
   [[nodiscard]] const PositionMask* mask() const { return mask_; }
   void set_mask(const PositionMask* mask) { mask_ = mask; }
+  /// Where the state begins in its block.
+  [[nodiscard]] const Scalar* numbers() const { return numbers_; }
   /// A pair stage's own state; for an input node that is a vector, its variance.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
@@ -63,9 +69,12 @@ class InputState {
 template <typename Scalar>
 class StateBlock {
  public:
+  using OnDevice = std::shared_ptr<const DeviceStates<Scalar>>;
+
   StateBlock(const std::vector<const StateLayout*>& layouts, Index begin) : begin_{begin} {
     Index size = row_padding;
     for (const StateLayout* layout : layouts) size += layout->size;
+    size_ = size;
     numbers_ = AlignedBuffer<Scalar>(size);
     Scalar* next = numbers_.data();
     for (const StateLayout* layout : layouts) {
@@ -75,6 +84,11 @@ class StateBlock {
   }
 
   [[nodiscard]] Index begin() const { return begin_; }
+  /// All numbers of the block.
+  [[nodiscard]] Index size() const { return size_; }
+  /// The same states in a device's memory; null without one.
+  [[nodiscard]] const DeviceStates<Scalar>* on_device() const { return on_device_.get(); }
+  void set_on_device(OnDevice states) { on_device_ = std::move(states); }
   [[nodiscard]] Index end() const { return begin_ + static_cast<Index>(states_.size()); }
   /// The state of input i of the batch, begin() <= i < end().
   [[nodiscard]] InputState<Scalar>& operator[](Index i) {
@@ -88,6 +102,8 @@ class StateBlock {
   Index begin_;
   AlignedBuffer<Scalar> numbers_;
   std::vector<InputState<Scalar>> states_;
+  Index size_ = 0;
+  OnDevice on_device_;
 };
 
 }  // namespace widelimit

@@ -281,6 +281,9 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
     plan.workspace_bytes =
         scalar_bytes * static_cast<double>(WorkspaceLayout(pair, layout, {side, side}).total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
+  if (gram_plan.device != nullptr)
+    plan.device = fmt::format("{} computes everything with positions, the CPU what comes after them",
+                              gram_plan.device->session().device().name);
   return plan;
 }
 
@@ -349,6 +352,7 @@ std::string to_string(const Plan& plan) {
                         scaled(line.entries, 1e3, ""), line.flops > 0 ? scaled(line.flops, 1e3, "") : "?",
                         time_column(duration(line.seconds)), line.layer, line.operation);
   if (plan.flops > 0 || plan.remark.empty()) text += costs_text(plan);
+  if (!plan.device.empty()) text += fmt::format("a device   {}\n", plan.device);
   if (!plan.remark.empty()) text += plan.remark + "\n";
   return text;
 }

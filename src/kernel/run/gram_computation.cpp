@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "kernel/device/device_readouts.hpp"
 #include "kernel/run/first_error.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
@@ -224,8 +225,37 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
     errors.run(i, [&] { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
   });
   errors.rethrow();
+  if (plan_.device != nullptr) make_states_on_device(block.states);
   state_workers_.clear();  // their memory, before that of the pairs is taken
   return block;
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& states) {
+  const auto on_device = std::make_shared<const DeviceStates<Scalar>>(plan_, states);
+  states.set_on_device(on_device);
+  const auto& points = plan_.program.points.instructions;
+  const bool reads_variances = std::any_of(points.begin(), points.end(), [&](const Instruction& instruction) {
+    return needs_variances(plan_.program.graph.nodes[instruction.node].operation);
+  });
+  if (!reads_variances) return;
+  DeviceReadouts<Scalar> readouts(plan_, StopRequest(options_.stop));
+  for (Index begin = states.begin(), end = begin; begin < states.end(); begin = end) {
+    Tile<Scalar> tile;
+    for (; end < states.end() && &states[end].layout() == &states[begin].layout(); ++end) {
+      const InputState<Scalar>& state = states[end];
+      tile.pairs.push_back({end - begin, end - begin, true});
+      tile.left.push_back(&state);
+      tile.right.push_back(&state);
+    }
+    readouts.run(tile, *on_device, *on_device);
+    parallel(end - begin, [&](Index i) {
+      state_workers_.local().record_points(states[begin + i], [&](NodeId node) {
+        const auto& [nngp, ntk] = readouts.readout(node, i);
+        return FeatureStage::Values{nngp, ntk};
+      });
+    });
+  }
 }
 
 template <typename Scalar, typename Result>

@@ -109,6 +109,8 @@ class GramComputation {
   [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin, std::size_t bytes) const;
   template <typename Body>
   void parallel(Index count, const Body& body);
+  /// Copies states to the plan's device and records them there, with what follows from readouts computed there.
+  void make_states_on_device(StateBlock<Scalar>& states);
   /// Makes the state of input i. Errors of numbers name the input.
   void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
                  InputState<Scalar>& state) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/device/device_choice.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/range/constant_checks.hpp"
@@ -55,6 +56,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
                        std::size_t scalar_bytes, const GramOptions& options) {
   if (plan.vectors_only) return vector_tile_side(size.inputs);
   if (options.tile_size > 0) return options.tile_size;
+  if (plan.device != nullptr) return plan.device->tile_side(plan, shape);
   const PairLayout pair(plan.program, plan.demand(Purpose::result), shape, shape);
   const StateLayout& state = plan.state_layouts.at(shape);
   const auto bytes = [scalar_bytes](auto numbers) {
@@ -137,7 +139,10 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   // lower_for() puts the largest shape first. It decides what is kept as a matrix for all shapes, so that the program
   // is one.
   const std::vector<Shape>& of_largest = lowered.shapes.front();
-  const std::set<NodeId> products = matrix_inputs(lowered.graph, of_largest, size.channels);
+  // A device multiplies inputs plane by plane.
+  const bool on_cpu = is_cpu(options.device);
+  const std::set<NodeId> products =
+      on_cpu ? matrix_inputs(lowered.graph, of_largest, size.channels) : std::set<NodeId>();
   GramPlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
                 .demand_everything = options.demand == GramOptions::Demand::everything,
@@ -164,6 +169,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   else
     check_constants<float>(plan.program.graph);
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
+  if (!on_cpu)
+    plan.device = std::make_shared<const DevicePlan>(open_device(options.device), plan, scalar_bytes);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
   for (const auto& [shape, name] : shapes) {

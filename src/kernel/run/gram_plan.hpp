@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
+#include "kernel/device/device_plan.hpp"
 #include "kernel/plan/program.hpp"
 #include "kernel/planes/input_state.hpp"
 #include "kernel/planes/pair_layout.hpp"
@@ -15,6 +17,8 @@ namespace widelimit {
 
 /// Everything about a Gram matrix that does not depend on the values of the inputs.
 struct GramPlan {
+  /// How it is computed on a device; null on the CPU.
+  std::shared_ptr<const DevicePlan> device = nullptr;
   Program program;
   Kernel kernel;
   bool demand_everything;

@@ -198,6 +198,7 @@ Vector<double> variances_of(const Network& network, const Inputs<Scalar>& x, con
   GramOptions alone;
   alone.kernels = Kernels::nngp;
   alone.threads = options.threads;
+  alone.device = options.device;
   alone.state_memory_bytes = options.state_memory_bytes;
   alone.stop = options.stop;
   return gram_diagonal(network, x, alone).nngp.col(0).template cast<double>();

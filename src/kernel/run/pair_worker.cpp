@@ -75,6 +75,7 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, const TileSize& most, StopR
       points_(plan.program, plan.any_layout(), plan.kernel, most.left, most.right, stop),
       most_{most} {
   const auto sources = static_cast<Index>(points_.source_nodes().size());
+  if (plan.device != nullptr) device_.emplace(plan, stop);
   if (plan.vectors_only) {
     products_ = AlignedBuffer<Scalar>(sources * most.left * padded(most.right));
     deviations_ = AlignedBuffer<Scalar>(sources * padded(most.right));
@@ -100,6 +101,8 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
   collect(left, right, batches);
   if (plan_.vectors_only)
     multiply_inputs(batches == Batches::one && left.begin == right.begin);
+  else if (device_)
+    device_->run(tile_, *left.block->on_device(), *right.block->on_device());
   else
     planes_.run(tile_);
   // The points' stages pack the arrays of the right inputs once for all rows of the tile.
@@ -268,6 +271,10 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
     if (pair < 0) continue;
     if (is_input(plan_, node)) {
       source.nngp[j] = take_product(node, row, j);
+    } else if (device_) {
+      const auto& [nngp, ntk] = device_->readout(node, pair);
+      source.nngp[j] = static_cast<Scalar>(nngp);
+      if (source.ntk != nullptr) source.ntk[j] = static_cast<Scalar>(ntk);
     } else {
       const auto [nngp, ntk] = planes_.readout(node, pair);
       source.nngp[j] = nngp;

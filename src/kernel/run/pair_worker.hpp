@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "kernel/device/device_readouts.hpp"
 #include "kernel/planes/plane_executor.hpp"
 #include "kernel/points/point_executor.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -85,6 +87,7 @@ class PairWorker {
   PointExecutor<Scalar> points_;
   AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
   AlignedBuffer<Scalar> deviations_;  ///< [source][right]
+  std::optional<DeviceReadouts<Scalar>> device_;
   TileSize most_;
   StepTimer timer_;
   Tile<Scalar> tile_;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,15 @@ struct PlanKey {
   GramOptions::Demand demand;
   Index tile_size;
   int threads;
+  std::string device;
 
   PlanKey(const NamedShapes& named, const GramSize& of, const GramOptions& options)
       : size{of},
         kernels{options.kernels},
         demand{options.demand},
         tile_size{options.tile_size},
-        threads{options.threads} {
+        threads{options.threads},
+        device{options.device} {
     for (const auto& [shape, name] : named) shapes.push_back(shape);
   }
   friend bool operator==(const PlanKey&, const PlanKey&) = default;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/device/device_choice.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/replicate_mean.hpp"
 #include "network/lowering.hpp"
@@ -78,6 +79,7 @@ Inputs<Scalar> chosen(const Network& network, const Inputs<Scalar>& x, Index i, 
 template <typename Scalar, typename Compute>
 PositionCovariances<Scalar> kept_of(const Network& network, bool has_positions, const GramOptions& options,
                                     const Compute& compute) {
+  require_cpu(options.device, "covariances of positions");
   const auto kept = std::make_shared<KeptCovariances>();
   Layers layers = network.layers();
   layers.push_back(layers::pair_layer("position covariances", kept));

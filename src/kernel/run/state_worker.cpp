@@ -39,6 +39,14 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
   // state (variances before row stages, attention weights) records it on the way.
   write_features(input, state);
   if (!plan_.vectors_only) planes_.record_state(state);
+  record_points(state, [&](NodeId node) {
+    const auto [nngp, ntk] = planes_.readout(node, 0);
+    return FeatureStage::Values{static_cast<double>(nngp), static_cast<double>(ntk)};
+  });
+}
+
+template <typename Scalar>
+void StateWorker<Scalar>::record_points(InputState<Scalar>& state, const Readout& readout) {
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
     const Plane<Scalar> source = points_.source(s);
@@ -54,7 +62,7 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
       feature_values<Scalar>(plan_, node, state, {&itself, 1},
                              [&](std::size_t, const FeatureStage::Values& values) { put(values); });
     else
-      put(planes_.readout(node, 0));
+      put(readout(node));
   }
   points_.record_state(state);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "kernel/planes/plane_executor.hpp"
@@ -18,6 +19,11 @@ class StateWorker {
 
   /// `input` is [spatial..., C]. Throws NumericalError, naming the layer, for numbers out of range.
   void run(std::span<const Scalar> input, InputState<Scalar>& state);
+
+  /// Records once more what comes after the positions, from readouts of the input with itself that were computed
+  /// elsewhere: readout(node) for each.
+  using Readout = std::function<FeatureStage::Values(NodeId node)>;
+  void record_points(InputState<Scalar>& state, const Readout& readout);
 
  private:
   [[nodiscard]] Scalar record_variance(NodeId node, InputState<Scalar>& state) const;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "widelimit/device_error.hpp"
+
+namespace widelimit {
+
+/// A device that OpenCL offers.
+struct DeviceDescription {
+  std::string name;
+  std::string platform;
+  std::string driver;  ///< Its version.
+  bool is_gpu;
+  bool is_available;  ///< With a compiler.
+  bool has_double;
+  std::uint64_t memory_bytes;
+  std::uint64_t local_memory_bytes;  ///< What a work-group can share.
+  int units;                         ///< Multiprocessors, or cores.
+};
+
+/// All devices, in the order in which GramOptions::device looks through them; none if OpenCL is not installed.
+[[nodiscard]] std::vector<DeviceDescription> devices();
+
+/// Name, platform and driver of the device that GramOptions::device chooses; empty for the CPU. Throws DeviceError.
+[[nodiscard]] std::string device_in_full(const std::string& choice);
+
+/// What has to be installed before there are devices; empty if nothing is known to be missing.
+[[nodiscard]] std::string missing_for_devices();
+
+}  // namespace widelimit

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/output/result_text.hpp"
+#include "cli/program/commands.hpp"
+#include "widelimit/kernel/devices.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+std::string types_of(const DeviceDescription& device) {
+  return device.has_double ? "float, double" : "float";
+}
+
+std::string as_text(const std::vector<DeviceDescription>& devices) {
+  std::string text;
+  for (const DeviceDescription& device : devices) {
+    fmt::format_to(std::back_inserter(text), "{}{}\n", device.name,
+                   device.is_available ? "" : ", which is not available or has no compiler");
+    const auto line = [&](const char* name, const std::string& value) {
+      fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, value);
+    };
+    line("platform", device.platform);
+    line("driver", device.driver);
+    line("kind", device.is_gpu ? "GPU" : "CPU or other");
+    line("types", types_of(device));
+    line("memory",
+         fmt::format("{:.1f} GiB, {} KiB for each work-group",
+                     static_cast<double>(device.memory_bytes) / 0x1p30, device.local_memory_bytes / 1024));
+    line("units", std::to_string(device.units));
+  }
+  if (devices.empty()) text += "no device but the CPU engine\n";
+  const std::string missing = missing_for_devices();
+  if (!missing.empty()) fmt::format_to(std::back_inserter(text), "missing: {}\n", missing);
+  return text;
+}
+
+std::string as_json(const std::vector<DeviceDescription>& devices) {
+  auto all = nlohmann::ordered_json::array();
+  for (const DeviceDescription& device : devices)
+    all.push_back({{"name", device.name},
+                   {"platform", device.platform},
+                   {"driver", device.driver},
+                   {"is_gpu", device.is_gpu},
+                   {"is_available", device.is_available},
+                   {"has_double", device.has_double},
+                   {"memory_bytes", device.memory_bytes},
+                   {"local_memory_bytes", device.local_memory_bytes},
+                   {"units", device.units}});
+  const nlohmann::ordered_json document{{"devices", all}, {"missing", missing_for_devices()}};
+  return document.dump(2) + "\n";
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& program, const RunContext& /*context*/) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = program.add_subcommand(
+      "devices",
+      "Lists the devices on which kernels can be computed (--device), and what is missing for them");
+  command->add_flag("--json", *json, "Write it as JSON");
+  command->footer("Devices are those of OpenCL.");
+  command->callback([json] {
+    const std::vector<DeviceDescription> all = devices();
+    if (*json)
+      print_document(as_json(all));
+    else
+      print_text(stdout, as_text(all));
+  });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,50 @@
+#include "kernel/device/device_support.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/plan/affine_kind.hpp"
+#include "numerics/formula/row_formula.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Why devices cannot compute a node with positions; empty if they can.
+std::string reason_of(const Program& program, NodeId id) {
+  const Operation& operation = program.graph.nodes[id].operation;
+  if (const auto* row = std::get_if<RowNode>(&operation))
+    return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
+  if (std::holds_alternative<PoolNode>(operation)) return "a pooling inside the network";
+  if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
+  if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
+  if (is_affine_of_kind(operation, AffineKind::circular)) return "windows that go around the border";
+  if (program.kept[id]) return "a result that several others read";
+  return "";
+}
+
+}  // namespace
+
+std::vector<DeviceGap> device_gaps(const Program& program) {
+  std::vector<DeviceGap> gaps;
+  const auto& nodes = program.graph.nodes;
+  if (program.steps.empty()) return {{nodes[program.graph.output].path, "no positions before it"}};
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    if (!program.has_positions[id]) continue;
+    std::string reason = reason_of(program, id);
+    if (!reason.empty()) gaps.push_back({nodes[id].path, std::move(reason)});
+  }
+  return gaps;
+}
+
+std::string to_string(const std::vector<DeviceGap>& gaps) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(gaps.size(), most); ++i)
+    text += fmt::format("{}{} has {}", i == 0 ? "" : "; ", gaps[i].layer, gaps[i].reason);
+  if (gaps.size() > most) text += fmt::format("; and {} more", gaps.size() - most);
+  return text;
+}
+
+}  // namespace widelimit

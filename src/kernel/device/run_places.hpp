@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/plan/pair_geometry.hpp"
+
+namespace widelimit {
+
+/// The planes of a run as a device goes through them. Along an axis that is `whole`, a plane has all positions of the
+/// left input: it is that of offset 0, or that of two complementary offsets, of which the second one begins where the
+/// first one ends.
+struct RunPlaces {
+  struct Offset {
+    int first;
+    int second;  ///< Of the positions for which the first one leads out of the right input.
+  };
+  std::array<std::vector<Offset>, 3> offsets;  ///< Of the root, along every axis.
+  std::array<bool, 3> whole{};
+
+  [[nodiscard]] Index planes() const {
+    return static_cast<Index>(offsets[0].size() * offsets[1].size() * offsets[2].size());
+  }
+};
+
+RunPlaces make_run_places(const Program& program, const Run& run, const PairGeometry& geometry,
+                          const RunGeometry& of_run);
+
+}  // namespace widelimit

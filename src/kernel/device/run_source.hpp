@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+
+#include "kernel/device/run_places.hpp"
+#include "kernel/planes/input_state.hpp"
+#include "numerics/formula/symbol.hpp"
+
+namespace widelimit {
+
+/// What the source of a run is written for.
+struct RunSourceOptions {
+  numerics::formula::Precision precision;
+  Kernel kernel;
+  Index group;  ///< Work-items of a group.
+  /// Whether inputs meet themselves at offset 0 and leave in their states what row stages need of their variances.
+  bool records = false;
+};
+
+/// The run of a plane step as an OpenCL kernel named `run`. A work-group takes a share of the planes of one pair, each
+/// from the inputs to the root, in local memory:
+///
+///     run(left, right, pairs, offsets, first_pair, shares, sums)
+///
+/// with the states of both sides, [pair][left place, right place, same input], the offsets of all axes, and the sums
+/// over each group's planes, [group][NNGP, its rounding error, NTK, its error]. A kernel that records is
+///
+///     run(states, places)
+class RunSource {
+ public:
+  RunSource(const Program& program, const Run& run, const PairGeometry& geometry, const RunGeometry& of_run,
+            const RunPlaces& places, const StateLayout& left, const StateLayout& right,
+            const RunSourceOptions& options);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Bytes of local memory that a group takes.
+  [[nodiscard]] std::size_t local_bytes() const { return local_bytes_; }
+
+ private:
+  std::string text_;
+  std::size_t local_bytes_ = 0;
+};
+
+/// Entries of the largest plane of a run.
+[[nodiscard]] Index largest_plane(const Run& run, const PairGeometry& geometry);
+
+}  // namespace widelimit

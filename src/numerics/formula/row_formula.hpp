@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "numerics/formula/symbol.hpp"
+
+namespace widelimit::numerics::formula {
+
+/// What a stage makes of one covariance entry: K' and the factor of T'.
+template <typename N>
+struct Mapped {
+  N value;
+  N factor;
+};
+
+/// The formula of a stage that acts entry by entry (RowStage, Activation), in a form that can be read: as numbers of
+/// either precision, and as text for a device. Auxiliary numbers are those of the stage's prepare(), in its order, and
+/// come from the variance of one position.
+class RowFormula {
+ public:
+  virtual ~RowFormula() = default;
+
+  [[nodiscard]] virtual std::size_t auxiliary_count() const = 0;
+  /// False if the auxiliary numbers do not come from a position's variance (masks); prepare() must not be called then.
+  [[nodiscard]] virtual bool prepares() const = 0;
+  /// The largest variance for which apply() is right in a precision.
+  [[nodiscard]] virtual double largest_variance(Precision precision) const = 0;
+
+  [[nodiscard]] virtual std::vector<float> prepare(float variance) const = 0;
+  [[nodiscard]] virtual std::vector<double> prepare(double variance) const = 0;
+  [[nodiscard]] virtual std::vector<Symbol> prepare(const Symbol& variance) const = 0;
+
+  /// An entry with the covariance c, and the auxiliary numbers of both positions.
+  [[nodiscard]] virtual Mapped<float> apply(std::span<const float> left, std::span<const float> right,
+                                            float c) const = 0;
+  [[nodiscard]] virtual Mapped<double> apply(std::span<const double> left, std::span<const double> right,
+                                             double c) const = 0;
+  [[nodiscard]] virtual Mapped<Symbol> apply(std::span<const Symbol> left, std::span<const Symbol> right,
+                                             const Symbol& c) const = 0;
+
+  /// The factor of K' and T' of a position with itself after apply(); 1 but for dropout.
+  [[nodiscard]] virtual double self_factor() const { return 1; }
+};
+
+using RowFormulaPointer = std::shared_ptr<const RowFormula>;
+
+/// What activations and row stages also are if they have a formula that can be read.
+class Readable {
+ public:
+  virtual ~Readable() = default;
+
+  /// Null if this one has none after all.
+  [[nodiscard]] virtual RowFormulaPointer formula() const = 0;
+};
+
+/// The formula of an activation or a row stage; null if it cannot be read.
+template <typename Stage>
+RowFormulaPointer formula_of(const Stage& stage) {
+  const auto* readable = dynamic_cast<const Readable*>(&stage);
+  return readable == nullptr ? nullptr : readable->formula();
+}
+
+/// Implements RowFormula by the templates
+///
+///     std::size_t auxiliary_count() const;
+///     template <typename N> void prepare(const N& variance, std::vector<N>& auxiliary) const;
+///     template <typename N> Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const;
+///
+/// of `Formula`, and, if it has them, double largest_variance(Precision) and double self_factor(). Without prepare(),
+/// auxiliary numbers come from elsewhere.
+template <typename Formula>
+class RowFormulaOf final : public RowFormula {
+ public:
+  explicit RowFormulaOf(Formula formula) : formula_{std::move(formula)} {}
+
+  [[nodiscard]] std::size_t auxiliary_count() const override { return formula_.auxiliary_count(); }
+  [[nodiscard]] bool prepares() const override { return has_prepare; }
+  [[nodiscard]] double largest_variance(Precision precision) const override {
+    if constexpr (requires { formula_.largest_variance(precision); })
+      return formula_.largest_variance(precision);
+    else
+      return precision == Precision::narrow ? 1e30 : 1e300;
+  }
+  [[nodiscard]] double self_factor() const override {
+    if constexpr (requires { formula_.self_factor(); })
+      return formula_.self_factor();
+    else
+      return 1;
+  }
+
+  [[nodiscard]] std::vector<float> prepare(float variance) const override { return prepared(variance); }
+  [[nodiscard]] std::vector<double> prepare(double variance) const override { return prepared(variance); }
+  [[nodiscard]] std::vector<Symbol> prepare(const Symbol& variance) const override {
+    return prepared(variance);
+  }
+  [[nodiscard]] Mapped<float> apply(std::span<const float> left, std::span<const float> right,
+                                    float c) const override {
+    return formula_.template apply<float>(left, right, c);
+  }
+  [[nodiscard]] Mapped<double> apply(std::span<const double> left, std::span<const double> right,
+                                     double c) const override {
+    return formula_.template apply<double>(left, right, c);
+  }
+  [[nodiscard]] Mapped<Symbol> apply(std::span<const Symbol> left, std::span<const Symbol> right,
+                                     const Symbol& c) const override {
+    return formula_.template apply<Symbol>(left, right, c);
+  }
+
+ private:
+  static constexpr bool has_prepare = requires(const Formula& formula, double p, std::vector<double>& all) {
+    formula.template prepare<double>(p, all);
+  };
+  template <typename N>
+  std::vector<N> prepared(const N& variance) const {
+    std::vector<N> auxiliary;
+    if constexpr (has_prepare) formula_.template prepare<N>(variance, auxiliary);
+    return auxiliary;
+  }
+
+  Formula formula_;
+};
+
+template <typename Formula>
+RowFormulaPointer row_formula(Formula formula) {
+  return std::make_shared<const RowFormulaOf<Formula>>(std::move(formula));
+}
+
+}  // namespace widelimit::numerics::formula

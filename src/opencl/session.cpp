@@ -1,0 +1,87 @@
+#include "opencl/session.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace widelimit::opencl {
+
+Buffer::Buffer(cl_context context, std::size_t bytes) : bytes_{bytes} {
+  cl_int code = CL_SUCCESS;
+  // A buffer of no bytes is not possible.
+  memory_ = {functions()->create_buffer(context, CL_MEM_READ_WRITE, bytes == 0 ? 1 : bytes, nullptr, &code),
+             {functions()->release_buffer}};
+  check(code, fmt::format("taking {} bytes of its memory", bytes));
+}
+
+Kernel::Kernel(cl_program program, const std::string& name) {
+  cl_int code = CL_SUCCESS;
+  kernel_ = {functions()->create_kernel(program, name.c_str(), &code), {functions()->release_kernel}};
+  check(code, "making the kernel " + name);
+}
+
+void Kernel::set(cl_uint number, const Buffer& buffer) {
+  cl_mem memory = buffer.get();
+  check(functions()->set_argument(kernel_.get(), number, sizeof memory, &memory), "setting an argument");
+}
+
+Queue::Queue(cl_context context, cl_device_id device) {
+  cl_int code = CL_SUCCESS;
+  queue_ = {functions()->create_queue(context, device, 0, &code), {functions()->release_queue}};
+  check(code, "making a queue");
+}
+
+void Queue::write(const Buffer& to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(functions()->enqueue_write(queue_.get(), to.get(), CL_TRUE, 0, bytes, from, 0, nullptr, nullptr),
+        "copying to it");
+}
+
+void Queue::read(const Buffer& from, void* to, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(functions()->enqueue_read(queue_.get(), from.get(), CL_TRUE, 0, bytes, to, 0, nullptr, nullptr),
+        "copying from it");
+}
+
+void Queue::run(const Kernel& kernel, std::size_t groups, std::size_t size) {
+  if (groups == 0) return;
+  const std::size_t global = groups * size;
+  check(functions()->enqueue_kernel(queue_.get(), kernel.get(), 1, nullptr, &global, &size, 0, nullptr,
+                                    nullptr),
+        "running a kernel");
+}
+
+void Queue::finish() { check(functions()->finish(queue_.get()), "waiting for it"); }
+
+Session::Session(Device device) : device_{std::move(device)} {
+  cl_int code = CL_SUCCESS;
+  context_ = {functions()->create_context(nullptr, 1, &device_.id, nullptr, nullptr, &code),
+              {functions()->release_context}};
+  check(code, "opening " + device_.name);
+}
+
+Kernel Session::kernel(const std::string& source, const std::string& name) {
+  const std::scoped_lock lock(building_);
+  auto found = programs_.find(source);
+  if (found == programs_.end()) {
+    cl_int code = CL_SUCCESS;
+    const char* text = source.c_str();
+    Owned<cl_program> program{functions()->create_program(context_.get(), 1, &text, nullptr, &code),
+                              {functions()->release_program}};
+    check(code, "reading a program");
+    const char* options = "-cl-std=CL1.2";
+    if (functions()->build_program(program.get(), 1, &device_.id, options, nullptr, nullptr) != CL_SUCCESS) {
+      std::vector<char> log(1 << 16);
+      functions()->get_build_info(program.get(), device_.id, CL_PROGRAM_BUILD_LOG, log.size() - 1, log.data(),
+                                  nullptr);
+      throw DeviceError(
+          fmt::format("device: {} cannot build a program of widelimit, which is a bug of either: {}",
+                      device_.name, log.data()));
+    }
+    found = programs_.emplace(source, std::move(program)).first;
+  }
+  return {found->second.get(), name};
+}
+
+}  // namespace widelimit::opencl

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+
+#include "opencl/call.hpp"
+#include "opencl/devices.hpp"
+
+namespace widelimit::opencl {
+
+/// An object of OpenCL that is released at the end.
+template <typename Handle>
+struct Release {
+  cl_int (*release)(Handle);
+  void operator()(Handle handle) const { release(handle); }
+};
+template <typename Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release<Handle>>;
+
+/// Memory of a device.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(cl_context context, std::size_t bytes);
+
+  [[nodiscard]] cl_mem get() const { return memory_.get(); }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  Owned<cl_mem> memory_{nullptr, {nullptr}};
+  std::size_t bytes_ = 0;
+};
+
+/// A kernel of a built program, with arguments of its own.
+class Kernel {
+ public:
+  Kernel(cl_program program, const std::string& name);
+
+  void set(cl_uint number, const Buffer& buffer);
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  void set(cl_uint number, Number value) {
+    check(functions()->set_argument(kernel_.get(), number, sizeof value, &value), "setting an argument");
+  }
+  [[nodiscard]] cl_kernel get() const { return kernel_.get(); }
+
+ private:
+  Owned<cl_kernel> kernel_{nullptr, {nullptr}};
+};
+
+/// One of several queues of work on a device; each thread has its own. Calls return once their work is done, except
+/// run(), whose work is done in order.
+class Queue {
+ public:
+  Queue(cl_context context, cl_device_id device);
+
+  void write(const Buffer& to, const void* from, std::size_t bytes);
+  void read(const Buffer& from, void* to, std::size_t bytes);
+  /// Runs `groups` work-groups of `size` items.
+  void run(const Kernel& kernel, std::size_t groups, std::size_t size);
+  void finish();
+
+ private:
+  Owned<cl_command_queue> queue_{nullptr, {nullptr}};
+};
+
+/// A device in use by this process, with the programs that were built for it.
+class Session {
+ public:
+  explicit Session(Device device);
+
+  [[nodiscard]] const Device& device() const { return device_; }
+  [[nodiscard]] Buffer buffer(std::size_t bytes) const { return {context_.get(), bytes}; }
+  [[nodiscard]] Queue queue() const { return {context_.get(), device_.id}; }
+  /// A kernel of this source, which is built once for each session.
+  [[nodiscard]] Kernel kernel(const std::string& source, const std::string& name);
+
+ private:
+  Device device_;
+  Owned<cl_context> context_{nullptr, {nullptr}};
+  std::mutex building_;
+  std::map<std::string, Owned<cl_program>> programs_;  ///< [source]
+};
+
+}  // namespace widelimit::opencl
