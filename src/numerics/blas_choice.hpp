@@ -23,7 +23,7 @@ struct BlasChoice {
 [[nodiscard]] bool others_may_use_blas();
 
 /// Products, factorizations and solutions by OpenBLAS in both precisions, of sizes for its kernels of small and of
-/// large matrices, beside plain loops. Takes some 10 ms and one of OpenBLAS's buffers.
+/// large matrices, beside plain loops. Takes some 7 ms and one of OpenBLAS's buffers.
 [[nodiscard]] bool blas_is_right();
 
 /// Has OpenBLAS use the newest right kernels. No other thread may be in a call of OpenBLAS, unless the choice says so.
