@@ -34,8 +34,10 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
   const JsonValue facts(document_, path);
   if (const std::string format = facts.at("format"); format != store_format)
     facts.fail(fmt::format("expected the format \"{}\", got \"{}\"", store_format, format));
-  if (const int version = facts.at("format_version"); version != store_format_version)
-    facts.fail(fmt::format("expected version {} of the format, got {}", store_format_version, version));
+  format_version_ = facts.at("format_version");
+  if (format_version_ < unsealed_format_version || format_version_ > store_format_version)
+    facts.fail(fmt::format("expected version {} or {} of the format, got {}", unsealed_format_version,
+                           store_format_version, format_version_));
   arrays_ = facts.at("arrays").get<std::vector<std::string>>();
   is_symmetric_ = facts.at("symmetric");
   tile_side_ = facts.at("tile_side");
