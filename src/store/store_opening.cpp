@@ -13,6 +13,7 @@
 #include "store/tile_records.hpp"
 #include "store/tile_shares.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/store/input_facts.hpp"
@@ -66,6 +67,7 @@ class StoreOpening {
   /// Other processes may make or enlarge the same store meanwhile: it is looked at again until it is as this one wants
   /// it, and nobody changes it.
   OpenedStore open() {
+    files::require_may_write(folder_.path());
     constexpr int most_attempts = 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));

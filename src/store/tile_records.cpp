@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -16,6 +14,7 @@
 
 #include "files/file_size_signal.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
@@ -102,24 +101,33 @@ void TileRecords::refresh() {
 void TileRecords::read(const fs::path& file, Journal& journal) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return;
-  std::ifstream stream(file, std::ios::binary);
-  // The size is asked for once the file is open: then file systems of networks ask their server.
-  stream.seekg(0, std::ios::end);
-  const auto bytes = static_cast<std::streamoff>(stream.tellg());
-  if (bytes <= static_cast<std::streamoff>(journal.bytes_read)) return;
-  stream.seekg(static_cast<std::streamoff>(journal.bytes_read));
-  // No record is as long as this.
-  std::array<char, 1024> line{};
-  // A line without an end is still being written, or was never finished.
-  while (stream.getline(line.data(), line.size()) && !stream.eof()) {
-    journal.bytes_read += static_cast<std::uintmax_t>(stream.gcount());
-    read_line(line.data(), journal);
-  }
-  if (!stream.eof()) {
-    ++strange_lines_;
-    journal.bytes_read = static_cast<std::uintmax_t>(bytes);
+  // The size is that of the open file: only then do file systems of networks ask their server.
+  const auto records = files::RegularFile::if_there(file);
+  if (!records || records->size() <= journal.bytes_read) return;
+  std::vector<char> block(std::size_t{1} << 16);
+  while (journal.bytes_read < records->size()) {
+    const std::size_t count = records->read(journal.bytes_read, block.data(), block.size());
+    const std::string_view lines(block.data(), count);
+    const std::size_t end = lines.rfind('\n');
+    if (end != lines.npos) {
+      read_lines(lines.substr(0, end + 1), journal);
+      journal.bytes_read += end + 1;
+    } else if (count < block.size()) {
+      break;  // A line without an end is still being written, or was never finished.
+    } else {
+      // No record is as long as this.
+      ++strange_lines_;
+      journal.bytes_read = records->size();
+    }
   }
   journal.changed_at = fs::last_write_time(file, error);
+}
+
+void TileRecords::read_lines(std::string_view lines, Journal& journal) {
+  for (std::size_t end = lines.find('\n'); end != lines.npos; end = lines.find('\n')) {
+    read_line(std::string(lines.substr(0, end)), journal);
+    lines.remove_prefix(end + 1);
+  }
 }
 
 void TileRecords::read_line(const std::string& line, Journal& journal) {

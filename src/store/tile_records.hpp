@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -117,6 +118,7 @@ class TileRecords {
     std::vector<TileRecord> last;  ///< The last records, without sums.
   };
   void read(const std::filesystem::path& file, Journal& journal);
+  void read_lines(std::string_view lines, Journal& journal);
   void read_line(const std::string& line, Journal& journal);
   [[nodiscard]] bool is_of_store(const std::string& text, Index steps, const std::string& seal);
   void note(const TileRecord& record, Journal& journal);

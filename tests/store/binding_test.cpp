@@ -45,7 +45,7 @@ void check_damaged(const ImageStore& store, std::vector<std::string> chunks, con
     const auto folder = store.chunk(array).string() + "/";
     const auto is_of_array = [&](const std::string& chunk) { return chunk.starts_with(folder); };
     const bool is_damaged = std::ranges::any_of(chunks, is_of_array);
-    const fs::path npy = store.folder / "export.npy";
+    const fs::path npy = store.chunk("export.npy");
     if (is_damaged) {
       CHECK_THROWS_AS(static_cast<void>(store.stored().matrix<float>(array)), DataError);
       CHECK_THROWS_AS(static_cast<void>(store.stored().rows<double>(array, {0, 10})), DataError);
@@ -267,7 +267,6 @@ TEST_CASE("a reader of a store that grows meanwhile believes the records of the 
   const StoredGram reader(folder.path());
   static_cast<void>(GramStore<float>(folder.path(), image_network(), x, options).compute());
   check_same_kernels(reader.matrix<float>(), gram(image_network(), x.slice(0, 10)));
-  CHECK(reader.check().is_complete());
 }
 
 }  // namespace
