@@ -1,3 +1,4 @@
+#include "network/layer_model.hpp"
 #include "network/registry.hpp"
 
 #include <fmt/format.h>
@@ -84,9 +85,8 @@ Layer read_layer(const nlohmann::json& object, const std::string& path) {
 Layers read_layers(const nlohmann::json& array, const std::string& path) {
   if (!array.is_array())
     throw NetworkError(fmt::format("{}: expected a list of layers, got {}", path, array.type_name()));
-  // Far more than any network has, and little enough to be refused at once.
-  constexpr std::size_t most_layers = 100'000;
-  if (array.size() > most_layers)
+  // Before any of them is made.
+  if (static_cast<double>(array.size()) > most_layers)
     throw NetworkError(
         fmt::format("{}: expected at most {} layers in a list, got {}", path, most_layers, array.size()));
   Layers layers;

@@ -9,12 +9,12 @@
 
 namespace widelimit::files {
 
-/// A file that is open for reading, maybe a stranger's (docs/security.md): nothing but a regular file is opened, so that
-/// no pipe is waited for and no device is read without end, and its size is known before a byte is read.
+/// A file that is open for reading, maybe a stranger's (docs/security.md): nothing but a regular file is opened, so
+/// that no pipe is waited for and no device is read without end, and its size is known before a byte is read.
 class RegularFile {
  public:
-  /// Errors  DataError naming `path` where nothing is, where something else is than a regular file or a link to one, and
-  ///         where the system refuses.
+  /// Errors  DataError naming `path` where nothing is, where something else is than a regular file or a link to one,
+  ///         and where the system refuses.
   explicit RegularFile(std::filesystem::path path);
   ~RegularFile();
   RegularFile(RegularFile&& other) noexcept;

@@ -27,8 +27,8 @@ struct StoreArguments {
   store::UnrecordedTiles unrecorded = store::UnrecordedTiles::refused;
 };
 
-/// Adds --store, --tile, --part, --grow, --other-arithmetic and --accept-unrecorded; returns --store. `arguments` must live until the
-/// arguments are parsed.
+/// Adds --store, --tile, --part, --grow, --other-arithmetic and --accept-unrecorded; returns --store. `arguments` must
+/// live until the arguments are parsed.
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments);
 
 /// Adds --tile, --part, --other-arithmetic and --accept-unrecorded, which need the option `folder`.

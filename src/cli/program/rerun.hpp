@@ -11,8 +11,8 @@ class App;
 
 namespace widelimit::cli {
 
-/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]". Its run.json may be
-/// a stranger's: without --yes nothing is written outside of the folder that the results go to.
+/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]". Its run.json may
+/// be a stranger's: without --yes nothing is written outside of the folder that the results go to.
 class Rerun {
  public:
   /// Of these words of a command line, the program first; nothing if they are no rerun of one folder.
