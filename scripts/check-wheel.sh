@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 wheel=$(realpath "$1")
 root=${2:-}
 place=$(mktemp -d "${root:-/tmp}${root:+/tmp}/wheel-XXXXXX")
-trap '[ -z "$root" ] || umount "$root/proc"; rm -rf "$place"' EXIT
+trap '[ -z "$root" ] || umount "$root/proc" 2>/dev/null; rm -rf "$place"' EXIT
 [ -z "$root" ] || mount -t proc proc "$root/proc"
 mkdir "$place/data"
 cp "$wheel" scripts/wheel_in_use.py docs/guide.md "$place"
@@ -22,8 +22,20 @@ run() {
   fi
 }
 run python3 -m venv "$inside/environment"
+# Debian's Python comes without pip; that of an environment does not, if it can be run here.
+pip_python=
+for python in "$place/environment/bin/python" build/python-environment/bin/python python3; do
+  [ -n "$pip_python" ] || ! "$python" -m pip --version >/dev/null 2>&1 || pip_python=$python
+done
+if [ -z "$pip_python" ]; then
+  echo "check-wheel.sh: no Python here has pip: install python3-pip, or make build/python-environment (make python-environment)" >&2
+  exit 1
+fi
+# What is downloaded is for the Python that the wheel is tried with.
+version=$(run python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 packages="$place/packages"
-python3 -m pip download --quiet --only-binary :all: --dest "$packages" "numpy>=1.24" threadpoolctl
+"$pip_python" -m pip download --quiet --disable-pip-version-check --only-binary :all: --python-version "$version" \
+  --dest "$packages" "numpy>=1.24" threadpoolctl
 run "$inside/environment/bin/python" -m pip install --quiet --no-index --find-links "$inside/packages" threadpoolctl \
   "$inside/$(basename "$wheel")"
 run "$inside/environment/bin/python" -I "$inside/wheel_in_use.py" "$inside"

@@ -24,7 +24,8 @@ stage_deb() {
   found=0
   for package in build/packages/*.deb; do
     found=1
-    dpkg-deb --field "$package" Package Version Depends && dpkg-deb --extract "$package" "$logs/root" || return 1
+    dpkg-deb --field "$package" Package Version Maintainer Depends && dpkg-deb --extract "$package" "$logs/root" || return 1
+    grep -q "^Copyright (c) " "$logs/root/usr/share/doc/$(dpkg-deb --field "$package" Package)/copyright" || return 1
   done
   [ "$found" = 1 ] || { echo "no package in build/packages"; return 1; }
   program=$logs/root/usr/bin/widelimit

@@ -1,6 +1,8 @@
 #!/bin/sh
 # run-tests.sh JOBS: configures, builds and runs the tests, stage by stage, and says in which stage it failed. Without the
-# Python packages of the tests (where no package index can be reached) the other tests run, and Python's are skipped.
+# Python packages of the tests (where no package index can be reached) the other tests run, and Python's are skipped. With
+# WIDELIMIT_PYTHON_TESTS=required, as in continuous integration, that is a failure, and so is every test of Python that
+# is skipped for want of another package than PyTorch.
 set -eu
 
 jobs=$1
@@ -16,6 +18,9 @@ begin() {
 begin "Python environment"
 if scripts/make-python-environment.sh "$environment"; then
   python="-DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$environment/bin/python"
+elif [ "${WIDELIMIT_PYTHON_TESTS:-}" = required ]; then
+  echo "The packages of scripts/python-packages.txt could not be installed, and Python's tests are required" >&2
+  exit 1
 else
   echo "The packages of scripts/python-packages.txt could not be installed: Python's tests will be skipped"
   python="-DWIDELIMIT_BUILD_PYTHON=OFF"
@@ -29,4 +34,16 @@ begin build
 cmake --build --preset release -j "$jobs"
 
 begin tests
-ctest --preset release -j "$jobs"
+results=$PWD/build/release/test-results.xml
+ctest --preset release -j "$jobs" --output-junit "$results"
+[ "${WIDELIMIT_PYTHON_TESTS:-}" = required ] || exit 0
+
+begin "skipped tests of Python"
+if grep -q 'name="python"[^>]*status="notrun"' "$results"; then
+  echo "Python's tests were skipped, and they are required" >&2
+  exit 1
+fi
+if grep -q 'name="python/torch"[^>]*status="notrun"' "$results"; then
+  echo "Not run: tests/python/test_torch.py and the blocks of the pages that say so. PyTorch is not there: the package index"
+  echo "has no build of it without CUDA (2.5 GB)."
+fi

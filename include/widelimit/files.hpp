@@ -1,6 +1,8 @@
 #pragma once
 
-/// Files that appear whole or not at all, and what a program leaves behind when it is stopped.
+/// Files that appear whole or not at all, what a program leaves behind when it is stopped, and files of strangers.
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 #include "widelimit/files/temporary_path.hpp"
+#include "widelimit/files/writing_places.hpp"

@@ -66,7 +66,13 @@ class CsvParser {
     return found;
   }
 
-  std::string field() { return take('"') ? quoted() : plain(); }
+  std::string field() {
+    constexpr std::size_t longest_field = std::size_t{1} << 20;
+    std::string field = take('"') ? quoted() : plain();
+    if (field.size() > longest_field)
+      fail(line_, fmt::format("expected fields of at most {} bytes, found {}", longest_field, field.size()));
+    return field;
+  }
 
   std::string plain() {
     const std::size_t end = std::min(text_.find_first_of(",\r\n\"", at_), text_.size());

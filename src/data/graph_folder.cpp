@@ -10,6 +10,7 @@
 
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::data {
 namespace {
@@ -175,6 +176,7 @@ void write_graphs(const Path& folder, const GraphFolder<Scalar>& graphs) {
       }
     offsets.push_back(first + graph.nodes());
   }
+  files::require_may_write(folder);
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const auto& values, std::vector<std::size_t> shape) {
     write_npy(folder / name, values.data(), shape);

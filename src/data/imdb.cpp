@@ -77,9 +77,8 @@ std::vector<NamedReview> list_class(const fs::path& folder, int label) {
 }
 
 std::string read_text(const fs::path& path) {
-  InputFile file(path);
-  std::string text(file.size(), '\0');
-  file.read(0, text.data(), text.size(), "text");
+  constexpr std::uint64_t longest_review = std::uint64_t{16} << 20;
+  std::string text = files::read_file(path, longest_review, "a review");
   if (const auto invalid = first_invalid_utf8(text))
     fail_at(path, *invalid, "UTF-8", byte_text(text[*invalid]));
   return text;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -23,9 +24,13 @@ constexpr std::uint32_t images_magic = 0x803, labels_magic = 0x801;
 /// An IDX file, unpacked where needed. All fields of its header are big-endian 32-bit numbers.
 class IdxFile {
  public:
-  explicit IdxFile(const fs::path& path) : path_{path}, bytes_{InputFile(path).read_all()} {
+  /// Reads the header of so many bytes: it is judged before anything else is read or unpacked.
+  IdxFile(const fs::path& path, std::size_t header_bytes) : path_{path}, file_(path) {
+    bytes_.resize(std::min<std::uint64_t>(header_bytes, file_.size()));
+    file_.read(0, bytes_.data(), bytes_.size(), "header");
     if (!is_gzip(bytes_)) return;
-    bytes_ = unpack_gzip(path, bytes_);
+    packed_ = file_.read_all();
+    bytes_ = unpack_gzip_start(path, packed_, header_bytes);
     unpacked_ = " unpacked";
   }
 
@@ -48,23 +53,27 @@ class IdxFile {
             hexadecimal ? fmt::format("0x{:08x}", found) : fmt::format("{}", found));
   }
 
-  /// What follows the header: exactly `count` items of `item_bytes` each.
-  std::span<const std::uint8_t> items(std::size_t offset, std::uint32_t count, std::size_t item_bytes,
-                                      std::string_view what) const {
-    const std::uint64_t wanted = std::uint64_t{count} * item_bytes;
-    // The fields before `offset` have been read, so that the difference is not negative.
-    const std::uint64_t held = bytes_.size() - offset;
+  /// What follows the header: exactly `count` items of `item_bytes` each. Once.
+  std::span<const std::uint8_t> items(std::uint32_t count, std::size_t item_bytes, std::string_view what) {
+    const std::uint64_t offset = bytes_.size(), wanted = std::uint64_t{count} * item_bytes;
+    // Of a little more than should be there, the error says how much it is.
+    constexpr std::uint64_t little = std::uint64_t{1} << 20, most = std::uint64_t{2} << 30;
+    if (!packed_.empty()) bytes_ = unpack_gzip(path_, packed_, std::min(offset + wanted + little, most));
+    const std::uint64_t held = (packed_.empty() ? file_.size() : bytes_.size()) - offset;
     if (held != wanted) {
       fail_at(path_, offset + std::min(held, wanted), fmt::format("{} bytes for {} {}", wanted, count, what),
               fmt::format("{} (the{} file is {})", held, unpacked_,
                           held < wanted ? "truncated" : "longer than its header says"));
     }
+    if (packed_.empty()) bytes_ = file_.read_all();
     return std::span(bytes_).subspan(offset);
   }
 
  private:
   fs::path path_;
-  std::vector<std::uint8_t> bytes_;
+  InputFile file_;
+  std::vector<std::uint8_t> packed_;  ///< Of a gzip file.
+  std::vector<std::uint8_t> bytes_;   ///< The header, then all.
   std::string_view unpacked_;
 };
 
@@ -73,18 +82,18 @@ ByteImages read_images(const MnistFiles& files) {
 
   for (std::size_t c = 0; c < mnist_classes; ++c) images.class_names.push_back(std::to_string(c));
 
-  const IdxFile image_file(files.images);
+  IdxFile image_file(files.images, 16);
   image_file.expect_field(0, images_magic, "the magic number of an IDX image file");
   const std::uint32_t count = image_file.field(4, "the number of images");
   image_file.expect_field(8, mnist_side, "a number of rows of");
   image_file.expect_field(12, mnist_side, "a number of columns of");
-  const auto values = image_file.items(16, count, mnist_side * mnist_side, "images of 28 x 28");
+  const auto values = image_file.items(count, mnist_side * mnist_side, "images of 28 x 28");
   images.values.assign(values.begin(), values.end());
 
-  const IdxFile label_file(files.labels);
+  IdxFile label_file(files.labels, 8);
   label_file.expect_field(0, labels_magic, "the magic number of an IDX label file");
   const std::uint32_t labels = label_file.field(4, "the number of labels");
-  const auto label_values = label_file.items(8, labels, 1, "labels");
+  const auto label_values = label_file.items(labels, 1, "labels");
   if (labels != count) {
     fail_at(files.labels, 4, fmt::format("{} labels, as many as images in {}", count, files.images.string()),
             fmt::format("{}", labels));

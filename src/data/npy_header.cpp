@@ -20,6 +20,8 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
 constexpr std::size_t most_axes = 64;  // NumPy's limit.
+/// Version 1 of the format allows as much. NumPy itself refuses more than 10,000 bytes.
+constexpr std::size_t longest_header = 65'535;
 
 /// The element's code with its byte order, as NumPy writes it; a single byte has no order.
 std::string full_code(NpyType type, bool big_endian = false) {
@@ -251,6 +253,8 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
     length = length << 8 | static_cast<unsigned char>(start[8 + i]);
   }
   const std::uint64_t offset = 8 + length_bytes;
+  if (length > longest_header)
+    fail_at(path, 8, fmt::format("a header of at most {} bytes", longest_header), fmt::format("{}", length));
   if (length > file.size() - offset) {
     fail_at(path, offset, fmt::format("{} bytes of header", length),
             fmt::format("{} before the end of the file", file.size() - offset));
@@ -271,7 +275,7 @@ std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape) {
   const std::size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;
   text.resize(total - fixed - 1, ' ');
   text += '\n';
-  if (text.size() > 0xffff) {
+  if (text.size() > longest_header) {
     throw ArgumentError(
         fmt::format("npy header: a shape with {} extents needs {} bytes of header, at most 65535 fit",
                     shape.size(), text.size()));

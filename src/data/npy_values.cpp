@@ -10,6 +10,7 @@
 #include "data/input_file.hpp"
 #include "data/npy_elements.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::data {
 namespace {
@@ -40,7 +41,10 @@ void read_stored(const fs::path& path, const NpyHeader& header, T* values, std::
 
 /// The array whose values fill(data) writes in the order of the file.
 template <typename T, typename Fill>
-xt::xarray<T> arranged(const NpyHeader& header, const Fill& fill) {
+xt::xarray<T> arranged(const fs::path& path, const NpyHeader& header, const Fill& fill) {
+  // Sparse files cost nothing on a disk, whatever their size.
+  numerics::require_memory(path.string(), "its array", static_cast<double>(header.size()) * sizeof(T),
+                           "is it the right file?");
   if (!header.fortran_order || header.shape.size() < 2) {
     auto values = xt::xarray<T>::from_shape(header.shape);
     fill(values.data(), values.size());
@@ -68,7 +72,7 @@ std::optional<To> converted(From value) {
 
 template <typename To, typename From>
 xt::xarray<To> read_converted(const fs::path& path, const NpyHeader& header) {
-  return arranged<To>(header, [&](To* target, std::size_t count) {
+  return arranged<To>(path, header, [&](To* target, std::size_t count) {
     std::vector<From> stored(count);
     read_stored(path, header, stored.data(), count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -92,7 +96,8 @@ xt::xarray<T> read_npy(const fs::path& path) {
   if (header.type != wanted)
     throw DataError(fmt::format("{}: expected elements of type {}, found {}", path.string(),
                                 element_of(wanted).name, element_of(header.type).name));
-  return arranged<T>(header, [&](T* values, std::size_t count) { read_stored(path, header, values, count); });
+  return arranged<T>(path, header,
+                     [&](T* values, std::size_t count) { read_stored(path, header, values, count); });
 }
 
 template <typename T>

@@ -136,8 +136,9 @@ EachTile RankGram::tiles(const std::string& kernel) const {
   };
 }
 
-RankTiles rank_tiles_in_store(const RankSolver& ranks, const std::filesystem::path& folder) {
-  const auto stored = std::make_shared<const store::StoredGram>(folder);
+RankTiles rank_tiles_in_store(const RankSolver& ranks, const std::filesystem::path& folder,
+                              store::UnrecordedTiles unrecorded) {
+  const auto stored = std::make_shared<const store::StoredGram>(folder, unrecorded);
   const store::TileGrid grid = stored->grid();
   std::vector<int> owners(static_cast<std::size_t>(grid.count()));
   for (std::size_t t = 0; t < owners.size(); ++t)

@@ -42,7 +42,8 @@ class RankGram final : public gp::GramSource {
 };
 
 /// Of a store that is complete: each rank reads its share of the tiles.
-[[nodiscard]] RankTiles rank_tiles_in_store(const RankSolver& ranks, const std::filesystem::path& folder);
+[[nodiscard]] RankTiles rank_tiles_in_store(const RankSolver& ranks, const std::filesystem::path& folder,
+                                            store::UnrecordedTiles unrecorded);
 
 /// Computed now, of x1 with x2 (with itself where x2 is null): tiles are dealt to whoever is free, who keeps them. Of
 /// `options`, kernels, threads and stop are looked at.

@@ -15,6 +15,7 @@
 #include "files/file_size_signal.hpp"
 #include "files/process_identity.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::files {
 namespace {
@@ -76,6 +77,7 @@ bool was_untouched_for_an_hour(const fs::path& file) {
 
 ReplacingFile::ReplacingFile(const fs::path& target)
     : target_{resolved(target)}, temporary_{temporary_name(target_)} {
+  require_may_write(target_);
   std::error_code error;
   const auto status = fs::status(target_, error);
   if (fs::exists(status) && !fs::is_regular_file(status))

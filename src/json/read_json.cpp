@@ -18,6 +18,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t largest_file = std::size_t{256} << 20;
+/// A list or object takes some hundred bytes of memory, however short it is in the file.
+constexpr std::size_t most_lists_and_objects = 1'000'000;
+constexpr std::size_t longest_text = std::size_t{1} << 20;
 
 /// Builds a document from the parser's events and refuses what JSON allows but no file of ours can mean.
 class StrictBuilder final : public json::json_sax_t {
@@ -31,7 +34,10 @@ class StrictBuilder final : public json::json_sax_t {
   bool number_integer(number_integer_t value) override { return put(value); }
   bool number_unsigned(number_unsigned_t value) override { return put(value); }
   bool number_float(number_float_t value, const string_t&) override { return put(value); }
-  bool string(string_t& value) override { return put(std::move(value)); }
+  bool string(string_t& value) override {
+    require_short(value);
+    return put(std::move(value));
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(json::object()); }
   bool start_array(std::size_t) override { return open(json::array()); }
@@ -39,6 +45,7 @@ class StrictBuilder final : public json::json_sax_t {
   bool end_array() override { return close(); }
 
   bool key(string_t& key) override {
+    require_short(key);
     if (open_.back().value.contains(key))
       fail(fmt::format("{}: expected every key once, found {} again", path(), shown_json(key)));
     open_.back().key = std::move(key);
@@ -86,7 +93,16 @@ class StrictBuilder final : public json::json_sax_t {
     return cut_text(colon == std::string_view::npos ? text : text.substr(colon + 2), 160);
   }
 
+  void require_short(const string_t& text) const {
+    if (text.size() > longest_text)
+      fail(fmt::format("{}: expected texts of at most {} bytes, found {}: {}", cut_text(path(), 160),
+                       longest_text, text.size(), cut_text(text)));
+  }
+
   bool open(json value) {
+    if (++opened_ > most_lists_and_objects)
+      fail(fmt::format("{}: expected at most {} lists and objects in all, found more", cut_text(path(), 160),
+                       most_lists_and_objects));
     if (open_.size() == deepest_json)
       fail(fmt::format("{}: expected at most {} lists and objects within one another, found more",
                        cut_text(path(), 160), deepest_json));
@@ -116,6 +132,7 @@ class StrictBuilder final : public json::json_sax_t {
   const std::string& name_;
   json document_;
   std::vector<Frame> open_;
+  std::size_t opened_ = 0;
 };
 
 /// The whole file; devices and pipes are read to their end.
@@ -126,6 +143,12 @@ std::string text_of(const std::filesystem::path& file) {
     throw DataError(fmt::format("{}: expected a JSON file, found none", file.string()));
   if (std::filesystem::is_directory(status))
     throw DataError(fmt::format("{}: expected a JSON file, found a folder", file.string()));
+  const auto refuse = [&] {
+    throw DataError(fmt::format("{}: expected a JSON file of at most {} MiB, found more", file.string(),
+                                largest_file >> 20));
+  };
+  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(file, error) > largest_file)
+    refuse();
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
@@ -134,9 +157,7 @@ std::string text_of(const std::filesystem::path& file) {
     stream.read(block.data(), static_cast<std::streamsize>(block.size()));
     text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
   }
-  if (text.size() > largest_file)
-    throw DataError(fmt::format("{}: expected a JSON file of at most {} MiB, found more", file.string(),
-                                largest_file >> 20));
+  if (text.size() > largest_file) refuse();
   if (!stream.eof())
     throw DataError(
         fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(errno)));

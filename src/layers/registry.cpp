@@ -1,3 +1,4 @@
+#include "network/layer_model.hpp"
 #include "network/registry.hpp"
 
 #include <fmt/format.h>
@@ -84,6 +85,10 @@ Layer read_layer(const nlohmann::json& object, const std::string& path) {
 Layers read_layers(const nlohmann::json& array, const std::string& path) {
   if (!array.is_array())
     throw NetworkError(fmt::format("{}: expected a list of layers, got {}", path, array.type_name()));
+  // Before any of them is made.
+  if (static_cast<double>(array.size()) > most_layers)
+    throw NetworkError(
+        fmt::format("{}: expected at most {} layers in a list, got {}", path, most_layers, array.size()));
   Layers layers;
   for (std::size_t i = 0; i < array.size(); ++i)
     layers.push_back(read_layer(array[i], fmt::format("{}[{}]", path, i)));

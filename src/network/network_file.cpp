@@ -27,6 +27,10 @@ Network network_from(const nlohmann::json& document) {
   if (version != format_version)
     reader.fail("widelimit", fmt::format("expected format version {}, got {}", format_version, version));
   std::string name = reader.text("name", "");
+  // Names stand in tables, and folders are called by them.
+  constexpr std::size_t longest_name = 200;
+  if (name.size() > longest_name)
+    reader.fail("name", fmt::format("expected at most {} bytes, got {}", longest_name, name.size()));
   Layers layers = read_layers(reader.value("layers"), "layers");
   // Fields that this version does not know are errors, since ignoring them could change the network's meaning.
   reader.finish();

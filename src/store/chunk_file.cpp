@@ -1,9 +1,6 @@
 #include "store/chunk_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <bit>
@@ -14,6 +11,7 @@
 
 #include "store/crc32c.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
@@ -24,47 +22,6 @@ namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "chunks are little endian");
 
 using ChunkSum = std::array<std::byte, sizeof(std::uint32_t)>;
-
-[[noreturn]] void fail_to_read(const fs::path& file, int code) {
-  throw DataError(
-      fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(code)));
-}
-
-/// A file that is open for reading.
-class OpenFile {
- public:
-  /// Does not wait for the other end of a pipe.
-  explicit OpenFile(const fs::path& file)
-      : descriptor_{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-
-  [[nodiscard]] bool is_regular() const {
-    struct stat facts {};
-    return fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
-  }
-
-  /// Up to so many bytes, fewer at the end of the file; -1 for an error.
-  [[nodiscard]] ssize_t read(std::span<std::byte> bytes) const {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t count = ::read(descriptor_, bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return -1;
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    return static_cast<ssize_t>(done);
-  }
-
- private:
-  int descriptor_;
-};
 
 /// Makes the folders that are missing, each of which is on the disk before something is put into it.
 void make_folders(const fs::path& folder) {
@@ -100,24 +57,18 @@ std::optional<fs::path> what_blocks(const fs::path& file) {
 }
 
 ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers, std::uint32_t* sum_of_numbers) {
-  const OpenFile open_file(file);
-  if (!open_file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return ChunkState::missing;
-    fail_to_read(file, errno);
-  }
-  if (!open_file.is_regular())
-    throw DataError(fmt::format("{}: cannot be read: expected a regular file, found a folder, pipe or device",
-                                file.string()));
+  const auto chunk = files::RegularFile::if_there(file);
+  if (!chunk) return ChunkState::missing;
   ChunkSum sum{};
-  std::array<std::byte, 1> beyond{};
+  if (chunk->size() != numbers.size() + sum.size()) return ChunkState::damaged;
   std::size_t found = 0;
-  // One byte more than there should be is asked for, so that a file that is too long is seen.
-  for (const std::span<std::byte> part : {numbers, std::span<std::byte>(sum), std::span<std::byte>(beyond)}) {
-    const ssize_t count = open_file.read(part);
+  try {
+    for (const std::span<std::byte> part : {numbers, std::span<std::byte>(sum)})
+      found += chunk->read_raw(found, part.data(), part.size());
+  } catch (const std::system_error& error) {
     // A sector that the disk cannot read any more is as good as a wrong one.
-    if (count < 0 && errno == EIO) return ChunkState::damaged;
-    if (count < 0) fail_to_read(file, errno);
-    found += static_cast<std::size_t>(count);
+    if (error.code().value() == EIO) return ChunkState::damaged;
+    throw DataError(fmt::format("{}: cannot be read: {}", file.string(), error.code().message()));
   }
   if (found != numbers.size() + sum.size()) return ChunkState::damaged;
   const std::uint32_t found_sum = chunk_sum(numbers);

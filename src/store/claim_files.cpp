@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -27,11 +28,15 @@ constexpr const char* clock_name = "clock";
 /// With no time given, utimensat() sets the clock of the file system, which may be that of another machine.
 void touch(const fs::path& file) { static_cast<void>(utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }
 
+/// Of a claim that is there; nothing of one that is gone, or is no claim.
 std::string first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
+  constexpr std::uint64_t longest_claim = 4096;
+  try {
+    const std::string text = files::read_file(file, longest_claim, "a claim");
+    return text.substr(0, text.find('\n'));
+  } catch (const DataError&) {
+    return "";
+  }
 }
 
 /// "IDENTITY NUMBER".

@@ -54,7 +54,7 @@ namespace {
 /// The report of a run over a store that cannot be written to: all its tiles must be there.
 template <typename Open>
 StoreRunReport found_by(const Open& open, const std::function<Index()>& next) {
-  TileRecords records(open.folder.records_folder(open.store.facts));
+  TileRecords records(open.folder, open.store.facts, open.options.unrecorded);
   SharedProgress progress(open.folder, open.store.facts, records, open.tiles);
   const StoreProgress state = progress.state({});
   if (state.tiles_done < state.tiles)
@@ -122,7 +122,7 @@ std::vector<StoreMismatch> GramStore<Scalar>::recompute(Index count, std::uint64
   if (count < 1)
     throw ArgumentError(fmt::format("store: expected at least one pair to compute again, got {}", count));
   const StoreFacts& facts = open_->store.facts;
-  PairRecomputation<Scalar> recomputation(open_->folder, facts, open_->inputs, open_->options.gram);
+  PairRecomputation<Scalar> recomputation(open_->folder, facts, open_->inputs, open_->options);
   PairSample sample(facts.grid(), count, seed);
   std::vector<StoreMismatch> mismatches = recomputation.run(sample);
   if (compared != nullptr) *compared = recomputation.compared();

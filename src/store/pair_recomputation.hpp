@@ -18,12 +18,12 @@ class PairRecomputation {
  public:
   /// All must outlive it.
   PairRecomputation(const StoreFolder& folder, const StoreFacts& facts, const StoreInputs<Scalar>& inputs,
-                    const GramOptions& options)
+                    const StoreOptions& options)
       : facts_{facts},
-        records_(folder.records_folder(facts)),
+        records_(folder, facts, options.unrecorded),
         files_(folder, facts, records_),
-        source_(inputs, facts, options),
-        stop_{options.stop} {
+        source_(inputs, facts, options.gram),
+        stop_{options.gram.stop} {
     records_.refresh();
   }
 

@@ -14,7 +14,7 @@ template <typename Scalar>
 class FileCheck {
  public:
   FileCheck(const StoreFolder& folder, const StoreFacts& facts, TileRecords& records)
-      : folder_{folder}, facts_{facts}, files_(folder, facts, records) {}
+      : folder_{folder}, facts_{facts}, records_{records}, files_(folder, facts, records) {}
 
   StoreCheck run(const std::function<void(Index, Index)>& progress, const std::stop_token& stop) {
     const TileGrid grid = facts_.grid();
@@ -26,6 +26,8 @@ class FileCheck {
       check_tile(grid.tile(t));
       if (progress) progress(t + 1, check_.tiles);
     }
+    check_.strange_records = records_.strange_lines();
+    check_.records_name_store = facts_.format_version() != unsealed_format_version;
     return std::move(check_);
   }
 
@@ -41,7 +43,7 @@ class FileCheck {
   }
 
   void check_tile(TileIndex tile) {
-    bool is_whole = true, is_damaged = false, has_place = true;
+    bool is_whole = true, is_damaged = false;
     for (const std::string& array : facts_.arrays()) {
       const auto file = folder_.chunk(array, tile);
       if (const auto obstacle = what_blocks(file)) {
@@ -53,7 +55,7 @@ class FileCheck {
         auto stored = files_.read(array, tile);
         for (const FileDamage& damage : stored.damaged) add_damage(damage);
         is_damaged = is_damaged || !stored.damaged.empty();
-        has_place = has_place && stored.has_place;
+        check_.unrecorded += stored.unrecorded;
         const InputRange rows = facts_.grid().rows_of(tile), columns = facts_.grid().columns_of(tile);
         is_whole = is_whole && stored.damaged.empty() && !stored.is_missing &&
                    is_complete(stored.kernels, rows.size(), columns.size());
@@ -66,7 +68,6 @@ class FileCheck {
     }
     if (is_whole) {
       ++check_.whole;
-      if (!has_place) ++check_.without_place;
     } else if (!is_damaged) {
       check_.missing.push_back(tile);
     }
@@ -84,6 +85,7 @@ class FileCheck {
 
   const StoreFolder& folder_;
   const StoreFacts& facts_;
+  const TileRecords& records_;
   TileFiles<Scalar> files_;
   StoreCheck check_;
   std::set<std::string> obstacles_;
@@ -95,8 +97,10 @@ StoreCheck StoredGram::check(const std::function<void(Index, Index)>& progress, 
   // Where the document gives another side than the files have, the files are checked with their own.
   const auto side = open_->folder.other_tile_side(open_->facts);
   const StoreFacts facts = side ? open_->facts.with_tile_side(*side) : open_->facts;
-  StoreCheck check = is_float() ? FileCheck<float>(open_->folder, facts, open_->records).run(progress, stop)
-                                : FileCheck<double>(open_->folder, facts, open_->records).run(progress, stop);
+  TileRecords records(open_->folder, facts, open_->records.unrecorded_tiles());
+  records.refresh();
+  StoreCheck check = is_float() ? FileCheck<float>(open_->folder, facts, records).run(progress, stop)
+                                : FileCheck<double>(open_->folder, facts, records).run(progress, stop);
   if (!side) return check;
   check.tile_side = *side;
   check.damaged.push_back((open_->folder.path() / "zarr.json").string());

@@ -16,6 +16,8 @@ namespace {
 
 /// Bounds the inputs, so that numbers of tiles and pairs stay within an index.
 constexpr Index most_inputs = Index{1} << 31;
+/// A file each.
+constexpr double most_tiles = 1e8;
 
 /// Collects what the layers of a network file sample, those in branches too: path, samples and seed.
 void collect_sampled(const nlohmann::json& value, const std::string& path, nlohmann::json& found) {
@@ -35,8 +37,10 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
   const JsonValue facts(document_, path);
   if (const std::string format = facts.at("format"); format != store_format)
     facts.fail(fmt::format("expected the format \"{}\", got \"{}\"", store_format, format));
-  if (const int version = facts.at("format_version"); version != store_format_version)
-    facts.fail(fmt::format("expected version {} of the format, got {}", store_format_version, version));
+  format_version_ = facts.at("format_version");
+  if (format_version_ < unsealed_format_version || format_version_ > store_format_version)
+    facts.fail(fmt::format("expected version {} or {} of the format, got {}", unsealed_format_version,
+                           store_format_version, format_version_));
   arrays_ = facts.at("arrays").get<std::vector<std::string>>();
   is_symmetric_ = facts.at("symmetric");
   tile_side_ = facts.at("tile_side");
@@ -66,6 +70,11 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
       facts.at("arrays").fail(fmt::format("expected nngp, ntk or their errors, got {}", array));
   if (arrays_.empty()) facts.at("arrays").fail("expected at least one");
   if (tile_side_ < 1) facts.at("tile_side").fail("expected a positive number");
+  // Readers look at every tile.
+  if (const double tiles =
+          static_cast<double>(grid().tile_rows()) * static_cast<double>(grid().tile_columns());
+      tiles > most_tiles)
+    facts.at("tile_side").fail(fmt::format("expected at most {:.0f} tiles, got {:.0f}", most_tiles, tiles));
 }
 
 TileGrid StoreFacts::grid() const { return {steps_.back(), columns(), tile_side_, is_symmetric_}; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ class StoreFacts {
   StoreFacts(nlohmann::json document, const std::string& path);
 
   [[nodiscard]] const nlohmann::json& document() const { return document_; }
+  [[nodiscard]] int format_version() const { return format_version_; }
 
   [[nodiscard]] TileGrid grid() const;
   [[nodiscard]] bool is_symmetric() const { return is_symmetric_; }
@@ -50,13 +52,21 @@ class StoreFacts {
   std::vector<Index> steps_;
   Index columns_ = 0;
   Index tile_side_ = 0;
+  int format_version_ = 0;
   bool is_symmetric_ = false;
   bool is_float_ = false;
 };
 
 /// The documents' format.
 inline constexpr const char* store_format = "widelimit Gram store";
-inline constexpr int store_format_version = 1;
+inline constexpr int store_format_version = 2;
+/// The one of versions 0.1 and 0.2, whose records do not name their store.
+inline constexpr int unsealed_format_version = 1;
+
+/// The facts on which a store's numbers depend. "arithmetic" is the last of them.
+inline constexpr std::array identifying_facts{"library_version", "network",   "arrays",
+                                              "precision",       "symmetric", "columns",
+                                              "tile_side",       "rows",      "arithmetic"};
 
 /// {path, samples, seed} of every sampled layer of a network, as its file has it.
 [[nodiscard]] nlohmann::json sampled_layer_facts(const nlohmann::json& network);

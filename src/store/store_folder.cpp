@@ -142,6 +142,13 @@ std::vector<std::string> StoreFolder::wrong_documents(const StoreFacts& facts) c
   return wrong;
 }
 
+bool StoreFolder::holds_tiles(const StoreFacts& facts) const {
+  return std::ranges::all_of(facts.arrays(), [this](const std::string& array) {
+    std::error_code error;
+    return fs::is_directory(folder_ / array / "c", error);
+  });
+}
+
 fs::path StoreFolder::document(const std::string& array) const { return folder_ / array / document_name; }
 
 fs::path StoreFolder::chunk(const std::string& array, TileIndex tile) const {

@@ -45,6 +45,8 @@ class StoreFolder {
   /// The arrays whose documents are missing or not as the facts want them.
   [[nodiscard]] std::vector<std::string> wrong_documents(const StoreFacts& facts) const;
 
+  /// Whether every array has had a tile.
+  [[nodiscard]] bool holds_tiles(const StoreFacts& facts) const;
   /// The document of an array.
   [[nodiscard]] std::filesystem::path document(const std::string& array) const;
   [[nodiscard]] std::filesystem::path chunk(const std::string& array, TileIndex tile) const;

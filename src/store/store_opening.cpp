@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "kernel/run/gram_plan.hpp"
+#include "store/tile_records.hpp"
 #include "store/tile_shares.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/store/input_facts.hpp"
@@ -65,6 +67,7 @@ class StoreOpening {
   /// Other processes may make or enlarge the same store meanwhile: it is looked at again until it is as this one wants
   /// it, and nobody changes it.
   OpenedStore open() {
+    files::require_may_write(folder_.path());
     constexpr int most_attempts = 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -73,6 +76,7 @@ class StoreOpening {
       const auto side = folder_.other_tile_side(facts);
       if (side) facts = with_side_of_files(facts, *side);
       require_same(facts);
+      require_records(facts);
       // A store that is whole and cannot be written to is opened for reading.
       if (!side && !needs_change(facts) && !folder_.is_writable(facts)) return {std::move(facts), nullptr};
       folder_.make_missing_folders(facts);
@@ -153,14 +157,29 @@ class StoreOpening {
       steps.push_back(rows_.of({step.begin, step.end}));
     }
     const Index side = options_.tile_side > 0 ? options_.tile_side : facts.grid().side();
-    std::vector<const char*> compared{"library_version", "network", "arrays",    "precision",
-                                      "symmetric",       "columns", "tile_side", "rows"};
-    if (!options_.other_arithmetic) compared.push_back("arithmetic");
+    std::vector<const char*> compared(identifying_facts.begin(), identifying_facts.end());
+    if (options_.other_arithmetic) compared.pop_back();
     if (const auto difference = difference_between(there, wanted(steps, side), compared)) refuse(*difference);
     if (given > rows && !options_.grow)
       refuse(fmt::format(
           "it has {} rows, {} inputs were given; let it grow (--grow) if the others shall join it", rows,
           given));
+  }
+
+  /// Tiles of which nobody has written anything down may be of any store, and are not written over unasked: they may be
+  /// the work of weeks.
+  void require_records(const StoreFacts& facts) const {
+    if (options_.unrecorded == UnrecordedTiles::accepted || !folder_.holds_tiles(facts)) return;
+    TileRecords records(folder_, facts);
+    records.refresh();
+    if (records.are_there()) return;
+    throw DataError(
+        fmt::format("{}: no record says that its tiles are of this store: its folder {} is gone, or of "
+                    "another store, or version "
+                    "0.1 made it; nothing was touched: --accept-unrecorded takes the tiles as they are, and "
+                    "widelimit store "
+                    "verify --recompute compares them with what is computed",
+                    folder_.path().string(), folder_.records_folder(facts).string()));
   }
 
   /// Whether rows join, or documents are not as the facts want them.

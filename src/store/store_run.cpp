@@ -19,8 +19,8 @@ StoreRun<Scalar>::StoreRun(const StoreFolder& folder, const StoreFacts& facts,
       tiles_{tiles},
       grid_{facts.grid()},
       claims_{claims},
-      records_(folder.records_folder(facts)),
-      own_records_(folder.records_folder(facts)),
+      records_(folder, facts, options.unrecorded),
+      own_records_(folder.records_folder(facts), StoreSeals(facts)),
       files_(folder, facts, records_),
       source_(inputs, facts, [&] {
         GramOptions of_tiles = options.gram;
@@ -76,6 +76,7 @@ bool StoreRun<Scalar>::take(Index tile) {
     work_.seconds += record.seconds;
     write_behind(std::move(claim), std::move(record), std::move(stored.kernels));
   } else {
+    if (stored.unrecorded > 0) write_down(index, stored.kernels);
     ++report_.found;
   }
   report_progress(0);
@@ -95,6 +96,13 @@ void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResu
     if (progress_) progress_->end(held.tile());
   });
   ++report_.computed;
+}
+
+/// That a tile belongs here, which was accepted without a record: later runs need not be told again.
+template <typename Scalar>
+void StoreRun<Scalar>::write_down(TileIndex tile, GramResult<Scalar>& kernels) {
+  wait_for_writing();
+  files_.write_down({tile, grid_.pairs(tile), 0, {}}, kernels, own_records_);
 }
 
 template <typename Scalar>

@@ -36,6 +36,7 @@ class StoreRun {
   bool take(Index tile);
   /// `record` says what computing it took.
   void write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels);
+  void write_down(TileIndex tile, GramResult<Scalar>& kernels);
   void wait_for_writing();
   void wait_for_others(std::vector<Index> waiting);
   void tell_of_waiting(Index tile, std::size_t count) const;

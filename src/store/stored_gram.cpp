@@ -53,7 +53,8 @@ void place_tile(Matrix<Scalar>& whole, const Matrix<Scalar>& numbers, const Tile
 
 }  // namespace
 
-StoredGram::StoredGram(const std::filesystem::path& folder) : open_{std::make_unique<Open>(folder)} {}
+StoredGram::StoredGram(const std::filesystem::path& folder, UnrecordedTiles unrecorded)
+    : open_{std::make_unique<Open>(folder, unrecorded)} {}
 StoredGram::~StoredGram() = default;
 StoredGram::StoredGram(StoredGram&&) noexcept = default;
 StoredGram& StoredGram::operator=(StoredGram&&) noexcept = default;

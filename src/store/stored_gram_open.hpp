@@ -13,8 +13,8 @@ struct StoredGram::Open {
   /// Which numbers belong into which tile; read again when a tile's numbers are those written down for another one.
   mutable TileRecords records;
 
-  explicit Open(const std::filesystem::path& path)
-      : folder(path), facts{folder.facts()}, records(folder.records_folder(facts)) {
+  Open(const std::filesystem::path& path, UnrecordedTiles unrecorded)
+      : folder(path), facts{folder.facts()}, records(folder, facts, unrecorded) {
     records.refresh();
   }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/chunk_file.hpp"
@@ -29,7 +30,7 @@ template <typename Scalar>
 struct StoredTile {
   GramResult<Scalar> kernels;
   bool is_missing = false;  ///< Some chunk is not there.
-  bool has_place = true;  ///< Somebody has written down, of every chunk that is whole, that it belongs here.
+  Index unrecorded = 0;     ///< Chunks of whose place no record says anything.
   std::vector<FileDamage> damaged;
 };
 
@@ -59,12 +60,18 @@ class TileFiles {
 
   /// Writes the tile down, of which `record` says what it took, then its chunks. Returns when all is on the disk.
   void write(TileRecord record, GramResult<Scalar>& kernels, RecordWriter& records) const {
+    const TileIndex tile = record.tile;
+    write_down(std::move(record), kernels, records);
+    // Kernels last: where they are numbers, their errors are there too.
+    for (auto array = facts_.arrays().rbegin(); array != facts_.arrays().rend(); ++array)
+      write_chunk(folder_.chunk(*array, tile), bytes_of(array_of(kernels, *array)));
+  }
+
+  /// The first half of it.
+  void write_down(TileRecord record, GramResult<Scalar>& kernels, RecordWriter& records) const {
     for (const std::string& array : facts_.arrays())
       record.sums.emplace_back(array, chunk_sum(bytes_of(array_of(kernels, array))));
     records.add(record);
-    // Kernels last: where they are numbers, their errors are there too.
-    for (auto array = facts_.arrays().rbegin(); array != facts_.arrays().rend(); ++array)
-      write_chunk(folder_.chunk(*array, record.tile), bytes_of(array_of(kernels, *array)));
   }
 
   /// Removes what killed processes have left of a tile that this process has claimed.
@@ -110,16 +117,25 @@ class TileFiles {
       stored.damaged.push_back({file.string(), what});
   }
 
-  /// What is wrong in a chunk whose checksum is right: an infinite number, or numbers of another
-  /// tile. Empty if nothing is.
+  /// What is wrong in a chunk whose checksum is right: an infinite number, or numbers of another tile or
+  /// store. Empty if nothing is.
   [[nodiscard]] std::string wrong_in(const std::string& array, TileIndex tile, const Matrix<Scalar>& numbers,
                                      std::uint32_t sum, StoredTile<Scalar>& stored) const {
     if (has_infinity(numbers)) return "a number in it is infinite";
-    const auto place = records_.place_of(array, tile, sum);
-    if (place == TileRecords::Place::unknown) stored.has_place = false;
-    if (place != TileRecords::Place::wrong) return "";
-    const TileIndex other = records_.tile_with(array, sum).value_or(tile);
-    return fmt::format("it holds tile ({}, {})", other.row, other.column);
+    switch (records_.place_of(array, tile, sum)) {
+      case TileRecords::Place::right:
+        return "";
+      case TileRecords::Place::unrecorded:
+        ++stored.unrecorded;
+        if (records_.unrecorded_tiles() == UnrecordedTiles::accepted) return "";
+        return "no record of the store says that it belongs there";
+      case TileRecords::Place::wrong:
+        break;
+    }
+    const auto other = records_.place_with(array, sum);
+    if (!other) return "the record of its place is of other numbers";
+    return fmt::format("it holds tile ({}, {}){}", other->tile.row, other->tile.column,
+                       other->array == array ? "" : " of " + other->array);
   }
 
   const StoreFolder& folder_;

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "files/file_size_signal.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::store {
@@ -21,30 +22,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string line_of(const TileRecord& record) {
-  std::string line = fmt::format("tile {} {} pairs {} seconds {:.3f}", record.tile.row, record.tile.column,
-                                 record.pairs, record.seconds);
-  for (const auto& [array, sum] : record.sums) line += fmt::format(" {} {:08x}", array, sum);
-  return line + "\n";
-}
+constexpr const char* seal_word = " seal ";
 
-/// Nothing for a line that is not whole, or none of this kind.
-std::optional<TileRecord> record_in(const std::string& line) {
-  std::istringstream words(line);
+/// A record as a line tells it, whether or not it is of the store.
+struct ToldRecord {
   TileRecord record;
-  std::string tile, pairs, seconds;
+  Index steps = 0;   ///< 0 and no seal as version 0.2 wrote it.
+  std::string text;  ///< What is sealed.
+  std::string seal;
+};
+
+/// Nothing for a line of another kind.
+std::optional<ToldRecord> record_in(const std::string& line) {
+  ToldRecord told;
+  const auto end = line.rfind(seal_word);
+  told.text = line.substr(0, end);
+  if (end != line.npos) told.seal = line.substr(end + std::string_view(seal_word).size());
+  std::istringstream words(told.text);
+  TileRecord& record = told.record;
+  std::string tile, pairs, seconds, word;
   if (!(words >> tile >> record.tile.row >> record.tile.column >> pairs >> record.pairs >> seconds >>
         record.seconds) ||
       tile != "tile" || pairs != "pairs" || seconds != "seconds")
     return {};
-  std::string array;
   std::uint32_t sum = 0;
-  words >> std::hex;
-  while (words >> array >> sum) record.sums.emplace_back(array, sum);
-  return record;
+  while (words >> word)
+    if (word == "steps" && words >> std::dec >> told.steps)
+      continue;
+    else if (words >> std::hex >> sum)
+      record.sums.emplace_back(word, sum);
+  return told;
 }
 
 }  // namespace
+
+std::string record_line(const TileRecord& record, const StoreSeals& seals) {
+  std::string text = fmt::format("tile {} {} pairs {} seconds {:.3f} steps {}", record.tile.row,
+                                 record.tile.column, record.pairs, record.seconds, seals.steps());
+  for (const auto& [array, sum] : record.sums) text += fmt::format(" {} {:08x}", array, sum);
+  return text + seal_word + seals.of(text, seals.steps());
+}
 
 RecordWriter::~RecordWriter() {
   if (descriptor_ >= 0) close(descriptor_);
@@ -61,7 +78,7 @@ void RecordWriter::add(const TileRecord& record) {
     files::sync_folder(folder_);
   }
   const files::FileSizeSignalBlock block;
-  const std::string line = line_of(record);
+  const std::string line = record_line(record, seals_) + "\n";
   const ssize_t written = write(descriptor_, line.data(), line.size());
   if (written < 0) fail(errno);
   // A disk that is full cuts lines short.
@@ -77,27 +94,69 @@ void RecordWriter::fail(int code) const {
 void TileRecords::refresh() {
   const std::scoped_lock lock(mutex_);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error))
+  for (const auto& entry : fs::directory_iterator(records_folder_, error))
     if (entry.path().extension() == ".txt") read(entry.path(), journals_[entry.path()]);
 }
 
 void TileRecords::read(const fs::path& file, Journal& journal) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(file, error);
-  if (error || bytes <= journal.bytes_read) return;
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(journal.bytes_read));
-  // A line without an end is still being written, or was never finished.
-  for (std::string line; std::getline(stream, line) && !stream.eof(); journal.bytes_read += line.size() + 1)
-    if (const auto record = record_in(line)) note(*record, journal);
+  if (!fs::is_regular_file(file, error)) return;
+  // The size is that of the open file: only then do file systems of networks ask their server.
+  const auto records = files::RegularFile::if_there(file);
+  if (!records || records->size() <= journal.bytes_read) return;
+  std::vector<char> block(std::size_t{1} << 16);
+  while (journal.bytes_read < records->size()) {
+    const std::size_t count = records->read(journal.bytes_read, block.data(), block.size());
+    const std::string_view lines(block.data(), count);
+    const std::size_t end = lines.rfind('\n');
+    if (end != lines.npos) {
+      read_lines(lines.substr(0, end + 1), journal);
+      journal.bytes_read += end + 1;
+    } else if (count < block.size()) {
+      break;  // A line without an end is still being written, or was never finished.
+    } else {
+      // No record is as long as this.
+      ++strange_lines_;
+      journal.bytes_read = records->size();
+    }
+  }
   journal.changed_at = fs::last_write_time(file, error);
 }
 
+void TileRecords::read_lines(std::string_view lines, Journal& journal) {
+  for (std::size_t end = lines.find('\n'); end != lines.npos; end = lines.find('\n')) {
+    read_line(std::string(lines.substr(0, end)), journal);
+    lines.remove_prefix(end + 1);
+  }
+}
+
+void TileRecords::read_line(const std::string& line, Journal& journal) {
+  const auto told = record_in(line);
+  if (told && is_of_store(told->text, told->steps, told->seal)) return note(told->record, journal);
+  ++strange_lines_;
+  if (!told) return;
+  // Who has told something of a tile is not believed, but nor is the tile one of which nothing was told.
+  for (const auto& [array, sum] : told->record.sums)
+    sums_[array].try_emplace({told->record.tile.row, told->record.tile.column});
+}
+
+bool TileRecords::is_of_store(const std::string& text, Index steps, const std::string& seal) {
+  if (steps == 0 && seal.empty()) return seals_.takes_unsealed();
+  if (steps > seals_.steps()) {
+    // Rows may have joined since the store was opened.
+    const StoreSeals grown(folder_.facts());
+    if (grown.continue_those_of(seals_)) seals_ = grown;
+  }
+  return steps >= 1 && steps <= seals_.steps() && seal == seals_.of(text, steps);
+}
+
 void TileRecords::note(const TileRecord& record, Journal& journal) {
-  // The pace of a process is that of its last tiles.
+  // The pace of a process is that of its last tiles; what it took for no time it has found.
   constexpr std::size_t looked_at = 16;
-  if (journal.last.size() == looked_at) journal.last.erase(journal.last.begin());
-  journal.last.push_back({record.tile, record.pairs, record.seconds, {}});
+  if (record.seconds > 0) {
+    if (journal.last.size() == looked_at) journal.last.erase(journal.last.begin());
+    journal.last.push_back({record.tile, record.pairs, record.seconds, {}});
+  }
   TileHistory& history = histories_[{record.tile.row, record.tile.column}];
   ++history.times;
   history.pairs = std::max(history.pairs, record.pairs);
@@ -106,6 +165,16 @@ void TileRecords::note(const TileRecord& record, Journal& journal) {
     auto& sums = sums_[array][{record.tile.row, record.tile.column}];
     if (std::find(sums.begin(), sums.end(), sum) == sums.end()) sums.push_back(sum);
   }
+}
+
+bool TileRecords::are_there() const {
+  const std::scoped_lock lock(mutex_);
+  return !histories_.empty();
+}
+
+Index TileRecords::strange_lines() const {
+  const std::scoped_lock lock(mutex_);
+  return strange_lines_;
 }
 
 TileRecords::TileHistory TileRecords::history_of(TileIndex tile) const {
@@ -137,27 +206,37 @@ std::vector<TileRecords::ProcessPace> TileRecords::paces() const {
 TileRecords::Place TileRecords::known_place(const std::string& array, TileIndex tile,
                                             std::uint32_t sum) const {
   const std::scoped_lock lock(mutex_);
-  const auto of_array = sums_.find(array);
-  if (of_array == sums_.end()) return Place::unknown;
-  const auto of_tile = of_array->second.find({tile.row, tile.column});
-  if (of_tile != of_array->second.end() &&
-      std::find(of_tile->second.begin(), of_tile->second.end(), sum) != of_tile->second.end())
-    return Place::right;
-  return tiles_by_sum_.at(array).contains(sum) ? Place::wrong : Place::unknown;
+  if (const auto of_array = sums_.find(array); of_array != sums_.end()) {
+    const auto of_tile = of_array->second.find({tile.row, tile.column});
+    if (of_tile != of_array->second.end())
+      return std::find(of_tile->second.begin(), of_tile->second.end(), sum) != of_tile->second.end()
+                 ? Place::right
+                 : Place::wrong;
+  }
+  return known_place_with(array, sum) ? Place::wrong : Place::unrecorded;
 }
 
 TileRecords::Place TileRecords::place_of(const std::string& array, TileIndex tile, std::uint32_t sum) {
-  // Another process may have written the tile again since the records were read.
-  if (known_place(array, tile, sum) == Place::wrong) refresh();
+  const Place known = known_place(array, tile, sum);
+  if (known == Place::right) return known;
+  // Another process may have written the tile since the records were read.
+  refresh();
   return known_place(array, tile, sum);
 }
 
-std::optional<TileIndex> TileRecords::tile_with(const std::string& array, std::uint32_t sum) const {
+std::optional<TileRecords::ArrayTile> TileRecords::known_place_with(const std::string& array,
+                                                                    std::uint32_t sum) const {
+  std::optional<ArrayTile> found;
+  for (const auto& [name, tiles] : tiles_by_sum_)
+    if (const auto tile = tiles.find(sum); tile != tiles.end() && (!found || name == array))
+      found = ArrayTile{name, tile->second};
+  return found;
+}
+
+std::optional<TileRecords::ArrayTile> TileRecords::place_with(const std::string& array,
+                                                              std::uint32_t sum) const {
   const std::scoped_lock lock(mutex_);
-  const auto of_array = tiles_by_sum_.find(array);
-  if (of_array == tiles_by_sum_.end()) return {};
-  const auto tile = of_array->second.find(sum);
-  return tile == of_array->second.end() ? std::nullopt : std::optional(tile->second);
+  return known_place_with(array, sum);
 }
 
 }  // namespace widelimit::store

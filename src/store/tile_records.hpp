@@ -7,12 +7,16 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "files/process_identity.hpp"
 #include "store/store_facts.hpp"
 #include "store/store_folder.hpp"
+#include "store/store_seals.hpp"
+#include "widelimit/store/gram_store.hpp"
 #include "widelimit/store/tile_grid.hpp"
 
 namespace widelimit::store {
@@ -25,12 +29,18 @@ struct TileRecord {
   std::vector<std::pair<std::string, std::uint32_t>> sums;  ///< Array, CRC-32C of the numbers of its chunk.
 };
 
-/// The records of one process, a file of one line each, ARRAY/records/IDENTITY-NUMBER.txt:
+/// A record as it stands in a file, without the end of the line:
 ///
-///     tile 3 17 pairs 1048576 seconds 12.25 nngp 9a8b7c6d ntk 01234567
+///     tile 3 17 pairs 1048576 seconds 12.25 steps 1 nngp 9a8b7c6d ntk 01234567 seal 00112233445566778899aabbccddeeff
+///
+/// Version 0.2 wrote neither steps nor a seal.
+[[nodiscard]] std::string record_line(const TileRecord& record, const StoreSeals& seals);
+
+/// The records of one process, a file of one line each, ARRAY/records/IDENTITY-NUMBER.txt.
 class RecordWriter {
  public:
-  explicit RecordWriter(std::filesystem::path folder) : folder_{std::move(folder)} {}
+  RecordWriter(std::filesystem::path folder, StoreSeals seals)
+      : folder_{std::move(folder)}, seals_{std::move(seals)} {}
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
@@ -42,24 +52,47 @@ class RecordWriter {
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path folder_;
+  StoreSeals seals_;
   std::filesystem::path file_;  ///< Empty before the first record.
   int descriptor_ = -1;
 };
 
-/// The records of all processes.
+/// The records of all processes. Lines that are not of this store count for nothing. Several threads may ask.
 class TileRecords {
  public:
-  explicit TileRecords(std::filesystem::path folder) : folder_{std::move(folder)} {}
+  /// The folder must outlive it.
+  TileRecords(const StoreFolder& folder, const StoreFacts& facts,
+              UnrecordedTiles unrecorded = UnrecordedTiles::refused)
+      : folder_{folder},
+        records_folder_{folder.records_folder(facts)},
+        unrecorded_{unrecorded},
+        seals_(facts) {}
 
   /// Reads what was added since the last time.
   void refresh();
 
-  enum class Place { right, wrong, unknown };
-  /// Whether numbers with this CRC-32C are of this tile; wrong if they were written down of another one. Unknown where
-  /// nobody has written them down, as in stores of version 0.1. Several threads may ask.
+  /// What is to become of tiles without a record.
+  [[nodiscard]] UnrecordedTiles unrecorded_tiles() const { return unrecorded_; }
+
+  enum class Place {
+    right,
+    wrong,  ///< Something is written down of this tile, or of these numbers, and not that they belong together.
+    unrecorded  ///< Nothing is.
+  };
+  /// Whether numbers with this CRC-32C are of this tile.
   [[nodiscard]] Place place_of(const std::string& array, TileIndex tile, std::uint32_t sum);
-  /// A tile that has this CRC-32C.
-  [[nodiscard]] std::optional<TileIndex> tile_with(const std::string& array, std::uint32_t sum) const;
+
+  struct ArrayTile {
+    std::string array;
+    TileIndex tile;
+  };
+  /// A tile that has this CRC-32C, of this array if there is one.
+  [[nodiscard]] std::optional<ArrayTile> place_with(const std::string& array, std::uint32_t sum) const;
+
+  /// Whether there is a record of this store.
+  [[nodiscard]] bool are_there() const;
+  /// Lines that are none: changed, cut short or of another store.
+  [[nodiscard]] Index strange_lines() const;
 
   /// What is written down of one tile.
   struct TileHistory {
@@ -85,16 +118,25 @@ class TileRecords {
     std::vector<TileRecord> last;  ///< The last records, without sums.
   };
   void read(const std::filesystem::path& file, Journal& journal);
+  void read_lines(std::string_view lines, Journal& journal);
+  void read_line(const std::string& line, Journal& journal);
+  [[nodiscard]] bool is_of_store(const std::string& text, Index steps, const std::string& seal);
   void note(const TileRecord& record, Journal& journal);
   [[nodiscard]] Place known_place(const std::string& array, TileIndex tile, std::uint32_t sum) const;
+  [[nodiscard]] std::optional<ArrayTile> known_place_with(const std::string& array, std::uint32_t sum) const;
 
-  std::filesystem::path folder_;
+  const StoreFolder& folder_;
+  std::filesystem::path records_folder_;
+  UnrecordedTiles unrecorded_;
+  StoreSeals seals_;
   mutable std::mutex mutex_;
   std::map<std::filesystem::path, Journal> journals_;
-  /// Of each array, the sums of a tile (row, column): a tile is written again when rows join.
+  /// Of each array, the sums of a tile (row, column): a tile is written again when rows join. None of a tile of which
+  /// only strange lines tell.
   std::map<std::string, std::map<std::pair<Index, Index>, std::vector<std::uint32_t>>> sums_;
   std::map<std::string, std::unordered_map<std::uint32_t, TileIndex>> tiles_by_sum_;
   std::map<std::pair<Index, Index>, TileHistory> histories_;
+  Index strange_lines_ = 0;
 };
 
 }  // namespace widelimit::store

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -46,6 +47,8 @@ TEST_CASE("rerun: a folder is made again, with the same bits, from the directory
   const ProgramResult again = run_script("cd / && \"$WIDELIMIT\" rerun \"" + results.string() + "\"");
   CHECK(again.code == 0);
   CHECK(again.errors.find("gram fcn:depth=2 --x x.npy --out 'my results'") != std::string::npos);
+  // It was spoilt before.
+  CHECK(again.errors.ends_with("my results: 1 of 2 files have the same bits as before; 1 other: nngp.npy\n"));
   CHECK(file_text(results / "nngp.npy") == nngp);
   CHECK(file_text(results / "run.json") == record);
   const ProgramResult printed =
@@ -53,7 +56,76 @@ TEST_CASE("rerun: a folder is made again, with the same bits, from the directory
   CHECK(printed.code == 0);
   CHECK(json::parse(printed.output).size() == 2);
   CHECK(printed.errors.find("gram fcn:depth=2") != std::string::npos);
-  CHECK(std::count(printed.errors.begin(), printed.errors.end(), '\n') == 1);  // No progress.
+  CHECK(std::count(printed.errors.begin(), printed.errors.end(), '\n') == 2);  // No progress.
+}
+
+TEST_CASE("rerun --out: the results go to another folder, and are compared with those that there are") {
+  const TemporaryFolder folder;
+  const std::string first = (folder / "first").string(), second = (folder / "second").string();
+  REQUIRE(run_program(gram + " --out '" + first + "'").code == 0);
+  const std::string record = file_text(folder / "first/run.json");
+  const auto same = run_program("rerun '" + first + "' --out '" + second + "'");
+  CHECK(same.code == 0);
+  CHECK(same.errors.ends_with(second + ": 2 of 2 files have the same bits as in " + first + "\n"));
+  CHECK(file_text(folder / "first/run.json") == record);
+  CHECK(file_text(folder / "second/ntk.npy") == file_text(folder / "first/ntk.npy"));
+  write(folder / "first/ntk.npy", "others");
+  const auto other = run_program("rerun '" + first + "' '--out=" + second + "'");
+  CHECK(other.errors.ends_with(second + ": 1 of 2 files have the same bits as in " + first +
+                               "; 1 other: ntk.npy\n"));
+  CHECK(file_text(folder / "first/ntk.npy") == "others");
+}
+
+TEST_CASE("rerun: a stranger's run.json writes nothing outside of its folder, unless it is trusted") {
+  const TemporaryFolder folder;
+  const fs::path victim = folder / "victim", strange = folder / "strange";
+  fs::create_directory(victim);
+  fs::create_directory(strange);
+  write(victim / "nngp.npy", "mine");
+  const std::string x = WIDELIMIT_SOURCE_DIR "/data/images/x.npy";
+  const auto attack = [&](const json& arguments) {
+    write(strange / "run.json", json{{"arguments", arguments},
+                                     {"directory", strange.string()},
+                                     {"files", {"../victim/nngp.npy", "/etc/passwd"}}}
+                                    .dump());
+    return run_program("rerun '" + strange.string() + "'");
+  };
+  fs::create_directory_symlink(victim, strange / "link");
+  for (const json& arguments :
+       {json{"gram", "fcn", "--x", x, "--force", "--out", victim.string()},
+        json{"gram", "fcn", "--x", x, "--force", "--out=../victim"},
+        json{"gram", "fcn", "--x", x, "--force", "--out", "link"},
+        json{"gram", "fcn", "--x", x, "--store", (victim / "store").string()},
+        json{"gram", "fcn", "--x", x, "--out", (folder / "new/folder").string()},
+        json{"propagation", "trajectory", "--plot", (victim / "nngp.png").string()},
+        json{"propagation", "trajectory", "--out", (victim / "nngp.csv").string()},
+        json{"fit", "--data", "sample", "--train", "20", "--network", "fcn", "--model",
+             (victim / "model").string()},
+        json{"gp", "--data", "sample", "--train", "20", "--test", "10", "--regulariser", "0.1", "--network",
+             "fcn", "--gram", (victim / "grams").string()}}) {
+    CAPTURE(arguments.dump());
+    const auto refused = attack(arguments);
+    CAPTURE(refused.errors);
+    CHECK(refused.code != 0);
+    CHECK(file_text(victim / "nngp.npy") == "mine");
+    CHECK(std::distance(fs::directory_iterator(victim), {}) == 1);
+    CHECK_FALSE(fs::exists(folder / "new"));
+  }
+  const auto refused = attack({"gram", "fcn", "--x", x, "--force", "--out", victim.string()});
+  CHECK(refused.errors.find(
+            victim.string() + ": lies outside of " + strange.string() +
+            ", the only folder that this run may write to; give --out FOLDER, or add --yes if you "
+            "trust the run.json that asks for it") != std::string::npos);
+  CHECK(run_program("rerun '" + strange.string() + "' --out '" + (folder / "safe").string() + "'").code == 0);
+  CHECK(file_text(victim / "nngp.npy") == "mine");
+  const auto trusted = run_program("rerun --yes '" + strange.string() + "'");
+  CHECK(trusted.code == 0);
+  CHECK(file_text(victim / "nngp.npy") != "mine");
+  CHECK(trusted.errors.find("0 of 0 files") != std::string::npos);
+  fs::remove(strange / "run.json");
+  REQUIRE(mkfifo((strange / "run.json").c_str(), 0600) == 0);
+  CHECK(run_program("rerun '" + strange.string() + "'").errors.find("expected a regular file") !=
+        std::string::npos);
 }
 
 TEST_CASE("rerun: what cannot be run again is said") {
@@ -66,6 +138,8 @@ TEST_CASE("rerun: what cannot be run again is said") {
   fails("rerun '" + folder.string() + "'", "run.json");
   fails("rerun", "folder is required");
   fails("rerun a b", "(see --help)");
+  write(folder / "run.json", R"({"arguments": ["networks"]})");
+  fails("rerun '" + folder.string() + "' --out other", "has no --out that another folder could replace");
   write(folder / "run.json", R"({"arguments": ["gram", 3]})");
   fails("rerun '" + folder.string() + "'", "expected a list of arguments, each a text");
   write(folder / "run.json", R"({"arguments": ["networks"], "directory": "/no/such/place"})");

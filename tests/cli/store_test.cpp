@@ -52,7 +52,7 @@ TEST_CASE("gram --store: parts, then the rest, then nothing; export has the byte
       run_program("store export " + (folder / "store").string() + " --npy " + (folder / "npy").string());
   CHECK(exported.code == 0);
   CHECK(exported.output.starts_with((folder / "npy").string() + ": nngp.npy and ntk.npy, "));
-  CHECK(lines_of(exported.output).size() == 1);
+  CHECK(testing::lines_of(exported.output).size() == 1);
   const auto again = run_program("store export " + (folder / "store").string() + " --json --npy " +
                                  (folder / "npy").string());
   CHECK(nlohmann::json::parse(again.output).at("files") == nlohmann::json{"nngp.npy", "ntk.npy"});
@@ -96,6 +96,66 @@ TEST_CASE("store verify finds damage, and numbers that are not what is computed"
   check_fails(run_program("store verify " + store + " --recompute 5 --x " + (folder / "fewer.npy").string()),
               "it has 10 rows, 9 inputs were given");
   check_fails(run_program("store verify " + store + " --recompute 5"), "--recompute needs --x", 2);
+}
+
+TEST_CASE(
+    "a tile of another store is damage to every command; tiles without records are taken only if asked for") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  const std::string x = (folder / "x.npy").string(), store = (folder / "store").string(),
+                    npy = " --npy " + (folder / "npy").string();
+  REQUIRE(gram_store(folder, "--tile 4").code == 0);
+  REQUIRE(run_program("gram conv-gap:depth=2 --tile 4 --x " + x + " --store " + (folder / "other").string())
+              .code == 0);
+  const auto chunk = folder / "store/ntk/c/0/1";
+  const auto take_foreign = [&] {
+    std::filesystem::copy_file(folder / "other/ntk/c/0/1", chunk,
+                               std::filesystem::copy_options::overwrite_existing);
+  };
+  const std::string damage = chunk.string() + ": damaged: the record of its place is of other numbers";
+  take_foreign();
+  check_fails(run_program("store verify " + store), "0 tiles are missing, 1 files damaged");
+  check_fails(run_program("store verify " + store + " --accept-unrecorded"),
+              "0 tiles are missing, 1 files damaged");
+  check_fails(run_program("store export " + store + npy), damage);
+  CHECK(gram_store(folder).errors == "widelimit: " + damage + "; computed again\n");
+  CHECK(run_program("store export " + store + npy).code == 0);
+
+  std::filesystem::remove_all(folder / "store/nngp/records");
+  check_fails(gram_store(folder), "no record says that its tiles are of this store");
+  check_fails(run_program("store export " + store + npy),
+              "no record of the store says that it belongs there");
+  const auto refused = run_program("store verify " + store);
+  check_fails(refused, "0 tiles are missing, 12 files damaged");
+  CHECK(refused.output.find("12 files have no record of their place") != std::string::npos);
+  CHECK(run_program("store verify " + store + " --accept-unrecorded --recompute 55 --x " + x).code == 0);
+  CHECK(run_program("store export " + store + " --accept-unrecorded --force" + npy).code == 0);
+  CHECK(gram_store(folder, "--accept-unrecorded").output.find("6 tiles: 0 computed, 6 found") !=
+        std::string::npos);
+  CHECK(run_program("store verify " + store).output == "6 of 6 tiles whole\n");
+}
+
+TEST_CASE("gp --store takes no tile of another store, and those without a record only if asked to") {
+  const TemporaryFolder folder;
+  const auto gp = [&](const std::string& stores, const std::string& network, const std::string& more = "") {
+    return run_program(
+        "gp --data sample --train 20 --test 10 --size 4 --regulariser 0.1 --amplitude 1 --network " +
+        network + " --store " + (folder / stores).string() + " " + more);
+  };
+  REQUIRE(gp("stores", "conv-gap:depth=1").code == 0);
+  REQUIRE(gp("others", "conv-gap:depth=2").code == 0);
+  const auto chunk = folder / "stores/train/ntk/c/0/0";
+  std::filesystem::copy_file(folder / "others/train/ntk/c/0/0", chunk,
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto mended = gp("stores", "conv-gap:depth=1");
+  CHECK(mended.errors.find(chunk.string() +
+                           ": damaged: the record of its place is of other numbers; computed again") !=
+        std::string::npos);
+  CHECK(mended.code == 0);
+  std::filesystem::remove_all(folder / "stores/train/nngp/records");
+  check_fails(gp("stores", "conv-gap:depth=1"), "no record says that its tiles are of this store");
+  CHECK(gp("stores", "conv-gap:depth=1", "--accept-unrecorded").code == 0);
+  CHECK(gp("stores", "conv-gap:depth=1").code == 0);
 }
 
 TEST_CASE("gp --store: the same table, from stores that are read the second time") {

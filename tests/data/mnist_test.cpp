@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "data/temporary_folder.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit::data;
@@ -144,6 +145,23 @@ TEST_CASE("mnist: truncated, oversized and mismatched files") {
         "labels: offset 4: expected 3 labels, as many as images in images, found 4");
   CHECK(read_error(images, with(labels, 9, "\x0a")) ==
         "labels: offset 9: expected a label from 0 to 9, found 10");
+}
+
+TEST_CASE("mnist: a gzip file that unpacks to more than its header says is refused before it is unpacked") {
+  const std::string labels = label_file(3), filling(std::size_t{64} << 20, '\0');
+  CHECK(read_error(packed(with(image_file(3), 0, "\x01") + filling), labels)
+            .starts_with("images: offset 0: expected "));
+  const std::string message = read_error(packed(image_file(3) + filling), labels);
+  CHECK(message.find("at most 1050944 bytes of unpacked data, found more") != std::string::npos);
+}
+
+TEST_CASE("mnist: sparse files are judged by their sizes") {
+  const TemporaryFolder folder;
+  const auto images = folder.write("images", image_file(3)), labels = folder.write("labels", label_file(3));
+  std::filesystem::resize_file(images, std::uintmax_t{1} << 40);
+  CHECK(widelimit::testing::error_message<DataError>([&] {
+          return read_mnist({images, labels});
+        }).find("found 1099511627760 (the file is longer than its header says)") != std::string::npos);
 }
 
 TEST_CASE("mnist: damaged gzip data") {

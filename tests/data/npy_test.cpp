@@ -302,7 +302,9 @@ TEST_CASE("npy: missing files and folders in place of files") {
                        DataError);
   CHECK_THROWS_WITH_AS(
       read_npy_header(folder.path()),
-      (folder.path().string() + ": expected a regular file, found a folder or device").c_str(), DataError);
+      (folder.path().string() + ": cannot be read: expected a regular file, found a folder, pipe or device")
+          .c_str(),
+      DataError);
 }
 
 TEST_CASE("npy: a file that cannot be written is an error and leaves what was there") {

@@ -1,16 +1,20 @@
 // Models in folders: the same bits come back, and nothing else is taken for a model.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "data/temporary_folder.hpp"
 #include "gp/problem.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/model.hpp"
@@ -268,8 +272,73 @@ TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
     put_bytes(place / name, whole.substr(0, whole.size() - 8));
     fails("is damaged: expected ");
     fs::remove(place / name);
-    fails("it is missing or cannot be read");
+    fails("expected a file, found none");
     put_bytes(place / name, whole);
+    CHECK_NOTHROW((void)Model::load(place));
+  }
+}
+
+TEST_CASE("model files: pipes, devices and sparse files in the place of arrays are refused at once") {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "model";
+  saved_model().save(place);
+  for (const char* name : {"model.json", "x.npy", "y.npy", "factor.npy", "weights.npy"}) {
+    CAPTURE(name);
+    const fs::path file = place / name;
+    const std::string whole = bytes_of(file);
+    const auto fails = [&](const char* message) {
+      CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains(message), DataError);
+      // Nor does a writer that looks whether it may replace the folder wait or read without end.
+      if (name == std::string("model.json")) CHECK_THROWS_AS(saved_model().save(place), DataError);
+    };
+    const bool is_array = name != std::string("model.json");
+    const char* const no_file = is_array
+                                    ? "expected a regular file, found a folder, pipe or device"
+                                    : "expected model.json in the folder of a widelimit model, it is missing";
+    fs::remove(file);
+    REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+    fails(no_file);
+    fs::remove(file);
+    fs::create_symlink("/dev/zero", file);
+    fails(no_file);
+    fs::remove(file);
+    put_bytes(file, whole);
+    fs::resize_file(file, std::uintmax_t{1} << 40);
+    fails(is_array ? "is damaged: expected " : "expected a JSON file of at most 256 MiB, found more");
+    put_bytes(file, whole);
+    CHECK_NOTHROW((void)Model::load(place));
+  }
+}
+
+TEST_CASE("model files: numbers that are not finite are refused, also where every checksum is right") {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "model";
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
+    ModelOptions options;
+    options.preprocessing = some_preprocessing();
+    options.kind = kind;
+    saved_model(options).save(place);
+    const std::string document = bytes_of(place / "model.json");
+    for (const auto& entry : fs::directory_iterator(place)) {
+      if (entry.path().extension() != ".npy") continue;
+      const std::string name = entry.path().filename(), whole = bytes_of(entry.path());
+      CAPTURE(name);
+      for (const double wrong :
+           {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+        std::string changed = whole;
+        std::memcpy(changed.data() + changed.size() - sizeof wrong, &wrong, sizeof wrong);
+        put_bytes(entry.path(), changed);
+        auto sealed = nlohmann::json::parse(document);
+        sealed["files"][name]["crc32"] = sum_of(changed);
+        sealed.erase("crc32");
+        sealed["crc32"] = sum_of(sealed.dump());
+        put_bytes(place / "model.json", sealed.dump());
+        const std::string message = testing::error_message<Error>([&] { return Model::load(place); });
+        CHECK(message.find("finite") != std::string::npos);
+      }
+      put_bytes(entry.path(), whole);
+    }
+    put_bytes(place / "model.json", document);
     CHECK_NOTHROW((void)Model::load(place));
   }
 }

@@ -69,6 +69,18 @@ TEST_CASE("deep nesting is refused before anybody descends into it") {
   CHECK(refusal(objects).size() < 400);
 }
 
+TEST_CASE("what would take more memory than any file of ours is refused while it is read, and named") {
+  std::string lists = "{\"layers\":[[]";
+  for (int i = 0; i < 1'000'000; ++i) lists += ",[]";
+  CHECK(refusal(lists + "]}") ==
+        "layers[999998]: expected at most 1000000 lists and objects in all, found more");
+  CHECK(refusal("{\"name\":\"" + std::string(1 << 20, 'a') + "\"}") == "accepted");
+  CHECK(refusal("{\"name\":\"" + std::string((1 << 20) + 1, 'a') + "\"}")
+            .starts_with("name: expected texts of at most 1048576 bytes, found 1048577: aaa"));
+  CHECK(refusal("{\"" + std::string(2 << 20, 'k') + "\":1}")
+            .starts_with("document: expected texts of at most 1048576 bytes, found 2097152: kkk"));
+}
+
 TEST_CASE("files that cannot be read are named") {
   const TemporaryFolder folder;
   const auto none = folder.path() / "none.json";
@@ -79,6 +91,11 @@ TEST_CASE("files that cannot be read are named") {
                        DataError);
   CHECK_THROWS_WITH_AS(static_cast<void>(read_json("/dev/zero")),
                        "/dev/zero: expected a JSON file of at most 256 MiB, found more", DataError);
+  const auto sparse = folder.write("sparse.json", "{}");
+  std::filesystem::resize_file(sparse, std::uintmax_t{1} << 40);
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_json(sparse)),
+                       (sparse.string() + ": expected a JSON file of at most 256 MiB, found more").c_str(),
+                       DataError);
   const auto empty = folder.write("empty.json", "");
   CHECK_THROWS_WITH_AS(static_cast<void>(read_json(empty)),
                        doctest::Contains((empty.string() + ": not JSON at line 1").c_str()), DataError);

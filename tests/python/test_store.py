@@ -56,6 +56,17 @@ def test_damaged_tiles_are_computed_again_with_a_warning(x, tmp_path):
     assert np.array_equal(again.ntk, expected.ntk)
 
 
+def test_a_tile_of_another_store_is_computed_again_with_a_warning(x, tmp_path):
+    expected = widelimit.gram(network(), x, store=tmp_path / "own")
+    widelimit.gram(network(), x + 1, store=tmp_path / "other")
+    for array in ("nngp", "ntk"):
+        own, other = (tmp_path / folder / array / "c" / "0" / "0" for folder in ("own", "other"))
+        own.write_bytes(other.read_bytes())
+        with pytest.warns(RuntimeWarning, match=f"{array}/c/0/0: damaged: the record of its place is of other numbers"):
+            again = widelimit.gram(network(), x, store=tmp_path / "own")
+        assert np.array_equal(again.nngp, expected.nngp) and np.array_equal(again.ntk, expected.ntk)
+
+
 def test_kernel_fn_and_batch_pass_the_store_on(x, tmp_path):
     _, _, kernel_fn = stax.serial(stax.Dense(8), stax.Relu(), stax.Dense(1))
     expected = kernel_fn(x, None, "ntk")

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "store/crc32c.hpp"
-#include "store/store_support.hpp"
+#include "store/image_store.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -19,51 +19,7 @@ using store::GramStore;
 using store::StoreCheck;
 using store::StoredGram;
 namespace fs = std::filesystem;
-
-struct Damaged {
-  TemporaryFolder folder;
-  Inputs<float> x = images(10);
-
-  Damaged() { static_cast<void>(run()); }
-
-  [[nodiscard]] store::StoreRunReport run(const store::StoreOptions& options = {.tile_side = 4}) const {
-    return GramStore<float>(folder.path(), image_network(), x, options).compute();
-  }
-  [[nodiscard]] StoreCheck check() const { return StoredGram(folder.path()).check(); }
-  [[nodiscard]] fs::path chunk(const char* name) const { return folder.path() / name; }
-
-  void check_mended(Index computed) const {
-    CHECK(run().computed == computed);
-    CHECK(check().is_complete());
-    CHECK(check().without_place == 0);
-    check_same_kernels(StoredGram(folder.path()).matrix<float>(), gram(image_network(), x));
-  }
-};
-
-TEST_CASE("tiles that were swapped are not those of their places, though their checksums are right") {
-  const Damaged store;
-  const auto one = store.chunk("ntk/c/0/1"), other = store.chunk("ntk/c/0/0"), aside = store.chunk("aside");
-  fs::rename(one, aside), fs::rename(other, one), fs::rename(aside, other);
-  const StoreCheck check = store.check();
-  CHECK(check.damaged == std::vector<std::string>{other.string(), one.string()});
-  CHECK(check.reasons == std::vector<std::string>{"it holds tile (0, 1)", "it holds tile (0, 0)"});
-  CHECK(error_message<DataError>([&] {
-          return StoredGram(store.folder.path()).matrix<float>("ntk");
-        }).find("damaged: it holds tile (0, 1)") != std::string::npos);
-  CHECK(StoredGram(store.folder.path()).matrix<float>("nngp") == gram(image_network(), store.x).nngp);
-  store.check_mended(2);
-}
-
-TEST_CASE("a store without records, as of version 0.1, is read and gone on with, and check() says so") {
-  const Damaged store;
-  fs::remove_all(store.chunk("nngp/records"));
-  fs::remove(store.chunk("ntk/c/0/1"));
-  CHECK(store.check().without_place == 5);
-  CHECK(store.run().computed == 1);
-  CHECK(store.check().is_complete());
-  CHECK(store.check().without_place == 5);
-  check_same_kernels(StoredGram(store.folder.path()).matrix<float>(), gram(image_network(), store.x));
-}
+using Damaged = ImageStore;
 
 TEST_CASE("infinity in a tile is damage, whatever its checksum") {
   for (const float sign : {1.0F, -1.0F}) {

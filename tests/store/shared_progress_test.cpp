@@ -21,8 +21,11 @@ using store::StoreProgress;
 std::filesystem::path records_of(const TemporaryFolder& folder) { return folder.path() / "nngp" / "records"; }
 
 /// As a process of another machine writes them down.
-void write_records(const TemporaryFolder& folder, const std::string& process, const std::string& lines) {
-  std::ofstream(records_of(folder) / (process + "-0.txt")) << lines;
+void write_records(const TemporaryFolder& folder, const std::string& process,
+                   const std::vector<store::TileRecord>& records) {
+  const store::StoreSeals seals(store::StoreFolder(folder.path()).facts());
+  std::ofstream file(records_of(folder) / (process + "-0.txt"));
+  for (const store::TileRecord& record : records) file << record_line(record, seals) << "\n";
 }
 
 TEST_CASE("progress of a store: tiles that are there, and the paces of all who compute") {
@@ -39,10 +42,8 @@ TEST_CASE("progress of a store: tiles that are there, and the paces of all who c
   CHECK(alone.pairs_per_second > 0);
 
   write_records(folder, "node7-0123abcd-4711-9b2d4f60",
-                "tile 0 0 pairs 10 seconds 2 nngp 00000001 ntk 00000002\n"
-                "tile 0 1 pairs 30 seconds 2 nngp 00000003 ntk 00000004\n");
-  write_records(folder, "node8-0123abcd-4711-9b2d4f61",
-                "tile 0 2 pairs 30 seconds 1 nngp 00000005 ntk 00000006\n");
+                {{{0, 0}, 10, 2, {{"nngp", 1}, {"ntk", 2}}}, {{0, 1}, 30, 2, {{"nngp", 3}, {"ntk", 4}}}});
+  write_records(folder, "node8-0123abcd-4711-9b2d4f61", {{{0, 2}, 30, 1, {{"nngp", 5}, {"ntk", 6}}}});
   const StoreProgress two = StoredGram(folder.path()).progress();
   CHECK(two.processes == 2);
   CHECK(two.pairs_per_second == doctest::Approx(10 + 30));

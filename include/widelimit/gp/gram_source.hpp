@@ -34,7 +34,9 @@ template <typename Scalar>
 
 /// Kernels in a complete store: nothing of them is held, and each call reads what it needs; operators use
 /// this many threads.
-[[nodiscard]] std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads);
+[[nodiscard]] std::unique_ptr<GramSource> gram_in_store(
+    const std::filesystem::path& folder, int threads,
+    store::UnrecordedTiles unrecorded = store::UnrecordedTiles::refused);
 
 /// The kernels that predictions for test inputs need; the test inputs' own Gram matrix is not among them.
 struct GramSources {

@@ -15,7 +15,8 @@ inline constexpr std::size_t deepest_json = 256;
 
 /// Parses a JSON text. `name` precedes every message: a file, or a description of the text.
 /// Errors  DataError: no JSON (line and column), a key that an object holds twice, numbers beyond the range of double,
-///         more than `deepest_json` levels; the last three name the field.
+///         more than `deepest_json` levels, 1,000,000 lists and objects, or 1 MiB in one text; all but the first name
+///         the field.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& name);
 
 /// Reads a file of at most 256 MiB. DataError naming it if it cannot be read, and as parse_json.

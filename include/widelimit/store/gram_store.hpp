@@ -36,6 +36,13 @@ struct StoreProgress {
   Index processes;  ///< The number of processes that compute it, as far as can be seen.
 };
 
+/// What becomes of tiles of whose place no record of the store says anything: files of other stores look like this, and
+/// so do all tiles of stores of version 0.1, or of one whose records were lost.
+enum class UnrecordedTiles {
+  refused,  ///< They are damage.
+  accepted  ///< They are taken as they are. A run writes down that they belong to the store.
+};
+
 struct StoreOptions {
   /// Kernels, threads, memory for states, stop. `progress`, `variances` and `seconds_per_line` are ignored.
   GramOptions gram = {};
@@ -47,6 +54,7 @@ struct StoreOptions {
   bool grow = false;
   /// Continue with a store whose numbers come from another kind of processor: last bits may then differ between tiles.
   bool other_arithmetic = false;
+  UnrecordedTiles unrecorded = UnrecordedTiles::refused;
   /// The command that makes the store, as a shell reads it: a new store records it, so
   /// that `widelimit store verify` can print the command that repairs it.
   std::string command = {};
@@ -89,8 +97,8 @@ class GramStore {
   ///
   /// Errors  DataError, before anything is touched: the folder holds other files, or a store of another network, of
   ///         other inputs, kernels, precision, arithmetic, tiles or version of the library (the difference is named);
-  ///         it cannot be written to; another process is changing its size. ArgumentError for options out of range, and
-  ///         as gram().
+  ///         it cannot be written to; another process is changing its size; it has tiles, but no record of them (see
+  ///         UnrecordedTiles). ArgumentError for options out of range, and as gram().
   GramStore(const std::filesystem::path& folder, const Network& network, const Inputs<Scalar>& x,
             const StoreOptions& options = {});
   /// The store of gram(network, x1, x2): not symmetric; only rows may join.

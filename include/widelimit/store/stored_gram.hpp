@@ -22,16 +22,20 @@ struct StoreCheck {
   Index tiles = 0;                 ///< Number of tiles of the matrix.
   Index whole = 0;                 ///< Tiles with all their numbers.
   std::vector<TileIndex> missing;  ///< Tiles not computed yet, or not wholly: rows have joined since.
-  /// Files that are not what was written: a checksum or a length is wrong, a number is infinite, or they belong to
-  /// another tile. A run computes them again.
+  /// Files that are not what was written: a checksum or a length is wrong, a number is infinite, or no record of the
+  /// store says that they belong there. A run computes them again.
   std::vector<std::string> damaged;
   std::vector<std::string> reasons;  ///< The problem of each of these.
   /// Other things in the place of a file or folder of the store: a run waits until they are removed.
   std::vector<std::string> obstacles;
   std::vector<std::string> unreadable;  ///< The system's errors for files that cannot be read.
-  /// Whole tiles that no record assigns to their place: those of version 0.1, or of a store whose
-  /// records were lost.
-  Index without_place = 0;
+  /// Files of whose place no record says anything; damaged unless UnrecordedTiles::accepted.
+  Index unrecorded = 0;
+  /// Lines of records that count for nothing: changed, cut short, or of another store.
+  Index strange_records = 0;
+  /// False for a store of version 0.2: its records do not name it, so that tiles which came together with the records
+  /// of another store look right.
+  bool records_name_store = true;
   Index tile_side = 0;  ///< The side of the existing tiles if zarr.json says another; 0 if it is right.
 
   [[nodiscard]] bool is_complete() const {
@@ -44,7 +48,8 @@ struct StoreCheck {
 class StoredGram {
  public:
   /// Errors  DataError, naming the file, if there is no store or its attributes are not those of one.
-  explicit StoredGram(const std::filesystem::path& folder);
+  explicit StoredGram(const std::filesystem::path& folder,
+                      UnrecordedTiles unrecorded = UnrecordedTiles::refused);
   ~StoredGram();
   StoredGram(StoredGram&&) noexcept;
   StoredGram& operator=(StoredGram&&) noexcept;

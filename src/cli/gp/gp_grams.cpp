@@ -51,9 +51,10 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
                                      gram_options.threads};
   static_cast<void>(run_store(arguments, store_task, context, show));
   if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;
-  if (!together) return gp::gram_in_store(arguments.folder, gram_options.threads);
+  if (!together) return gp::gram_in_store(arguments.folder, gram_options.threads, arguments.unrecorded);
   const distributed::RankSolver& ranks = *context.dealer->solver();
-  return std::make_unique<distributed::RankGram>(ranks, rank_tiles_in_store(ranks, arguments.folder));
+  return std::make_unique<distributed::RankGram>(
+      ranks, rank_tiles_in_store(ranks, arguments.folder, arguments.unrecorded));
 }
 
 }  // namespace

@@ -136,19 +136,38 @@ std::string mending_command(const StoredGram& stored, const store::StoreCheck& c
   return command;
 }
 
-void print_check(const store::StoreCheck& check) {
+/// What the records cannot tell.
+void print_records(const store::StoreCheck& check, store::UnrecordedTiles unrecorded) {
+  if (check.unrecorded > 0)
+    say("{} files have no record of their place, as in stores of version 0.1: whether they belong there {}\n",
+        check.unrecorded,
+        unrecorded == store::UnrecordedTiles::accepted
+            ? "cannot be told"
+            : "cannot be told, so that they count as damaged without --accept-unrecorded");
+  if (!check.records_name_store)
+    say("version 0.2 made the store, whose records do not name it: tiles that came with the records of "
+        "another store "
+        "would not be seen; --recompute compares pairs\n");
+  if (check.strange_records > 0)
+    say("{} lines of its records are not of the store and count for nothing: changed, cut short, or of "
+        "another\n",
+        check.strange_records);
+}
+
+void print_check(const store::StoreCheck& check, store::UnrecordedTiles unrecorded) {
   if (prints_json())
     return print_result({{"tiles", check.tiles},
                          {"whole", check.whole},
                          {"missing", check.missing.size()},
                          {"damaged", check.damaged},
+                         {"reasons", check.reasons},
+                         {"unrecorded", check.unrecorded},
+                         {"strange_records", check.strange_records},
+                         {"records_name_store", check.records_name_store},
                          {"obstacles", check.obstacles},
                          {"unreadable", check.unreadable}});
   say("{} of {} tiles whole\n", check.whole, check.tiles);
-  if (check.without_place > 0)
-    say("{} of them have no record of their place, as in stores of version 0.1: whether they were mixed up "
-        "cannot be told\n",
-        check.without_place);
+  print_records(check, unrecorded);
   for (const store::TileIndex& tile : check.missing) say("missing: tile ({}, {})\n", tile.row, tile.column);
   for (std::size_t d = 0; d < check.damaged.size(); ++d)
     say("damaged: {}{}\n", check.damaged[d],
@@ -159,13 +178,13 @@ void print_check(const store::StoreCheck& check) {
 }
 
 void verify(const VerifyArguments& arguments, const RunContext& context) {
-  const StoredGram stored(arguments.folder);
+  const StoredGram stored(arguments.folder, arguments.store.unrecorded);
   const store::StoreCheck check = [&] {
     ProgressBar bar("store");
     return stored.check([&bar](Index done, Index tiles) { bar.show(done, tiles); },
                         context.interrupt.token());
   }();
-  print_check(check);
+  print_check(check, arguments.store.unrecorded);
   if (arguments.recompute > 0 && check.damaged.empty() && check.unreadable.empty() &&
       check.obstacles.empty()) {
     if (stored.is_float())
@@ -186,10 +205,11 @@ struct ExportArguments {
   std::filesystem::path folder;
   std::filesystem::path out;
   OtherFiles other_files = OtherFiles::refused;
+  store::UnrecordedTiles unrecorded = store::UnrecordedTiles::refused;
 };
 
 void write_matrices(const ExportArguments& arguments, const RunContext& context) {
-  const StoredGram stored(arguments.folder);
+  const StoredGram stored(arguments.folder, arguments.unrecorded);
   std::vector<std::string> names;
   for (const std::string& array : stored.arrays()) names.push_back(array + ".npy");
   OutputFolder folder(arguments.out, names, arguments.other_files);
@@ -234,6 +254,7 @@ void add_verify(CLI::App& command, const RunContext& context) {
              CLI::Range(0, 4096).description(""), "N");
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");
+  add_unrecorded_option(*verify_command, arguments->store.unrecorded);
   add_json_option(*verify_command);
   verify_command->callback([arguments, &context] {
     if (arguments->recompute > 0 && !arguments->rows.given())
@@ -249,6 +270,7 @@ void add_export(CLI::App& command, const RunContext& context) {
   add_value(*export_command, "--npy", arguments->out,
             "Folder for nngp.npy [n, n'], ntk.npy and what else there is", "DIR")
       ->required();
+  add_unrecorded_option(*export_command, arguments->unrecorded);
   add_force_option(*export_command, arguments->other_files);
   add_json_option(*export_command);
   export_command->callback([arguments, &context] { write_matrices(*arguments, context); });

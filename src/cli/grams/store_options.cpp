@@ -55,6 +55,13 @@ void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& ar
       .add_flag("--other-arithmetic", arguments.other_arithmetic,
                 "Continue a store that another kind of processor began; last bits then differ between tiles")
       ->needs(&folder);
+  add_unrecorded_option(command, arguments.unrecorded)->needs(&folder);
+}
+
+CLI::Option* add_unrecorded_option(CLI::App& command, store::UnrecordedTiles& unrecorded) {
+  return command.add_flag_callback(
+      "--accept-unrecorded", [&unrecorded] { unrecorded = store::UnrecordedTiles::accepted; },
+      "Take tiles of whose place the store has no record, as in stores of version 0.1, as they are");
 }
 
 int threads_of(int asked, const RunContext& context) {
@@ -63,7 +70,7 @@ int threads_of(int asked, const RunContext& context) {
 
 namespace {
 
-/// A command line without --part and --grow: what computes whatever a store lacks.
+/// A command line without --part, --grow and --accept-unrecorded: what computes whatever a store lacks.
 std::string command_of_all_parts(const std::string& command_line) {
   std::string command = command_line;
   const auto remove = [&command](const std::string& option, bool has_value) {
@@ -76,6 +83,7 @@ std::string command_of_all_parts(const std::string& command_line) {
   };
   remove("--part", true);
   remove("--grow", false);
+  remove("--accept-unrecorded", false);
   return command;
 }
 

@@ -24,14 +24,18 @@ struct StoreArguments {
   store::StorePart part;
   bool grow = false;
   bool other_arithmetic = false;
+  store::UnrecordedTiles unrecorded = store::UnrecordedTiles::refused;
 };
 
-/// Adds --store, --tile, --part, --grow and --other-arithmetic; returns --store. `arguments` must live until the
-/// arguments are parsed.
+/// Adds --store, --tile, --part, --grow, --other-arithmetic and --accept-unrecorded; returns --store. `arguments` must
+/// live until the arguments are parsed.
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments);
 
-/// Adds --tile, --part and --other-arithmetic, which need the option `folder`.
+/// Adds --tile, --part, --other-arithmetic and --accept-unrecorded, which need the option `folder`.
 void add_tile_options(CLI::App& command, CLI::Option& folder, StoreArguments& arguments);
+
+/// Adds --accept-unrecorded.
+CLI::Option* add_unrecorded_option(CLI::App& command, store::UnrecordedTiles& unrecorded);
 
 /// What a process computes into a store.
 template <typename Scalar>
@@ -72,6 +76,7 @@ template <typename Scalar>
   options.part = arguments.part;
   options.grow = arguments.grow;
   options.other_arithmetic = arguments.other_arithmetic;
+  options.unrecorded = arguments.unrecorded;
   return options;
 }
 

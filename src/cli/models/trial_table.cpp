@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "cli/output/text_parts.hpp"
 #include "cli/plots/gnuplot.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::cli {
@@ -51,8 +50,8 @@ TrialTable::TrialTable(std::filesystem::path file, const Origin& origin,
 }
 
 void TrialTable::read() {
-  std::ifstream stream(file_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  const std::string text = files::read_file(file_, most_bytes, "a table of trials");
   if (!text.starts_with(heading_))
     throw DataError(
         fmt::format("{}: holds no trials of this search (network, data, precision, criterion and bounds must "

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,8 @@
 
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/text/visible_text.hpp"
 #include "widelimit/version.hpp"
 
@@ -24,13 +25,17 @@ using Json = nlohmann::ordered_json;
 /// The files that a folder's run.json lists, and itself; nothing where there is none that can be read.
 std::set<std::string> listed_files(const fs::path& folder) {
   if (!fs::is_regular_file(folder / record_name)) return {};
-  std::ifstream stream(folder / record_name);
-  const Json record = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json record;
+  try {
+    record = read_json(folder / record_name);
+  } catch (const DataError&) {
+    return {};
+  }
   if (!record.is_object() || !record.contains("widelimit") || !record.contains("files")) return {};
-  const Json& files = record["files"];
+  const nlohmann::json& files = record["files"];
   if (!files.is_array()) return {};
   std::set<std::string> names{record_name};
-  for (const Json& name : files)
+  for (const nlohmann::json& name : files)
     if (name.is_string()) names.insert(name.get<std::string>());
   return names;
 }
@@ -141,6 +146,7 @@ void OutputFolder::announce(const std::string& name) {
 }
 
 void OutputFolder::make_folder(const fs::path& folder) {
+  files::require_may_write(folder);
   std::vector<fs::path> missing;
   std::error_code error;
   for (fs::path next = folder; !next.empty() && !fs::exists(fs::symlink_status(next, error));

@@ -1,6 +1,6 @@
 #include "cli/program/commands.hpp"
-#include "cli/program/given_arguments.hpp"
 #include "cli/program/program_main.hpp"
+#include "cli/program/rerun.hpp"
 
 int main(int argc, char** argv) {
   using namespace widelimit::cli;

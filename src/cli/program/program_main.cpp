@@ -110,12 +110,13 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   const auto fail = [&](const std::string& message, int code) {
     return complain(description, message, code);
   };
-  std::vector<std::string> words;
+  GivenArguments given;
   try {
-    words = given_arguments(argc, argv);
+    given = given_arguments(argc, argv);
   } catch (const Error& error) {
     return fail(error.what(), failed);
   }
+  const std::vector<std::string>& words = given.words;
   const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi};
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
@@ -127,6 +128,7 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
   try {
     // The parser takes the last word first, and does not want the program's name.
     program.parse(std::vector<std::string>(words.rbegin(), std::prev(words.rend())));
+    if (description.dealer == nullptr || description.dealer->is_first()) given.when_done();
     return 0;
   } catch (const CLI::ParseError& error) {
     if (dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
 #include "widelimit/data/word_sequences.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/store/sha256.hpp"
@@ -19,11 +19,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-std::string text_in(const Path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail_in(file, "cannot be read");
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+constexpr std::size_t longest_text = std::size_t{16} << 20;
 
 data::LabelledTexts texts_in_folder(const Path& folder) {
   std::vector<Path> files;
@@ -33,18 +29,21 @@ data::LabelledTexts texts_in_folder(const Path& folder) {
   std::ranges::sort(files);
   data::LabelledTexts texts;
   for (const Path& file : files) {
-    texts.texts.push_back(text_in(file));
+    texts.texts.push_back(files::read_file(file, longest_text, "a text"));
     texts.names.push_back(file.filename().string());
   }
   return texts;
 }
 
 data::LabelledTexts texts_in_lines(const Path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail_in(file, "cannot be read");
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  std::istringstream stream(files::read_file(file, most_bytes, "texts"));
   data::LabelledTexts texts;
   std::string line;
   for (std::size_t number = 1; std::getline(stream, line); ++number) {
+    if (line.size() > longest_text)
+      fail_in(file, "line {}: expected a text of at most {} bytes, got {}", number, longest_text,
+              line.size());
     if (line.ends_with('\r')) line.pop_back();
     texts.texts.push_back(line);
     texts.names.push_back(fmt::format("{}:{}", file.filename().string(), number));

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
-#include <fstream>
+#include <cmath>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "files/process_identity.hpp"
 #include "gp/data_side/file_sum.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/version.hpp"
 
@@ -27,32 +30,21 @@ namespace fs = std::filesystem;
 /// The field of a document with the checksum of the others.
 constexpr const char* document_sum_name = "crc32";
 
-struct FileSum {
-  std::uintmax_t bytes = 0;
-  std::string sum;
-};
-
-FileSum sum_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file, "expected a file of the folder, it is missing or cannot be read");
+/// The checksum of a file, whose size is known to be right.
+std::string sum_of(const files::RegularFile& file) {
   std::vector<char> buffer(std::size_t{1} << 20);
   uLong sum = 0;
-  FileSum result;
-  while (stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    const auto count = static_cast<std::size_t>(stream.gcount());
+  std::uint64_t offset = 0;
+  while (const std::size_t count = file.read(offset, buffer.data(), buffer.size())) {
     sum = sum_with(sum, buffer.data(), count);
-    result.bytes += count;
+    offset += count;
   }
-  result.sum = sum_text(sum);
-  return result;
+  return sum_text(sum);
 }
 
 /// The document of a folder of this format, or null.
 nlohmann::json document_in(const fs::path& folder, const FolderFormat& format) {
-  std::ifstream stream(folder / format.document);
-  if (!stream) return nullptr;
-  auto json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  auto json = any_document(folder, format);
   const bool ours = json.is_object() && json.contains("format") && json["format"] == format.name &&
                     json.contains("files") && json["files"].is_object();
   return ours ? json : nlohmann::json(nullptr);
@@ -127,9 +119,21 @@ nlohmann::json read_document(const fs::path& folder, const FolderFormat& format)
 
 }  // namespace
 
+nlohmann::json any_document(const fs::path& folder, const FolderFormat& format) {
+  const fs::path file = folder / format.document;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return nullptr;
+  try {
+    return read_json(file);
+  } catch (const DataError&) {
+    return nullptr;
+  }
+}
+
 ArrayFolderWriter::ArrayFolderWriter(fs::path folder, FolderFormat format)
     : folder_{without_slash(folder)}, format_{std::move(format)} {
   if (folder_.empty()) throw DataError("expected the name of a folder, got nothing");
+  files::require_may_write(folder_);
   try {
     check_place(folder_, format_);
   } catch (const fs::filesystem_error& error) {
@@ -198,8 +202,18 @@ ArrayFolderReader::ArrayFolderReader(fs::path folder, const FolderFormat& format
       json_(read_document(folder_, format)),
       document_(json_, (folder_ / format.document).string()) {}
 
+xt::xarray<double> ArrayFolderReader::finite_array(const std::string& name) const {
+  auto values = array<double>(name);
+  const auto* const wrong = std::find_if_not(values.data(), values.data() + values.size(),
+                                             [](double value) { return std::isfinite(value); });
+  if (wrong != values.data() + values.size())
+    fail(folder_ / name,
+         fmt::format("expected finite numbers, got {} at place {}", *wrong, wrong - values.data()));
+  return values;
+}
+
 Matrix<double> ArrayFolderReader::matrix(const std::string& name) const {
-  const auto values = array<double>(name);
+  const auto values = finite_array(name);
   if (values.dimension() != 2)
     fail(folder_ / name, fmt::format("expected two dimensions, got {}", values.dimension()));
   return Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(values.shape(0)),
@@ -207,7 +221,7 @@ Matrix<double> ArrayFolderReader::matrix(const std::string& name) const {
 }
 
 Vector<double> ArrayFolderReader::vector(const std::string& name) const {
-  const auto values = array<double>(name);
+  const auto values = finite_array(name);
   if (values.dimension() != 1)
     fail(folder_ / name, fmt::format("expected one dimension, got {}", values.dimension()));
   return Eigen::Map<const Vector<double>>(values.data(), static_cast<Index>(values.size()));
@@ -219,12 +233,12 @@ fs::path ArrayFolderReader::checked(const std::string& name) const {
   const JsonValue file = listed.at(name);
   const std::string sum = file.at("crc32").get<std::string>();
   const auto bytes = static_cast<std::uintmax_t>(file.at("bytes").get<Index>());
-  const FileSum found = sum_of(folder_ / name);
-  if (found.bytes != bytes)
-    fail(folder_ / name, fmt::format("is damaged: expected {} bytes, found {}", bytes, found.bytes));
-  if (found.sum != sum)
+  const files::RegularFile found(folder_ / name);
+  if (found.size() != bytes)
+    fail(folder_ / name, fmt::format("is damaged: expected {} bytes, found {}", bytes, found.size()));
+  if (const std::string found_sum = sum_of(found); found_sum != sum)
     fail(folder_ / name,
-         fmt::format("is damaged: expected the checksum (CRC-32) {}, found {}", sum, found.sum));
+         fmt::format("is damaged: expected the checksum (CRC-32) {}, found {}", sum, found_sum));
   return folder_ / name;
 }
 

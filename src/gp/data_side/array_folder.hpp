@@ -25,6 +25,9 @@ struct FolderFormat {
   std::string document;  ///< The document's file name.
 };
 
+/// The document of a folder as it stands there, whatever it says; null where there is none that can be read.
+[[nodiscard]] nlohmann::json any_document(const std::filesystem::path& folder, const FolderFormat& format);
+
 /// Writes into a temporary folder beside the place of the folder, named as temporary files are
 /// (files/replacing_file.hpp), which takes that place in the end. An earlier folder of the same format that holds
 /// nothing else is replaced. Errors are DataErrors.
@@ -68,11 +71,12 @@ class ArrayFolderReader {
   [[nodiscard]] xt::xarray<T> array(const std::string& name) const {
     return data::read_npy<T>(checked(name));
   }
-  /// An array with two dimensions, or with one; throws for any other number of them.
+  /// An array of finite numbers with two dimensions, or with one; throws for any others.
   [[nodiscard]] Matrix<double> matrix(const std::string& name) const;
   [[nodiscard]] Vector<double> vector(const std::string& name) const;
 
  private:
+  [[nodiscard]] xt::xarray<double> finite_array(const std::string& name) const;
   /// The path of a file whose bytes are those that were written.
   [[nodiscard]] std::filesystem::path checked(const std::string& name) const;
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -35,8 +34,7 @@ void require_no_earlier_format(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!entry.path().filename().string().starts_with(place_start)) continue;
-    std::ifstream stream(entry.path() / gram_format().document);
-    const auto document = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json document = any_document(entry.path(), gram_format());
     const auto field = [&](const char* name) {
       return document.is_object() ? document.value(name, nlohmann::json()) : nlohmann::json();
     };

@@ -38,8 +38,8 @@ class MemoryGram final : public GramSource {
 /// Kernels in a store on the disk, of which operators read one tile after the other.
 class StoreGram final : public GramSource {
  public:
-  StoreGram(const std::filesystem::path& folder, int threads)
-      : stored_{std::make_shared<const store::StoredGram>(folder)}, threads_{threads} {}
+  StoreGram(const std::filesystem::path& folder, int threads, store::UnrecordedTiles unrecorded)
+      : stored_{std::make_shared<const store::StoredGram>(folder, unrecorded)}, threads_{threads} {}
 
   [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override {
     // Numbers are widened to double but keep the rounding errors of the type in which they were stored.
@@ -66,8 +66,9 @@ std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels) {
   return std::make_unique<MemoryGram<Scalar>>(std::move(kernels));
 }
 
-std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads) {
-  return std::make_unique<StoreGram>(folder, threads);
+std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads,
+                                          store::UnrecordedTiles unrecorded) {
+  return std::make_unique<StoreGram>(folder, threads, unrecorded);
 }
 
 template std::unique_ptr<GramSource> gram_in_memory(GramResult<float>);

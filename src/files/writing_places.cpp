@@ -1,0 +1,48 @@
+#include "widelimit/files/writing_places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Confinement {
+  fs::path folder;
+  std::string advice;
+};
+
+std::mutex confinement_mutex;
+std::optional<Confinement> confinement;
+
+/// Where a path leads, whether or not all of it is there.
+fs::path place_of(const fs::path& path) {
+  fs::path place = fs::weakly_canonical(fs::absolute(path));
+  // After a slash at the end, the last component is empty.
+  return place.has_filename() ? place : place.parent_path();
+}
+
+}  // namespace
+
+void confine_writing(const fs::path& folder, std::string advice) {
+  const std::scoped_lock lock(confinement_mutex);
+  confinement = Confinement{place_of(folder), std::move(advice)};
+}
+
+void require_may_write(const fs::path& path) {
+  const std::scoped_lock lock(confinement_mutex);
+  if (!confinement) return;
+  const fs::path place = place_of(path), &folder = confinement->folder;
+  if (std::mismatch(folder.begin(), folder.end(), place.begin(), place.end()).first == folder.end()) return;
+  throw DataError(fmt::format("{}: lies outside of {}, the only folder that this run may write to; {}",
+                              path.string(), folder.string(), confinement->advice));
+}
+
+}  // namespace widelimit::files
