@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernel/run/first_error.hpp"
+#include "kernel/run/input_recording.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
@@ -221,31 +222,12 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
   FirstError errors;
   parallel(block.end() - begin, [&](Index i) {
-    errors.run(i, [&] { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
+    errors.run(i,
+               [&] { record_input(state_workers_.local(), plan_, x, begin + i, block.states[begin + i]); });
   });
   errors.rethrow();
   state_workers_.clear();  // their memory, before that of the pairs is taken
   return block;
-}
-
-template <typename Scalar, typename Result>
-void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
-                                                Index i, InputState<Scalar>& state) const {
-  const std::span<const Result> input = x.input(i);
-  std::optional<PositionMask> mask;
-  // The state refers to the mask only while it is being made. Everything that pairs need of the mask is then in its
-  // arrays.
-  if (plan_.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
-  state.set_graph(x.graph(i));
-  try {
-    if constexpr (std::is_same_v<Scalar, Result>)
-      worker.run(input, state);
-    else
-      worker.run(std::vector<Scalar>(input.begin(), input.end()), state);
-  } catch (const NumericalError& error) {
-    throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
-  }
-  state.set_mask(nullptr);
 }
 
 template <typename Scalar, typename Result>
@@ -256,7 +238,7 @@ void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Resu
   StateWorker<Scalar> worker(plan_, StopRequest(options_.stop), Kernel::with_ntk);
   for (Index i = 0; i < x.size(); ++i) {
     StateBlock<Scalar> state({&x.layout(i)}, i);
-    run_state(worker, x, i, state[i]);
+    record_input(worker, plan_, x, i, state[i]);
   }
 }
 

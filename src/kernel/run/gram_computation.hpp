@@ -109,9 +109,6 @@ class GramComputation {
   [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin, std::size_t bytes) const;
   template <typename Body>
   void parallel(Index count, const Body& body);
-  /// Makes the state of input i. Errors of numbers name the input.
-  void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
-                 InputState<Scalar>& state) const;
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
   [[nodiscard]] PairWorker<Scalar> make_worker(const TileSize& most) const;
   void collect_seconds(Workers& workers) const;
