@@ -46,6 +46,12 @@ std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction, std::opti
   };
   add_prediction("gp", prediction);
   add_prediction("gp --store", stored);
+  // A model has one kernel.
+  if (prediction.needs.kernels != Kernels::both && !solver) {
+    gp::Workload model = prediction;
+    model.work = gp::Work::model;
+    add("fit", model, gp::Solver::cholesky);
+  }
   return runs;
 }
 

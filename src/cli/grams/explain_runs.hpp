@@ -15,7 +15,7 @@ struct ExplainedRun {
   gp::ResourcePlan plan;
 };
 
-/// `gram` and `gp`, each without and with a store, as far as the solver that is given, or chosen by memory, is among
+/// `gram` and `gp`, each without and with a store, and `fit` for one kernel, as far as the solver that is given, or chosen by memory, is among
 /// them. `flops_a_second`: gp::measure_flops(), or 0 for no times.
 [[nodiscard]] std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction,
                                                      std::optional<gp::Solver> solver,

@@ -114,7 +114,8 @@ struct GramRun {
 /// What is printed of a file: its name, its shape, and how far its numbers reach.
 template <typename Numbers>
 nlohmann::ordered_json numbers_of(const char* file, const std::string& shape, const Numbers& numbers) {
-  const auto wide = numbers.template cast<double>();
+  // A matrix that is double already is no copy of itself then.
+  const auto& wide = numbers.template cast<double>();
   return {{"file", file},
           {"shape", shape},
           {"smallest", wide.minCoeff()},

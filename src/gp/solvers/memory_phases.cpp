@@ -71,8 +71,8 @@ class Phases {
     if (needs_.in_store) {
       const auto side = static_cast<double>(
           std::min(store_side(work_, needs_.inputs), std::max(needs_.inputs, work_.columns)));
-      // A tile is computed while the one before is being written.
-      return 2 * count * entry_ * side * side;
+      // A tile is computed and put together with what is there of it while the one before is being written.
+      return 3 * count * entry_ * side * side;
     }
     const double columns =
         work_.work == Work::kernels && work_.columns > 0 ? static_cast<double>(work_.columns) : n_;
