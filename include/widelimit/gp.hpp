@@ -24,6 +24,7 @@
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/gp/score_gradient.hpp"
 #include "widelimit/gp/search.hpp"
 #include "widelimit/gp/selection.hpp"

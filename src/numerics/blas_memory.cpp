@@ -29,6 +29,9 @@ constexpr int most_threads = 1024;
 /// OpenBLAS's pool has room for two buffers for every thread that it was built for (Debian: 128).
 constexpr int most_reserved = 128;
 
+/// Buffers that the pool has kept for callers.
+std::atomic<int> reserved = 0;
+
 /// Throws unless the system would give so many buffers, each with `more_bytes` beside it.
 void require_room(int buffers, std::size_t more_bytes) {
   const int fitting = blas_buffers_that_fit(buffers, more_bytes);
@@ -62,9 +65,10 @@ std::size_t thread_stack_bytes() noexcept {
   return stack.rlim_cur;
 }
 
+int reserved_blas_buffers() noexcept { return reserved.load(std::memory_order_acquire); }
+
 void reserve_blas_buffers(int callers, int others) {
   static std::mutex mutex;
-  static std::atomic<int> reserved = 0;
   const int total = std::min(callers + others, most_reserved);
   // Every matrix product calls this function, so the common case costs one atomic read.
   if (reserved.load(std::memory_order_acquire) >= total) return;

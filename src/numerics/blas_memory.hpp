@@ -26,6 +26,9 @@ std::size_t thread_stack_bytes() noexcept;
 /// thread's first allocation, for which the C library reserves as much again, can come between them.
 void reserve_blas_buffers(int callers, int others);
 
+/// How many threads can call OpenBLAS at once without that more address space is needed.
+int reserved_blas_buffers() noexcept;
+
 /// Throws Error if OpenBLAS could not start so many threads.
 void require_blas_threads(int count);
 

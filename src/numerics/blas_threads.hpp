@@ -6,6 +6,9 @@ namespace widelimit::numerics {
 /// Throws ArgumentError ("WHERE: threads must be ...") for a negative number.
 int resolve_threads(int requested, const char* where);
 
+/// Threads that OpenBLAS would have to start before one product can run on `count` of them.
+int blas_helpers_to_start(int count);
+
 /// Holds OpenBLAS at a number of threads for the life of the guard.
 ///
 /// OpenBLAS has one thread count for the whole process. A caller that runs products from its own parallel

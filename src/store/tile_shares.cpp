@@ -95,22 +95,27 @@ std::vector<Index> tiles_of_part(const TileGrid& grid, Index number, Index parts
   return own;
 }
 
-template <typename Scalar>
-Index default_tile_side(const Network& network, const Inputs<Scalar>& x, const GramOptions& options,
-                        Index grid) {
+Index default_tile_side(Index inputs, Index grid, double pair_operations) {
   constexpr double operations_wanted = 1e11;
   constexpr Index fewest = 64, most = 1024, most_of_vectors = 2048;
   const auto side_for = [&](Index side, Index largest) {
-    while (side < largest && 4 * side < x.size()) side *= 2;
+    while (side < largest && 4 * side < inputs) side *= 2;
     return side;
   };
   // Vectors take little time beside what it takes to write a file.
   if (grid > 1) return side_for(512, most_of_vectors);
-  if (!x.graphs().empty()) return side_for(fewest, most);
-  const double operations = pair_operations(network, x, smallest_and_largest(x).second, options);
   Index side = side_for(fewest, most);
-  while (side > fewest && operations * static_cast<double>(side * side) > operations_wanted) side /= 2;
+  while (side > fewest && pair_operations * static_cast<double>(side * side) > operations_wanted) side /= 2;
   return side;
+}
+
+template <typename Scalar>
+Index default_tile_side(const Network& network, const Inputs<Scalar>& x, const GramOptions& options,
+                        Index grid) {
+  // What graphs cost is not known (growth_power()).
+  const bool is_known = grid == 1 && x.graphs().empty();
+  return default_tile_side(
+      x.size(), grid, is_known ? pair_operations(network, x, smallest_and_largest(x).second, options) : 0);
 }
 
 template TileCosts::TileCosts(const Network&, const Inputs<float>&, const Inputs<float>*, const GramOptions&);

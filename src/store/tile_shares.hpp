@@ -37,4 +37,7 @@ template <typename Scalar>
 [[nodiscard]] Index default_tile_side(const Network& network, const Inputs<Scalar>& x,
                                       const GramOptions& options, Index grid);
 
+/// The same for so many inputs whose pairs take so many operations, 0 if that is not known.
+[[nodiscard]] Index default_tile_side(Index inputs, Index grid, double pair_operations);
+
 }  // namespace widelimit::store

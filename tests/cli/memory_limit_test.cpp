@@ -53,3 +53,41 @@ TEST_CASE("memory limits: so does a Gram matrix") {
     }
   CHECK(run_limited(8'000'000, "gram fcn --threads 2" + end).code == 0);
 }
+
+TEST_CASE(
+    "memory limits: preprocessing comes after the limits are checked, and what they advise can be done") {
+  const std::string gp = "gp --network fcn --data sample --train 40 --test 10 --size 6 --preprocess zca";
+  for (const char* threads : {" --threads 1", " --threads 2", ""}) {
+    CAPTURE(threads);
+    const auto refused = run_limited(300'000, gp + threads);
+    CAPTURE(refused.errors);
+    REQUIRE(refused.code == 1);
+    CHECK(refused.errors.find("widelimit: out of address space: BLAS and the C library reserve ") == 0);
+    CHECK(refused.errors.find(std::string(threads) == " --threads 1" ? "256 MiB for 1 thread,"
+                                                                     : " MiB for ") != std::string::npos);
+    const auto at = refused.errors.find("raise the limit to ");
+    REQUIRE(at != std::string::npos);
+    const int enough = std::stoi(refused.errors.substr(at + std::string("raise the limit to ").size()));
+    // Beside what threads reserve, data and matrices take some of it.
+    const auto raised = run_limited(enough + 150'000, gp + threads);
+    CAPTURE(raised.errors);
+    CHECK(raised.code == 0);
+  }
+  for (const char* command : {"fit --network fcn --data sample --train 20 --test 5 --size 6 --model ",
+                              "gram fcn --x x.npy --out "}) {
+    const TemporaryFolder folder;
+    const auto refused = run_limited(300'000, command + (folder / "out").string());
+    CHECK(refused.code == 1);
+    CHECK(refused.errors.find("out of address space: BLAS and the C library reserve ") != std::string::npos);
+  }
+}
+
+TEST_CASE("memory limits: Gram matrices and predictions that do not fit are refused before they begin") {
+  const TemporaryFolder folder;
+  widelimit::data::write_npy(folder / "x.npy", xt::xarray<float>(xt::ones<float>({300'000, 1})));
+  const auto refused = run_script("timeout 20 \"$WIDELIMIT\" gram fcn:axes=0 --x " +
+                                  (folder / "x.npy").string() + " --out " + (folder / "out").string());
+  CHECK(refused.code == 1);
+  CHECK(refused.errors.find("widelimit: gram: 300000 inputs do not fit: 67") == 0);
+  CHECK(refused.errors.find("; take --store DIR (") != std::string::npos);
+}

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 
 namespace widelimit::testing {
@@ -43,7 +45,7 @@ TEST_CASE("explain: global pooling demands every offset, flatten the diagonal") 
   CHECK(line_of(diagonal, "relu").demand == "offset 0");
   CHECK(line_of(diagonal, "relu").entries == 20);
   CHECK(diagonal.flops < all.flops / 10);
-  CHECK(diagonal.seconds_per_pair == 0);
+  CHECK(diagonal.pair.seconds == 0);
 }
 
 TEST_CASE("explain: one kernel costs less than two, double more than float") {
@@ -90,11 +92,56 @@ TEST_CASE("explain: sampled layers run in replicates, elementwise attention cost
 TEST_CASE("explain: the measured time is a time, and grows with the pairs") {
   const Network network("fcn", {dense(), relu(), dense()});
   const Plan plan = explain<double>(network, {}, 8, {}, 0.01);
-  CHECK(plan.seconds_per_pair > 0);
-  CHECK(plan.seconds_per_pair < 1);  // microseconds, on a machine that is not busy otherwise
-  CHECK(plan.seconds(3) == doctest::Approx(6 * plan.seconds_per_pair));
+  CHECK(plan.pair.seconds > 0);
+  CHECK(plan.pair.seconds < 1);  // microseconds, on a machine that is not busy otherwise
+  CHECK(plan.seconds(3) ==
+        doctest::Approx(plan.start.seconds + 3 * plan.input.seconds + 6 * plan.pair.seconds));
   CHECK(to_string(plan).find("measured") != std::string::npos);
   CHECK(to_string(plan).find("time") == std::string::npos);
+}
+
+TEST_CASE("explain: making the states of inputs is no part of a pair's time") {
+  // Attention before flatten keeps weights and leading outputs of every image, which takes several times a pair.
+  AttentionOptions options;
+  options.query_key_std = 2;
+  const Network network("attention",
+                        {convolution(), relu(), attention(options), layer_norm(), flatten(), dense()});
+  const Plan plan = explain<float>(network, {16, 16}, 3, {.threads = 1}, 0.2);
+  CHECK(plan.pair.processor_seconds > 0);
+  CHECK(plan.input.processor_seconds > plan.pair.processor_seconds);
+  CHECK(plan.measured_on == "smooth random images");
+  CHECK(plan.of_gram(10).seconds ==
+        doctest::Approx(plan.start.seconds + 10 * plan.input.seconds + 55 * plan.pair.seconds));
+  CHECK(plan.of_gram(10, 3).seconds ==
+        doctest::Approx(plan.start.seconds + 13 * plan.input.seconds + 30 * plan.pair.seconds));
+  // States that do not fit into memory are made again.
+  const Plan small = explain<float>(network, {16, 16}, 3, {.threads = 1, .state_memory_bytes = 1}, 0.01);
+  CHECK(small.of_gram(10).seconds > small.start.seconds + 20 * small.input.seconds);
+}
+
+TEST_CASE("explain: inputs that are at hand are run, smooth ones cost attention less than noise") {
+  AttentionOptions options;
+  options.query_key_std = 2;
+  const Network network("attention",
+                        {convolution(), relu(), attention(options), layer_norm(), flatten(), dense()});
+  const xt::xarray<float> smooth = xt::ones<float>({4, 20, 20, 3}),
+                          noise = numerics::standard_normal<float>({4, 20, 20, 3}, numerics::RandomStream(1));
+  const Plan easy = explain<float>(network, smooth, {.threads = 1}, 0.2),
+             hard = explain<float>(network, noise, {.threads = 1}, 0.2);
+  CHECK(easy.measured_on == "inputs of the 4 given");
+  CHECK(easy.pair.processor_seconds < hard.pair.processor_seconds);
+}
+
+TEST_CASE("explain: inputs of different shape") {
+  const Network network("sequences", {conv({.filter = {3}}), relu(), global_average_pool(), dense()});
+  const xt::xarray<float> padded = numerics::standard_normal<float>({5, 30, 4}, numerics::RandomStream(1));
+  const std::vector<Index> lengths{3, 30, 7, 7, 12};
+  const Inputs<float> x(padded, lengths);
+  const Plan plan = explain<float>(network, x, {}, 0.01);
+  CHECK(line_of(plan, "relu").entries == 900);
+  CHECK(plan.is_measured());
+  CHECK(plan.state_bytes < explain<float>(network, {30}, 4, {}, 0).state_bytes);
+  CHECK_THROWS_AS(static_cast<void>(explain<float>(network, x, {}, 0, StepTimes::none, -1)), ArgumentError);
 }
 
 TEST_CASE("explain: the times of the lines are those of the pairs, summed over threads") {
@@ -133,7 +180,7 @@ TEST_CASE("explain: inputs of any size are answered at once") {
   const Plan diagonal = explain<double>(flat, {1'000'000, 1'000'000}, 3);
   CHECK(line_of(diagonal, "relu").entries == 1e12);
   CHECK(diagonal.remark.starts_with("not measured: a pair takes about "));
-  CHECK(diagonal.seconds_per_pair == 0);
+  CHECK(diagonal.pair.seconds == 0);
   // The largest images that are planned, and the longest sequences.
   CHECK(explain<float>(pooled, {1024, 1024}, 3).remark.starts_with("not measured: "));
   const Network sequence("sequence", {conv({.filter = {3}}), relu(), global_average_pool(), dense()});

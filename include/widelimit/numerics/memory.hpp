@@ -24,10 +24,20 @@ struct MemoryLimits {
 /// Bytes that this process can have at most: the least of the limits.
 [[nodiscard]] double available_memory();
 
-/// Bytes that matrices can take while `threads` threads compute, 0 for as many as there are: the least of the limits.
-/// Of a limited address space, what is mapped already and what BLAS and the C library reserve for each thread are taken
-/// off.
+/// Bytes of memory that this process uses now.
+[[nodiscard]] double resident_memory();
+
+/// Address space, no memory: what BLAS and the C library have yet to reserve before `threads` threads can compute, 0 for
+/// as many as there are. 256 MiB for each, and a buffer of 128 MiB with a stack for threads that BLAS has yet to start.
+[[nodiscard]] double thread_reserve(int threads);
+
+/// Bytes that matrices can take while `threads` threads compute: the least of the limits. Of a limited address space,
+/// what is mapped already and thread_reserve() are taken off.
 [[nodiscard]] double room_for_matrices(int threads);
+
+/// To be called before anything is computed: BLAS would ask for its buffers for ever where a limit of the address space
+/// has no room for them. Throws ArgumentError that says how many threads fit.
+void require_room_for_threads(int threads);
 
 /// "3.2 GiB".
 [[nodiscard]] std::string memory_text(double bytes);

@@ -21,7 +21,9 @@
 #include "cli/tasks/data_sources.hpp"
 #include "distributed/rank_solver.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -222,21 +224,15 @@ class GpRun {
 
   /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
-    const gp::SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
-                                .entry_bytes = sizeof(Scalar),
-                                .kernels = options_.inference.kernels,
-                                .finite_times = !options_.inference.times.empty(),
-                                .in_store = !arguments.store.folder.empty(),
-                                .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
-                                .against_distributed = against_distributed()};
-    const gp::SolverChoice choice = gp::choose_solver(
-        arguments.inference.solver, needs, numerics::room_for_matrices(options_.inference.threads));
+    const gp::MemoryRoom room = gp::MemoryRoom::here(options_.inference.threads);
+    gp::Workload work = workload();
+    const gp::SolverChoice choice = gp::choose_solver(arguments.inference.solver, work, room.left());
     options_.solver = choice.solver;
     options_.inference.criterion = criterion_of(arguments.inference, choice.solver);
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
     require_validation(choice);
-    if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
-      throw ArgumentError("--solver distributed: " + needs.against_distributed);
+    if (choice.solver == gp::Solver::distributed && !work.needs.against_distributed.empty())
+      throw ArgumentError("--solver distributed: " + work.needs.against_distributed);
     if (context_.dealer != nullptr && arguments.store.part.parts > 1)
       throw ArgumentError(
           "--part is for processes that know nothing of each other; these deal out the tiles");
@@ -244,8 +240,58 @@ class GpRun {
         choice.solver != gp::Solver::distributed)
       throw ArgumentError(fmt::format(
           "gp with several processes needs --store, in which they meet, or --solver distributed{}",
-          needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
+          work.needs.against_distributed.empty() ? "" : ": " + work.needs.against_distributed));
+    // Ranks share the memory of machines that this one does not know.
+    if (context_.dealer == nullptr) {
+      set_choice(work, arguments);
+      gp::require_resources("gp", gp::plan_resources(work, choice.solver, room), work);
+    }
     return choice.text + amplitude_cost(choice.solver);
+  }
+
+  /// All but how the regulariser is chosen, which follows from the solver.
+  [[nodiscard]] gp::Workload workload() const {
+    const gp::InferenceOptions& inference = options_.inference;
+    return {.needs = {.inputs = static_cast<Index>(task_.train.size()),
+                      .entry_bytes = sizeof(Scalar),
+                      .kernels = inference.kernels,
+                      .finite_times = !inference.times.empty(),
+                      .in_store = !arguments_.store.folder.empty(),
+                      .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
+                      .against_distributed = against_distributed(),
+                      .test = static_cast<Index>(task_.test.size()),
+                      .outputs = task_.train.targets->cols(),
+                      .chooses = !inference.regulariser,
+                      .candidates = static_cast<Index>(inference.candidates.size()),
+                      .flip = options_.flip},
+            .plan = largest_plan(),
+            .store_side = arguments_.store.tile_side};
+  }
+
+  void set_choice(gp::Workload& work, const GpArguments& arguments) const {
+    const gp::Criterion by = options_.inference.criterion;
+    work.needs.by_densities =
+        by == gp::Criterion::leave_one_out || by == gp::Criterion::negative_log_predictive_density;
+    if (work.needs.chooses && gp::needs_validation(by) && arguments.inference.takes_validation())
+      work.needs.validation = static_cast<Index>(task_.validation->size());
+  }
+
+  /// Of the networks, which are computed one after the other, the one whose states and workspaces take most.
+  [[nodiscard]] Plan largest_plan() const {
+    GramOptions options;
+    options.kernels = options_.inference.kernels;
+    options.threads = options_.inference.threads;
+    std::optional<Plan> largest;
+    const auto bytes = [](const Plan& plan) {
+      return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;
+    };
+    for (std::size_t i = 0; i < networks_.size(); ++i) {
+      Plan plan = naming_errors(arguments_.networks[i], [&] {
+        return explain<Scalar>(networks_[i], task_.train.inputs(), options, 0);
+      });
+      if (!largest || bytes(plan) > bytes(*largest)) largest = std::move(plan);
+    }
+    return *largest;
   }
 
   /// Where conjugate gradients solve for every training input.
@@ -380,6 +426,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
     check_gp_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();
     else

@@ -2,7 +2,6 @@
 
 #include "cli/gp/gp_arguments.hpp"
 #include "cli/grams/store_options.hpp"
-#include "cli/options/choice_option.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
@@ -28,12 +27,8 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
             "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
             number_not_negative(), "T1,T2,...")
       ->delimiter(',');
-  add_choice<gp::Solver>(
-      command, "--solver", inference.solver,
-      {{"cholesky", gp::Solver::cholesky},
-       {"cg", gp::Solver::conjugate_gradients},
-       {"distributed", gp::Solver::distributed}},
-      "cholesky|cg|distributed",
+  add_solver_option(
+      command, inference.solver,
       "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
       "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
       "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]");

@@ -1,17 +1,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/grams/explain_runs.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
-#include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
+#include "cli/tasks/file_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -22,8 +28,12 @@ namespace {
 struct ExplainArguments {
   std::string network;
   std::vector<Index> input;
+  InputFiles files;
   KernelOptions kernel;
   Index inputs = 0;
+  Index test = 0;
+  Index outputs = 10;
+  std::optional<gp::Solver> solver;
   double measure_seconds = 0.5;
   bool profile = false;
 };
@@ -44,33 +54,95 @@ nlohmann::json as_json(const Plan& plan, Index inputs) {
                         {"state_bytes", plan.state_bytes},
                         {"workspace_bytes", plan.workspace_bytes},
                         {"replicates", plan.replicates},
-                        {"seconds_per_pair", plan.seconds_per_pair},
                         {"device", plan.device},
+                        {"seconds_per_pair", plan.pair.seconds},
+                        {"seconds_per_input", plan.input.seconds},
+                        {"start_seconds", plan.start.seconds},
+                        {"processor_seconds_per_pair", plan.pair.processor_seconds},
+                        {"processor_seconds_per_input", plan.input.processor_seconds},
+                        {"processor_start_seconds", plan.start.processor_seconds},
+                        {"threads", plan.threads},
                         {"remark", plan.remark}};
   if (inputs > 0) result["seconds"] = plan.seconds(inputs);
   return result;
 }
 
-void run(const ExplainArguments& arguments, const RunContext& context) {
-  const Shape shape(arguments.input.begin(), arguments.input.end() - 1);
-  const Index channels = arguments.input.back();
-  const Network network = network_from_argument(arguments.network, shape.size());
+GramOptions options_of(const ExplainArguments& arguments, const RunContext& context) {
   GramOptions options;
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
   options.device = arguments.kernel.device;
   options.stop = context.interrupt.token();
+  return options;
+}
+
+/// The inputs that are explained: those of files, or what --input says of them.
+struct Explained {
+  Network network;
+  Plan plan;
+  double input_bytes;  ///< Of one.
+  std::string inputs;  ///< For people.
+};
+
+template <typename Scalar>
+Explained explained(const ExplainArguments& arguments, const RunContext& context) {
+  const StepTimes times = arguments.profile ? StepTimes::measured : StepTimes::none;
+  const GramOptions options = options_of(arguments, context);
+  const auto planned = [&](const Network& network, const auto&... inputs) {
+    return naming_errors(arguments.network, [&] { return explain<Scalar>(network, inputs...); });
+  };
+  if (arguments.files.given()) {
+    const FileInputs<Scalar> files(arguments.files);
+    const Inputs<Scalar>& x = files.inputs();
+    Network network = network_from_argument(arguments.network, x.axes());
+    Plan plan = planned(network, x, options, arguments.measure_seconds, times, arguments.inputs);
+    double numbers = 0;
+    Index positions = 0;
+    for (Index i = 0; i < x.size(); ++i) {
+      numbers += static_cast<double>(x[i].size());
+      positions = std::max(positions, position_count(x.shape(i)));
+    }
+    return {std::move(network), std::move(plan), numbers * sizeof(Scalar) / static_cast<double>(x.size()),
+            fmt::format("{} positions of {} channels in the largest of {} inputs", positions, x.channels(),
+                        x.size())};
+  }
+  const Shape shape(arguments.input.begin(), arguments.input.end() - 1);
+  const Index channels = arguments.input.back();
+  Network network = network_from_argument(arguments.network, shape.size());
+  constexpr Index many_inputs = 1000;
+  Plan plan = planned(network, shape, channels, options, arguments.measure_seconds, times,
+                      arguments.inputs > 0 ? arguments.inputs : many_inputs);
+  return {std::move(network), std::move(plan),
+          static_cast<double>(position_count(shape)) * static_cast<double>(channels) * sizeof(Scalar),
+          fmt::format("{} positions of {} channels", position_count(shape), channels)};
+}
+
+void run(const ExplainArguments& arguments, const RunContext& context) {
+  const gp::MemoryRoom room = gp::MemoryRoom::here(arguments.kernel.threads);
   const bool single = arguments.kernel.precision == Precision::float32;
-  const auto run_explain = single ? explain<float> : explain<double>;
-  const Plan plan = naming_errors(arguments.network, [&] {
-    return run_explain(network, shape, channels, options, arguments.measure_seconds,
-                       arguments.profile ? StepTimes::measured : StepTimes::none);
-  });
-  if (prints_json()) return print_result(as_json(plan, arguments.inputs));
-  say("{}, {} positions of {} channels, {}\n{}", visible_text(network.name()), position_count(shape),
-      channels, to_string(arguments.kernel.precision), to_string(plan));
-  if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
-    say("estimated  {} for {} inputs\n", duration_text(plan.seconds(arguments.inputs)), arguments.inputs);
+  const Explained it = single ? explained<float>(arguments, context) : explained<double>(arguments, context);
+  std::vector<ExplainedRun> runs;
+  if (arguments.inputs > 0 && it.plan.state_memory_bytes > 0) {
+    const gp::Workload work{
+        .needs = {.inputs = arguments.inputs,
+                  .entry_bytes = single ? sizeof(float) : sizeof(double),
+                  .kernels = arguments.kernel.kernels,
+                  .finite_times = false,
+                  .test = arguments.test,
+                  .outputs = arguments.outputs},
+        .plan = it.plan,
+        .input_bytes = it.input_bytes * static_cast<double>(arguments.inputs + arguments.test)};
+    runs = explain_runs(work, arguments.solver, room,
+                        arguments.measure_seconds > 0 ? gp::measure_flops(arguments.kernel.threads) : 0);
+  }
+  if (prints_json()) {
+    nlohmann::json result = as_json(it.plan, arguments.inputs);
+    if (!runs.empty()) result["runs"] = as_json(runs);
+    return print_result(result);
+  }
+  say("{}, {}, {}\n{}", visible_text(it.network.name()), it.inputs, to_string(arguments.kernel.precision),
+      to_string(it.plan));
+  if (!runs.empty()) say("{}", to_string(runs, arguments.inputs, room));
 }
 
 }  // namespace
@@ -83,21 +155,33 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
   add_value(*command, "--input", arguments->input,
             "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3",
             whole_number<Index>(1), "S,...,C")
-      ->delimiter(',')
-      ->required();
+      ->delimiter(',');
+  add_inputs(*command, arguments->files);
   add_kernel_options(*command, arguments->kernel);
   add_json_option(*command);
-  add_value(*command, "--inputs", arguments->inputs, "Estimate the time for this many inputs",
+  add_value(*command, "--inputs", arguments->inputs,
+            "Say what gram and gp take with this many (training) inputs: memory, disk and time, and whether "
+            "it fits",
             whole_number<Index>(1), "N");
+  add_value(*command, "--test", arguments->test, "Inputs that gp predicts [0]", whole_number<Index>(0), "N");
+  add_value(*command, "--outputs", arguments->outputs, "Classes, or numbers of a target [10]",
+            whole_number<Index>(1), "N");
+  add_solver_option(*command, arguments->solver, "The solver of gp [by memory: docs/solvers.md]");
   add_number(*command, "--measure", arguments->measure_seconds,
-             "Seconds to run random inputs for the estimate of time; 0: no estimate", number_not_negative(),
-             "SECONDS");
+             "Seconds to run inputs for the estimate of time, those of --x or some that resemble data; 0: no "
+             "estimate",
+             number_not_negative(), "SECONDS");
   command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
   command->footer(
       "Examples:\n"
       "  widelimit explain struct:depth=4 --input 8,8,3\n"
-      "  widelimit explain imdb-gap-fcn --input 200,50 --inputs 6400");
-  command->callback([arguments, &context] { run(*arguments, context); });
+      "  widelimit explain imdb-gap-fcn --input 200,50 --inputs 6400\n"
+      "  widelimit explain struct --x images.npy --inputs 50000 --test 10000 --solver cg");
+  command->callback([arguments, &context] {
+    if (arguments->input.empty() == !arguments->files.given())
+      throw CLI::RequiredError("--input S,...,C, or --x FILE or --graphs DIR,");
+    run(*arguments, context);
+  });
 }
 
 }  // namespace widelimit::cli

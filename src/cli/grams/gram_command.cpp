@@ -22,9 +22,12 @@
 #include "cli/program/given_arguments.hpp"
 #include "cli/tasks/file_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/numerics/number_range.hpp"
 
 namespace widelimit::cli {
@@ -207,6 +210,28 @@ void compute_into_store(const GramArguments& arguments, const StoreTask<Scalar>&
         {{"store", arguments.store.folder.string()}, {"computed", report.computed}, {"found", report.found}});
 }
 
+/// Refuses what does not fit into memory, before anything is computed.
+template <typename Scalar>
+void require_room(const GramArguments& arguments, const Network& network, const Inputs<Scalar>& x,
+                  Index columns, const RunContext& context) {
+  if (context.dealer != nullptr || x.size() == 0) return;
+  GramOptions options;
+  options.kernels = arguments.kernel.kernels;
+  options.threads = arguments.kernel.threads;
+  const gp::Workload work{
+      .work = gp::Work::kernels,
+      .needs = {.inputs = x.size(),
+                .entry_bytes = sizeof(Scalar),
+                .kernels = arguments.kernel.kernels,
+                .finite_times = false,
+                .in_store = !arguments.store.folder.empty()},
+      .columns = columns,
+      .plan = naming_errors(arguments.network, [&] { return explain<Scalar>(network, x, options, 0); }),
+      .store_side = arguments.store.tile_side};
+  gp::require_resources(
+      "gram", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(options.threads)), work);
+}
+
 template <typename Scalar>
 void run(const GramArguments& arguments, const RunContext& context) {
   const FileInputs<Scalar> x(arguments.rows);
@@ -217,6 +242,8 @@ void run(const GramArguments& arguments, const RunContext& context) {
     throw ArgumentError("gram with several processes needs --store: they meet in a store");
   if (context.dealer != nullptr && arguments.store.part.parts > 1)
     throw ArgumentError("--part is for processes that know nothing of each other; these deal out the tiles");
+  if (arguments.pairs.empty())
+    require_room(arguments, network, x.inputs(), x2 ? x2->inputs().size() : 0, context);
   if (!arguments.store.folder.empty())
     return compute_into_store<Scalar>(arguments,
                                       {network, x.inputs(), x2 ? &x2->inputs() : nullptr,
@@ -287,6 +314,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
       "  widelimit gram conv-gap:depth=8 --x train.npy --store train-store");
   command->callback([arguments, &context] {
     check_arguments(*arguments);
+    numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       run<float>(*arguments, context);
     else

@@ -22,8 +22,11 @@
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -260,6 +263,33 @@ nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& 
   return result;
 }
 
+/// Refuses what does not fit into memory, before anything is computed.
+template <typename Scalar>
+void require_room(const Network& network, const GpTask<Scalar>& task, const FitArguments& arguments) {
+  GramOptions options;
+  options.kernels = arguments.kernel.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
+  options.threads = arguments.kernel.threads;
+  const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
+  const gp::Criterion by = criterion_of(arguments);
+  const gp::Workload work{
+      .work = gp::Work::model,
+      .needs = {.inputs = static_cast<Index>(task.train.size()) + (arguments.refit ? validation : 0),
+                .entry_bytes = sizeof(Scalar),
+                .kernels = arguments.kernel.kernels,
+                .finite_times = arguments.time.has_value(),
+                .validation = validation,
+                .test = static_cast<Index>(task.test.size()),
+                .outputs = task.train.targets->cols(),
+                .chooses = !arguments.regulariser || !arguments.search.specs.empty(),
+                .by_densities = by == gp::Criterion::leave_one_out ||
+                                by == gp::Criterion::negative_log_predictive_density,
+                .flip = arguments.flip},
+      .plan = naming_errors(arguments.network,
+                            [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); })};
+  gp::require_resources(
+      "fit", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(options.threads)), work);
+}
+
 template <typename Scalar>
 void run_fit(const FitArguments& arguments, const RunContext& context) {
   gp::Model::check_folder(arguments.model);
@@ -280,6 +310,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
+  require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) say("{}\n", visible_text(note));
   say("{}\n", rows_text(task, arguments));
@@ -363,6 +394,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
     check_fit_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->reads_validation();
+    numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);
     else

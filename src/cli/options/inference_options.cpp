@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "cli/options/choice_option.hpp"
 #include "cli/options/ranges.hpp"
 
 namespace widelimit::cli {
@@ -34,6 +35,14 @@ void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& crite
                       otherwise))
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
+}
+
+void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text) {
+  add_choice<gp::Solver>(command, "--solver", solver,
+                         {{"cholesky", gp::Solver::cholesky},
+                          {"cg", gp::Solver::conjugate_gradients},
+                          {"distributed", gp::Solver::distributed}},
+                         "cholesky|cg|distributed", text);
 }
 
 void add_gram_option(CLI::App& command, std::filesystem::path& folder) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/solver_choice.hpp"
 
 namespace CLI {
 class App;
@@ -15,6 +16,9 @@ namespace widelimit::cli {
 /// Adds --criterion: what regularisers and hyperparameters are chosen by.
 void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
                           const std::string& otherwise);
+
+/// Adds --solver; `text` says what it means.
+void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);
 
 /// Adds --gram: a folder of Gram matrices.
 void add_gram_option(CLI::App& command, std::filesystem::path& folder);

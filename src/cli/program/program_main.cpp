@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -178,11 +179,23 @@ int finish(int code, const ProgramDescription& program) {
   }
 }
 
+/// Matrices go back to the system as soon as they are freed. By default the C library raises the size from which on this
+/// holds to that of the largest matrix freed so far, up to 32 MiB, and keeps smaller ones: several of those that inference
+/// has made one after the other.
+void return_freed_matrices() {
+#if defined(__GLIBC__)
+  constexpr int from_bytes = 16 << 20;
+  mallopt(M_MMAP_THRESHOLD, from_bytes);
+  mallopt(M_TRIM_THRESHOLD, from_bytes);
+#endif
+}
+
 }  // namespace
 
 int program_main(int argc, char** argv, const ProgramDescription& description) {
   // A limit of the files' size then shows where a file is written, as an error.
   std::signal(SIGXFSZ, SIG_IGN);
+  return_freed_matrices();
   open_standard_files();
   try {
     return finish(parse(argc, argv, description), description);

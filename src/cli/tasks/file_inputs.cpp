@@ -44,27 +44,53 @@ nlohmann::ordered_json FileInputs<Scalar>::shape() const {
   return {inputs_.size(), largest, inputs_.channels()};
 }
 
+namespace {
+
+CLI::Option* add_x(CLI::App& command, InputFiles& files) {
+  return add_value(command, "--x", files.x,
+                   "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type", "FILE");
+}
+
+void add_lengths(CLI::App& command, InputFiles& files, CLI::Option* x) {
+  add_value(command, "--lengths", files.lengths,
+            "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers", "FILE")
+      ->needs(x);
+}
+
+void add_mask(CLI::App& command, InputFiles& files, CLI::Option* x) {
+  add_value(command, "--mask", files.mask,
+            "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans", "FILE")
+      ->needs(x);
+}
+
+CLI::Option* add_graphs(CLI::App& command, InputFiles& files, CLI::Option* x) {
+  return add_value(command, "--graphs", files.graphs,
+                   "In place of --x: a folder of graphs, node_features.npy, "
+                   "graph_offsets.npy, edges.npy and optional "
+                   "edge_weights.npy (docs/graphs.md)",
+                   "DIR")
+      ->excludes(x);
+}
+
+}  // namespace
+
+void add_inputs(CLI::App& command, InputFiles& files) {
+  CLI::Option* x = add_x(command, files);
+  add_lengths(command, files, x);
+  add_mask(command, files, x);
+  add_graphs(command, files, x);
+}
+
 void add_gram_inputs(CLI::App& command, InputFiles& rows, InputFiles& columns) {
-  CLI::Option* x =
-      add_value(command, "--x", rows.x,
-                "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type", "FILE");
+  CLI::Option* x = add_x(command, rows);
   CLI::Option* x2 =
       add_value(command, "--x2", columns.x, "Inputs of the columns, if they are others than --x", "FILE")
           ->needs(x);
-  add_value(command, "--lengths", rows.lengths,
-            "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers", "FILE")
-      ->needs(x);
+  add_lengths(command, rows, x);
   add_value(command, "--lengths2", columns.lengths, "The same for --x2", "FILE")->needs(x2);
-  add_value(command, "--mask", rows.mask,
-            "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans", "FILE")
-      ->needs(x);
+  add_mask(command, rows, x);
   add_value(command, "--mask2", columns.mask, "The same for --x2", "FILE")->needs(x2);
-  CLI::Option* graphs = add_value(command, "--graphs", rows.graphs,
-                                  "In place of --x: a folder of graphs, node_features.npy, "
-                                  "graph_offsets.npy, edges.npy and optional "
-                                  "edge_weights.npy (docs/graphs.md)",
-                                  "DIR")
-                            ->excludes(x);
+  CLI::Option* graphs = add_graphs(command, rows, x);
   add_value(command, "--graphs2", columns.graphs, "Graphs of the columns, if they are others than --graphs",
             "DIR")
       ->needs(graphs);

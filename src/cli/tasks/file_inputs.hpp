@@ -48,7 +48,10 @@ class FileInputs {
   Inputs<Scalar> inputs_;
 };
 
-/// Adds --x, --lengths, --mask, --graphs and the same with a 2 for the columns. Both must live until the arguments are
+/// Adds --x, --lengths, --mask and --graphs.
+void add_inputs(CLI::App& command, InputFiles& files);
+
+/// Adds those and the same with a 2 for the columns. Both must live until the arguments are
 /// parsed.
 void add_gram_inputs(CLI::App& command, InputFiles& rows, InputFiles& columns);
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "gp/solvers/variances.hpp"
+#include "numerics/blas_memory.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::gp {
@@ -18,6 +19,11 @@ namespace {
 using Eigen::Index;
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+/// Without a guard (BlasThreads) around them, the functions of this file have to see to the buffer of BLAS themselves:
+/// it would ask for it for ever where the address space ends (numerics/blas_memory.hpp).
+void reserve_buffer() { numerics::reserve_blas_buffers(1, 0); }
+
 /// Beyond this n the workspace of dsyevd has more numbers than a 32-bit count can hold, see EigenSolver.
 constexpr Index largest_divide_and_conquer = 32766;
 
@@ -132,6 +138,7 @@ Matrix<double> multiply(const ConstMatrixRef& a, Transpose transpose_a, const Co
   const Index columns = transpose_b == Transpose::yes ? b.rows() : b.cols();
   Matrix<double> product(rows, columns);
   if (product.size() == 0) return product;
+  reserve_buffer();
   cblas_dgemm(CblasRowMajor, blas_transpose(transpose_a), blas_transpose(transpose_b), blas_int(rows),
               blas_int(columns), blas_int(inner), 1, a.data(), leading_dimension(a), b.data(),
               leading_dimension(b), 0, product.data(), blas_int(columns));
@@ -149,6 +156,7 @@ void mirror_upper_triangle(Matrix<double>& matrix) {
 
 void add_scaled_gram(Matrix<double>& c, double scale, const ConstMatrixRef& a) {
   if (c.size() == 0) return;
+  reserve_buffer();
   cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, blas_int(c.rows()), blas_int(a.cols()), scale,
               a.data(), leading_dimension(a), 1, c.data(), blas_int(c.cols()));
   mirror_upper_triangle(c);
@@ -159,6 +167,7 @@ Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<dou
   if (columns.size() == 0) return Vector<double>::Zero(columns.cols());
   // With the upper triangle U, diagonal included, K = U + U^T - diag(K): half the operations of K x.
   Matrix<double> product = columns;
+  reserve_buffer();
   cblas_dtrmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, blas_int(n),
               blas_int(columns.cols()), 1, symmetric.data(), blas_int(n), product.data(),
               blas_int(columns.cols()));
@@ -168,6 +177,7 @@ Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<dou
 
 Cholesky::Cholesky(Matrix<double> gram, double noise_variance, std::string_view where)
     : factor_(std::move(gram)) {
+  reserve_buffer();
   const Index n = factor_.rows();
   const Vector<double> diagonal = factor_.diagonal();
   factor_.diagonal().array() += noise_variance;
@@ -179,6 +189,7 @@ Cholesky::Cholesky(Matrix<double> gram, double noise_variance, std::string_view 
 
 Matrix<double> Cholesky::solve(Matrix<double> b) const {
   // In row-major terms the factor is the upper triangular U = L^T.
+  reserve_buffer();
   const blasint n = blas_int(size()), columns = blas_int(b.cols());
   cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, n, columns, 1, factor_.data(),
               n, b.data(), columns);
@@ -189,6 +200,7 @@ Matrix<double> Cholesky::solve(Matrix<double> b) const {
 
 void Cholesky::whiten_rows(Matrix<double>& rows) const {
   if (rows.rows() == 0) return;
+  reserve_buffer();
   const blasint n = blas_int(size());
   cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, blas_int(rows.rows()), 1,
               factor_.data(), n, rows.data(), n);
@@ -215,6 +227,7 @@ Vector<double> Cholesky::inverse_diagonal(std::span<const Index> places) const {
 }
 
 Matrix<double> Cholesky::take_inverse(std::string_view where) && {
+  reserve_buffer();
   require_success(
       LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', blas_int(size()), factor_.data(), blas_int(size())), where,
       "dpotri");
@@ -229,6 +242,7 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where, Ei
   if (solver == EigenSolver::by_size)
     solver = n <= largest_divide_and_conquer ? EigenSolver::divide_and_conquer
                                              : EigenSolver::robust_representations;
+  reserve_buffer();
   SymmetricEigen result{Vector<double>(n), {}};
   if (solver == EigenSolver::divide_and_conquer) {
     divide_and_conquer('V', 'L', matrix, result.values, where);

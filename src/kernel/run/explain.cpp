@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
+#include <optional>
+#include <utility>
 
 #include "kernel/inputs/features.hpp"
-#include "kernel/inputs/graph_inputs.hpp"
+#include "kernel/inputs/require_inputs.hpp"
+#include "kernel/inputs/typical_inputs.hpp"
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
+#include "kernel/run/cost_measurement.hpp"
 #include "kernel/run/gram_plan.hpp"
+#include "kernel/run/gram_run.hpp"
+#include "kernel/run/plan_text.hpp"
+#include "kernel/run/thread_time.hpp"
 #include "network/leading_outputs.hpp"
 #include "network/pair_sums.hpp"
 #include "network/plane_mapping.hpp"
 #include "network/pulled_readout.hpp"
-#include "numerics/standard_normal.hpp"
+#include "numerics/blas_threads.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -175,62 +181,6 @@ class PlanNode {
   double kernels_;
 };
 
-/// Measures the times of a plan. The number of random inputs is doubled until a Gram matrix takes at least a third of
-/// the time that may be spent: twice as many inputs would have four times as many pairs, and exceed it. A single pair
-/// would mostly measure how long a plan takes to be made.
-template <typename Scalar>
-void measure(const Network& network, const Shape& input, Index channels, GramOptions options, double enough,
-             StepTimes times, Plan& plan) {
-  constexpr Index most_inputs = 4096;
-  for (Index count = 1;; count *= 2) {
-    std::vector<Index> dimensions{count};
-    dimensions.insert(dimensions.end(), input.begin(), input.end());
-    dimensions.push_back(channels);
-    const Inputs<Scalar> x = with_drawn_graphs<Scalar>(
-        numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0)), 0);
-    const auto start = std::chrono::steady_clock::now();
-    static_cast<void>(gram<Scalar>(network, x, options));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (3 * seconds <= enough && count < most_inputs) continue;
-    const double pairs = static_cast<double>(count) * static_cast<double>(count + 1) / 2;
-    plan.seconds_per_pair = seconds / pairs;
-    // The time of a pair comes from the run without timers, because reading a clock around every step slows small
-    // steps down.
-    if (times == StepTimes::none) return;
-    std::vector<double> seconds_per_line;
-    options.seconds_per_line = &seconds_per_line;
-    static_cast<void>(gram<Scalar>(network, x, options));
-    for (std::size_t i = 0; i < plan.lines.size(); ++i) plan.lines[i].seconds = seconds_per_line[i] / pairs;
-    return;
-  }
-}
-
-/// Writes a number with three digits and a prefix of its unit. `thousand` is 1000 or 1024.
-std::string scaled(double value, double thousand, const std::string& unit) {
-  static constexpr std::array prefixes{"", "k", "M", "G", "T"};
-  std::size_t prefix = 0;
-  while (value >= thousand && prefix + 1 < prefixes.size()) {
-    value /= thousand;
-    ++prefix;
-  }
-  return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
-}
-
-std::string duration(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
-  if (seconds < 1) return fmt::format("{:.3g} ms", 1e3 * seconds);
-  if (seconds < 300) return fmt::format("{:.3g} s", seconds);
-  constexpr double hour = 3600, day = 24 * hour, year = 365.25 * day;
-  if (seconds < 3 * hour) return fmt::format("{:.3g} min", seconds / 60);
-  if (seconds < 3 * day) return fmt::format("{:.3g} h", seconds / hour);
-  return seconds < 2 * year ? fmt::format("{:.3g} days", seconds / day)
-                            : fmt::format("{:.3g} years", seconds / year);
-}
-
-}  // namespace
-
-namespace {
-
 /// The plan of inputs that are too large for a list of their offsets. Only the shapes after each layer are known, and
 /// the entries of whole covariance matrices as upper bounds.
 Plan bounded_plan(const Network& network, const Shape& input, const std::string& reason) {
@@ -255,18 +205,21 @@ Plan bounded_plan(const Network& network, const Shape& input, const std::string&
 std::string too_large_to_measure(const Plan& plan, double input_bytes, double enough) {
   constexpr double flops_a_second = 3e9, bytes_a_second = 5e7, most_bytes = 0x1p30;
   const double seconds = plan.flops / flops_a_second + input_bytes / bytes_a_second;
-  if (seconds > 1 + enough) return fmt::format("a pair takes about {} or more", duration(seconds));
+  if (seconds > 1 + enough) return fmt::format("a pair takes about {} or more", duration_text(seconds));
   const double bytes = input_bytes + plan.state_bytes + plan.workspace_bytes;
-  if (bytes > most_bytes) return fmt::format("a pair takes {} of memory", scaled(bytes, 1024, "B"));
+  if (bytes > most_bytes) return fmt::format("a pair takes {} of memory", scaled_text(bytes, 1024, "B"));
   return "";
 }
 
+/// The layouts of a pair of the largest inputs, and what they cost.
 template <typename Scalar>
 Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   const PairLayout pair(gram_plan.program, gram_plan.demand(Purpose::result), input, input);
-  const StateLayout& layout = gram_plan.any_layout();
-  const Index side = gram_plan.largest_tile_side;
+  const StateLayout& layout = gram_plan.state_layouts.at(input);
   Plan plan;
+  plan.tile_side = gram_plan.tile_sides.at(input);
+  const Index side = plan.tile_side;
+  if (gram_plan.vectors_only) plan.grid = gram_plan.largest_tile_side;
   for (NodeId id = 0; id < gram_plan.program.graph.nodes.size(); ++id) {
     plan.lines.push_back(PlanNode(gram_plan, pair.geometry, input, id).line());
     plan.flops += plan.lines.back().flops;
@@ -287,74 +240,143 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   return plan;
 }
 
+/// The plan of a Gram matrix of many inputs, which are described by their shapes.
 template <typename Scalar>
-Plan planned(const Network& network, const Shape& input, Index channels, const GramOptions& options) {
-  // The side of tiles depends on how many pairs there are. A plan for many inputs has the tiles of a batch that is
-  // worth planning for.
-  constexpr Index many_inputs = 1000;
-  const GramSize size{.channels = channels,
-                      .inputs = many_inputs,
-                      .fewer_inputs = many_inputs,
-                      .pairs = many_inputs * many_inputs};
-  try {
-    return explain_geometry<Scalar>(make_plan(network, {{input, "the input"}}, size, sizeof(Scalar), options),
-                                    input);
-  } catch (const TooManyOffsets& error) {
-    return bounded_plan(network, input, fmt::format("too large to be computed: {}", error.what()));
+class Explanation {
+ public:
+  Explanation(const Network& network, NamedShapes shapes, const Shape& largest, const GramSize& size,
+              const GramOptions& options)
+      : network_{network}, shapes_{std::move(shapes)}, largest_{largest}, size_{size}, options_{options} {}
+
+  /// The lines, and sizes of memory.
+  [[nodiscard]] Plan plan() {
+    try {
+      const ThreadTime making;
+      gram_plan_.emplace(plan_of({}));
+      made_ = making.passed();
+    } catch (const TooManyOffsets& error) {
+      return bounded_plan(network_, largest_, fmt::format("too large to be computed: {}", error.what()));
+    }
+    Plan plan = explain_geometry<Scalar>(*gram_plan_, largest_);
+    plan.state_memory_bytes = options_.state_memory_bytes;
+    plan.threads = numerics::threads_at_once(numerics::resolve_threads(options_.threads, "explain"));
+    return plan;
   }
+
+  [[nodiscard]] Index inputs_to_measure() const { return widelimit::inputs_to_measure(*gram_plan_); }
+  [[nodiscard]] const Graph& graph() const { return gram_plan_->program.graph; }
+  [[nodiscard]] double mean_state_bytes(const Inputs<Scalar>& x) const {
+    double numbers = 0;
+    for (Index i = 0; i < x.size(); ++i)
+      numbers += static_cast<double>(gram_plan_->state_layouts.at(x.shape(i)).size);
+    return numbers * (gram_plan_->in_double ? sizeof(double) : sizeof(Scalar)) /
+           static_cast<double>(x.size());
+  }
+
+  /// Adds the times. Every replicate of a sampled network has a plan of its own, which draws its samples.
+  void measure(const Inputs<Scalar>& x, double seconds, StepTimes times, Plan& plan) const {
+    if (gram_plan_->device != nullptr) {
+      plan.remark = "not measured: only the CPU is; gram itself tells the time on a device";
+      return;
+    }
+    MeasuredCosts costs = plan.replicates == 1
+                              ? measure_costs(*gram_plan_, x, options_, seconds, times)
+                              : measure_costs(plan_of({0, plan.replicates}), x, options_, seconds, times);
+    const auto of_all = [&](const Cost& cost) {
+      const auto replicates = static_cast<double>(plan.replicates);
+      return Cost{replicates * cost.seconds, replicates * cost.processor_seconds};
+    };
+    costs.start.seconds += made_.seconds;
+    costs.start.processor_seconds += made_.processor_seconds;
+    plan.pair = of_all(costs.pair);
+    plan.input = of_all(costs.input);
+    plan.start = of_all(costs.start);
+    for (std::size_t i = 0; i < costs.seconds_per_line.size(); ++i)
+      plan.lines[i].seconds = costs.seconds_per_line[i];
+  }
+
+ private:
+  [[nodiscard]] GramPlan plan_of(const Replicate& replicate) const {
+    return make_plan(network_, shapes_, size_, sizeof(Scalar), options_, replicate);
+  }
+
+  const Network& network_;
+  NamedShapes shapes_;
+  const Shape& largest_;
+  GramSize size_;
+  const GramOptions& options_;
+  std::optional<GramPlan> gram_plan_;
+  Cost made_;  ///< What making it took.
+};
+
+GramSize size_of(Index inputs, Index channels, InputMasks masks) {
+  return {.channels = channels,
+          .inputs = inputs,
+          .fewer_inputs = inputs,
+          .pairs = inputs * (inputs + 1) / 2,
+          .masks = masks};
 }
 
-std::string costs_text(const Plan& plan) {
-  std::string text = fmt::format("a pair     {}, {} of memory traffic\n", scaled(plan.flops, 1e3, "flops"),
-                                 scaled(plan.bytes, 1024, "B"));
-  text += fmt::format("an input   {} of state\n", scaled(plan.state_bytes, 1024, "B"));
-  text += fmt::format("a thread   {} of workspace\n", scaled(plan.workspace_bytes, 1024, "B"));
-  if (plan.replicates > 1) text += fmt::format("sampled    {} runs of all that\n", plan.replicates);
-  if (plan.seconds_per_pair > 0)
-    text += fmt::format("measured   {} a pair; 1,000 inputs {}, 10,000 inputs {}\n",
-                        duration(plan.seconds_per_pair), duration(plan.seconds(1000)),
-                        duration(plan.seconds(10'000)));
-  return text;
+void require_inputs_to_explain(Index inputs) {
+  // The number of pairs must not overflow.
+  constexpr Index most = Index{1} << 31;
+  if (inputs < 1 || inputs > most)
+    throw ArgumentError(fmt::format("explain: inputs must be 1 to {}, got {}", most, inputs));
 }
 
 }  // namespace
 
 template <typename Scalar>
 Plan explain(const Network& network, const Shape& input, Index channels, const GramOptions& options,
-             double measure_seconds, StepTimes times) {
+             double measure_seconds, StepTimes times, Index inputs) {
   if (channels < 1)
     throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
-  Plan plan = planned<Scalar>(network, input, channels, options);
+  require_inputs_to_explain(inputs);
+  Explanation<Scalar> explanation(network, {{input, "the input"}}, input,
+                                  size_of(inputs, channels, InputMasks::absent), options);
+  Plan plan = explanation.plan();
   if (!plan.remark.empty() || !(measure_seconds > 0)) return plan;
   const double input_bytes =
       static_cast<double>(position_count(input)) * static_cast<double>(channels) * sizeof(Scalar);
   const std::string obstacle = too_large_to_measure(plan, input_bytes, measure_seconds);
-  if (obstacle.empty())
-    measure<Scalar>(network, input, channels, options, measure_seconds, times, plan);
-  else
+  if (!obstacle.empty()) {
     plan.remark = fmt::format("not measured: {}", obstacle);
+    return plan;
+  }
+  const Index count = std::min(inputs, explanation.inputs_to_measure());
+  plan.measured_on = input.size() < 2 ? "random inputs" : "smooth random images";
+  explanation.measure(typical_inputs<Scalar>(count, input, channels), measure_seconds, times, plan);
   return plan;
 }
 
-template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes);
-template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes);
-
-std::string to_string(const Plan& plan) {
-  const bool timed = std::any_of(plan.lines.begin(), plan.lines.end(),
-                                 [](const PlanLine& line) { return line.seconds > 0; });
-  const auto time_column = [timed](const std::string& time) {
-    return timed ? fmt::format(" {:>9}", time) : std::string();
-  };
-  std::string text = fmt::format("{:<14} {:<22} {:>9} {:>9}{}  {}\n", "result", "demand", "entries", "flops",
-                                 time_column("time"), "step");
-  for (const PlanLine& line : plan.lines)
-    text += fmt::format("{:<14} {:<22} {:>9} {:>9}{}  {}: {}\n", line.storage, line.demand,
-                        scaled(line.entries, 1e3, ""), line.flops > 0 ? scaled(line.flops, 1e3, "") : "?",
-                        time_column(duration(line.seconds)), line.layer, line.operation);
-  if (plan.flops > 0 || plan.remark.empty()) text += costs_text(plan);
-  if (!plan.device.empty()) text += fmt::format("a device   {}\n", plan.device);
-  if (!plan.remark.empty()) text += plan.remark + "\n";
-  return text;
+template <typename Scalar>
+Plan explain(const Network& network, const Inputs<Scalar>& x, const GramOptions& options,
+             double measure_seconds, StepTimes times, Index inputs) {
+  require_inputs(x, "explain", "x");
+  check_finite(x, "x", options.threads);
+  if (inputs == 0) inputs = x.size();
+  require_inputs_to_explain(inputs);
+  Index largest = 0;
+  for (Index i = 0; i < x.size(); ++i)
+    if (position_count(x.shape(i)) > position_count(x.shape(largest))) largest = i;
+  const GramTask task = symmetric_task(network, x);
+  Explanation<Scalar> explanation(network, task.shapes, x.shape(largest),
+                                  size_of(inputs, x.channels(), task.masks), options);
+  Plan plan = explanation.plan();
+  if (!plan.remark.empty()) return plan;
+  task.check(explanation.graph());
+  plan.state_bytes = explanation.mean_state_bytes(x);
+  if (!(measure_seconds > 0)) return plan;
+  plan.measured_on = fmt::format("inputs of the {} given", x.size());
+  explanation.measure(x, measure_seconds, times, plan);
+  return plan;
 }
+
+template Plan explain(const Network&, const Inputs<float>&, const GramOptions&, double, StepTimes, Index);
+template Plan explain(const Network&, const Inputs<double>&, const GramOptions&, double, StepTimes, Index);
+template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes,
+                             Index);
+template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes,
+                              Index);
 
 }  // namespace widelimit

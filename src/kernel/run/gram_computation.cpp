@@ -11,6 +11,7 @@
 
 #include "kernel/device/device_readouts.hpp"
 #include "kernel/run/first_error.hpp"
+#include "kernel/run/input_recording.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
@@ -222,7 +223,8 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
   FirstError errors;
   parallel(block.end() - begin, [&](Index i) {
-    errors.run(i, [&] { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
+    errors.run(i,
+               [&] { record_input(state_workers_.local(), plan_, x, begin + i, block.states[begin + i]); });
   });
   errors.rethrow();
   if (plan_.device != nullptr) make_states_on_device(block.states);
@@ -259,26 +261,6 @@ void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& 
 }
 
 template <typename Scalar, typename Result>
-void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
-                                                Index i, InputState<Scalar>& state) const {
-  const std::span<const Result> input = x.input(i);
-  std::optional<PositionMask> mask;
-  // The state refers to the mask only while it is being made. Everything that pairs need of the mask is then in its
-  // arrays.
-  if (plan_.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
-  state.set_graph(x.graph(i));
-  try {
-    if constexpr (std::is_same_v<Scalar, Result>)
-      worker.run(input, state);
-    else
-      worker.run(std::vector<Scalar>(input.begin(), input.end()), state);
-  } catch (const NumericalError& error) {
-    throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
-  }
-  state.set_mask(nullptr);
-}
-
-template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Result>& x) {
   if (plan_.kernel != Kernel::with_ntk) return;
   // States are made without the NTK, unless a stage reads it, and only their variances are checked. This runs every
@@ -286,7 +268,7 @@ void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Resu
   StateWorker<Scalar> worker(plan_, StopRequest(options_.stop), Kernel::with_ntk);
   for (Index i = 0; i < x.size(); ++i) {
     StateBlock<Scalar> state({&x.layout(i)}, i);
-    run_state(worker, x, i, state[i]);
+    record_input(worker, plan_, x, i, state[i]);
   }
 }
 

@@ -111,9 +111,6 @@ class GramComputation {
   void parallel(Index count, const Body& body);
   /// Copies states to the plan's device and records them there, with what follows from readouts computed there.
   void make_states_on_device(StateBlock<Scalar>& states);
-  /// Makes the state of input i. Errors of numbers name the input.
-  void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
-                 InputState<Scalar>& state) const;
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
   [[nodiscard]] PairWorker<Scalar> make_worker(const TileSize& most) const;
   void collect_seconds(Workers& workers) const;

@@ -1,0 +1,215 @@
+#include "gp/solvers/memory_phases.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gp/solvers/band_form.hpp"
+#include "store/tile_shares.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+/// Rows of test inputs that are predicted together (for_each_row_block()).
+constexpr double block_rows = 512;
+constexpr double real = sizeof(double);
+/// Up to so many inputs eigenvectors come from divide and conquer, whose workspace is two more matrices
+/// (GradientFlow::fit()).
+constexpr Index few_inputs = 1024;
+
+/// The phases of one computation.
+class Phases {
+ public:
+  Phases(const Workload& work, Solver solver)
+      : work_{work},
+        needs_{work.needs},
+        solver_{solver},
+        n_{static_cast<double>(needs_.inputs)},
+        left_out_{static_cast<double>(representative_inputs(needs_.inputs).size())},
+        entry_{static_cast<double>(needs_.entry_bytes)},
+        square_{n_ * n_ * real} {}
+
+  std::vector<MemoryPhase> all() {
+    add("kernels", {{"states", states()}, {"workspaces", workspaces()}});
+    if (work_.work == Work::kernels) return std::move(phases_);
+    if (solver_ == Solver::distributed) {
+      add("factorization", {{"factorization", 1.1 * square_ / needs_.ranks}});
+      return std::move(phases_);
+    }
+    if (solver_ == Solver::conjugate_gradients) {
+      add_iterations();
+      return std::move(phases_);
+    }
+    if (work_.work == Work::model)
+      add_model();
+    else
+      add_predictions();
+    return std::move(phases_);
+  }
+
+ private:
+  /// Adds what is there in every phase.
+  void add(std::string name, std::vector<MemoryItem> items) {
+    add_with(std::move(name), held(), std::move(items));
+  }
+
+  void add_with(std::string name, double kernels, std::vector<MemoryItem> items) {
+    items.insert(items.begin(),
+                 {{"kernels", kernels}, {"inputs", work_.input_bytes}, {"buffers", buffers()}});
+    phases_.push_back({std::move(name), std::move(items)});
+  }
+
+  /// Of one kernel of so many rows with all training inputs, as it was computed.
+  [[nodiscard]] double kernel(double rows) const { return entry_ * rows * n_; }
+  [[nodiscard]] double cross() const {
+    return kernel(static_cast<double>(needs_.validation) + static_cast<double>(needs_.test));
+  }
+
+  /// Kernels in memory while they are computed, and until a solver takes them.
+  [[nodiscard]] double held() const {
+    const double count = kernels_computed(work_);
+    if (needs_.in_store) {
+      const auto side = static_cast<double>(
+          std::min(store_side(work_, needs_.inputs), std::max(needs_.inputs, work_.columns)));
+      // A tile is computed and put together with what is there of it while the one before is being written.
+      return 3 * count * entry_ * side * side;
+    }
+    const double columns =
+        work_.work == Work::kernels && work_.columns > 0 ? static_cast<double>(work_.columns) : n_;
+    const double whole = count * (entry_ * n_ * columns + (work_.work == Work::kernels ? 0 : cross()));
+    // The means and squares of replicates, in double.
+    const double replicated = work_.plan && work_.plan->replicates > 1 ? 1 + 2 * real / entry_ : 1;
+    return whole * replicated / needs_.ranks;
+  }
+
+  [[nodiscard]] double states() const {
+    if (!work_.plan) return 0;
+    const double inputs = n_ + static_cast<double>(work_.columns) +
+                          static_cast<double>(std::max(needs_.validation, needs_.test));
+    return std::min(inputs * work_.plan->state_bytes, static_cast<double>(work_.plan->state_memory_bytes));
+  }
+  [[nodiscard]] double threads() const { return work_.plan ? work_.plan->threads : 1; }
+  [[nodiscard]] double workspaces() const { return work_.plan ? threads() * work_.plan->workspace_bytes : 0; }
+  /// What BLAS touches of its buffers, and allocations of no great size.
+  [[nodiscard]] double buffers() const {
+    constexpr double of_a_thread = 6e6, others = 8e6;
+    return others + of_a_thread * threads();
+  }
+
+  /// Right-hand sides, solutions and weights of all candidates, and the band with one factor.
+  [[nodiscard]] double paths() const {
+    const double columns = static_cast<double>(needs_.outputs * needs_.candidates);
+    return n_ * real * (3 * columns + 5 * static_cast<double>(BandForm::default_bandwidth));
+  }
+  /// Columns of the basis for the inputs left out; all of them take the memory of the reduction.
+  [[nodiscard]] double basis() const { return left_out_ < n_ ? n_ * left_out_ * real : 0; }
+  [[nodiscard]] double blocks(double count) const { return count * std::min(block_rows, n_) * n_ * real; }
+  [[nodiscard]] double validation(double kernels) const {
+    return kernels * static_cast<double>(needs_.validation) * n_ * real;
+  }
+
+  void add_predictions() {
+    const double crosses = kernels_computed(work_) * cross(), stored = needs_.in_store ? 0 : 1;
+    const auto kernels = [&](double count) { return stored * (count * kernel(n_) + crosses); };
+    const double all = kernels_computed(work_);
+    if (needs_.kernels != Kernels::ntk) {
+      const bool follow = needs_.kernels == Kernels::both;
+      if (needs_.chooses)
+        add_with("choice of the NNGP's regulariser", kernels(all),
+                 {{"factorization", square_},
+                  {"inputs left out", basis() + blocks(2)},
+                  {"right-hand sides", paths() + validation(1)}});
+      // The kernel's own memory serves, unless it is float and has to be widened or is needed again.
+      const bool in_place = !follow && stored > 0 && entry_ == real;
+      add_with("factorization of the NNGP", kernels(in_place ? all - 1 : all),
+               {{"factorization", square_}, {"blocks of rows", blocks(2)}});
+      add_with("predictions with the NNGP", kernels(follow ? all : 0),
+               {{"factorization", square_}, {"test inputs", tests(1)}, {"blocks of rows", blocks(3)}});
+    }
+    if (needs_.kernels == Kernels::nngp) return;
+    if (needs_.chooses) {
+      const double factors = needs_.by_densities ? 2 : 1;
+      add_with("choice of the NTK's regulariser", kernels(2),
+               {{"factorization", factors * square_},
+                {"inputs left out", needs_.by_densities ? basis() + blocks(4) : 0},
+                {"right-hand sides", paths() + validation(factors)}});
+    }
+    const double left = entry_ == real ? 0 : 1;
+    if (needs_.finite_times) {
+      const double eigen = needs_.inputs <= few_inputs ? 3 : 2;
+      add_with("eigenvectors of the NTK", kernels(1), {{"eigenvectors", eigen * square_}});
+    }
+    add_with("factorization of the NTK", kernels(left),
+             {{"factorization", 2 * square_}, {"blocks of rows", blocks(1)}});
+    add_with("predictions with the NTK", kernels(0),
+             {{"factorization", 2 * square_}, {"test inputs", tests(2)}, {"blocks of rows", blocks(4)}});
+  }
+
+  [[nodiscard]] double tests(double kernels) const {
+    return kernels * static_cast<double>(needs_.test) * n_ * real;
+  }
+
+  void add_model() {
+    const double crosses = kernels_computed(work_) * kernel(static_cast<double>(needs_.validation));
+    const bool bayesian = needs_.kernels == Kernels::nngp;
+    const double held = kernels_computed(work_) * kernel(n_) + crosses,
+                 factors = bayesian || !needs_.by_densities ? 1 : 2;
+    if (needs_.chooses)
+      add_with("choice of the regulariser", held,
+               {{"factorization", factors * square_},
+                {"inputs left out", basis() + blocks(bayesian ? 2 : 4)},
+                {"right-hand sides", paths() + validation(factors)}});
+    const double kept = entry_ == real ? crosses : held;
+    const double eigen = needs_.inputs <= few_inputs ? 4 : 3;
+    add_with(bayesian ? "factorization" : "eigenvectors", kept,
+             {{"factorization", (bayesian ? 1 : eigen) * square_}, {"blocks of rows", blocks(3)}});
+    add_with("saving", 0, {{"factorization", (bayesian ? 2 : 3) * square_}});
+  }
+
+  void add_iterations() {
+    constexpr double most_columns = 2000, right_hand_sides = 256;
+    const double columns = std::min(std::floor(n_ / 10), most_columns);
+    const double side =
+        needs_.in_store ? std::min(n_, static_cast<double>(store_side(work_, needs_.inputs))) : 0;
+    const double tiles = threads() * side * side * (real + entry_);
+    const double matrices = needs_.in_store ? 0 : held();
+    add_with("preconditioner", matrices,
+             {{"preconditioner", real * (2 * n_ * columns + 4 * columns * columns)}, {"tiles", tiles}});
+    const double systems = needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
+                                          : static_cast<double>(needs_.outputs);
+    const double together = std::max(systems, std::min(right_hand_sides, n_));
+    add_with("conjugate gradients", matrices,
+             {{"preconditioner", real * n_ * columns},
+              {"search directions", real * n_ * 10 * together},
+              {"blocks of rows", blocks(3)},
+              {"tiles", tiles}});
+  }
+
+  const Workload& work_;
+  const SolverNeeds& needs_;
+  Solver solver_;
+  double n_;
+  double left_out_;
+  double entry_;
+  double square_;
+  std::vector<MemoryPhase> phases_;
+};
+
+}  // namespace
+
+double kernels_computed(const Workload& work) {
+  if (work.work == Work::kernels) return work.needs.kernels == Kernels::both ? 2 : 1;
+  return work.needs.kernels == Kernels::nngp ? 1 : 2;
+}
+
+Index store_side(const Workload& work, Index rows) {
+  if (work.store_side > 0) return work.store_side;
+  const Index grid = work.plan ? work.plan->grid : 1;
+  return store::default_tile_side(rows, grid, work.plan ? work.plan->flops : 0);
+}
+
+std::vector<MemoryPhase> memory_phases(const Workload& work, Solver solver) {
+  return Phases(work, solver).all();
+}
+
+}  // namespace widelimit::gp
