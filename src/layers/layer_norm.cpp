@@ -37,7 +37,9 @@ Scalar inverse_root(Scalar variance, double epsilon) {
 
 /// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), which is prepared once for each position. Over
 /// channels and all positions the variance is their mean.
-class NormStage final : public RowStageOf<NormStage>, public ScalingStage, public numerics::formula::Readable {
+class NormStage final : public RowStageOf<NormStage>,
+                        public ScalingStage,
+                        public numerics::formula::Readable {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 
@@ -46,7 +48,8 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage, publi
   std::size_t auxiliary_count() const override { return 1; }
   /// Over positions the factors do not come from a position's own variance.
   numerics::formula::RowFormulaPointer formula() const override {
-    return mixes_variances() ? nullptr : numerics::formula::row_formula(numerics::formula::NormFormula{epsilon_});
+    return mixes_variances() ? nullptr
+                             : numerics::formula::row_formula(numerics::formula::NormFormula{epsilon_});
   }
   bool clears_gaps() const override { return true; }
   Multiples multiples() const override { return Multiples::equalised; }

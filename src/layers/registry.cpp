@@ -1,4 +1,3 @@
-#include "network/layer_model.hpp"
 #include "network/registry.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 
 #include "layers/kind_rows.hpp"
 #include "layers/user_kind.hpp"
+#include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 

@@ -103,10 +103,11 @@ ActivationPtr exponential(double amplitude, double rate) {
   require_finite("exponential", "rate", rate);
   const double square = rate * rate;
   const ExponentialDual dual{.rate = square / 2, .weight = amplitude * amplitude, .slope = square};
-  return make_vector_form(Exponential{amplitude, rate},
-                          ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
-                                                          &ExponentialRows<double>::exponential,
-                                                          formula::row_formula(formula::GrowthFormula{dual})));
+  return make_vector_form(
+      Exponential{amplitude, rate},
+      ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
+                                      &ExponentialRows<double>::exponential,
+                                      formula::row_formula(formula::GrowthFormula{dual})));
 }
 
 ActivationPtr gaussian(double amplitude, double rate) {

@@ -117,8 +117,8 @@ TEST_CASE("first times: a single head has none, which is said") {
   TimedFlows flows = small_flows();
   flows.heads = 1;
   const auto refused = [](const auto& run) {
-    return widelimit::testing::error_message<ArgumentError>(run).find("heads H must be at least 2, got 1: a single head has no other") !=
-           std::string::npos;
+    return widelimit::testing::error_message<ArgumentError>(run).find(
+               "heads H must be at least 2, got 1: a single head has no other") != std::string::npos;
   };
   CHECK(refused([&] { return head_split_time(flows, 1, 1).end; }));
   CHECK(refused([&] { return feature_split_times(flows, 1, 1).end; }));
