@@ -50,6 +50,8 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
             .input_weight = encodes_values() ? options().positions->input_weight : 1};
   }
 
+  bool has_value_positions() const override { return encodes_values(); }
+
   std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
                                                         const Shape& right) const override {
     return encodes_values() ? weighted_positions<double>(left, right) : nullptr;

@@ -1,7 +1,6 @@
 #include "network/leading_outputs.hpp"
 
 #include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,14 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "network/few_columns.hpp"
+#include "network/position_rotation.hpp"
 #include "numerics/gemm.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit {
 namespace {
 
 using numerics::gemm;
-using numerics::MatrixView;
 using numerics::Transpose;
 
 /// The rank and both tails stand in front. They take a whole cache line of floats.
@@ -27,25 +28,6 @@ constexpr Index block_size = 16;
 constexpr std::uint64_t seed = 0x6c656164;
 
 using DoubleMatrix = Matrix<double>;
-
-/// M X or M^T X for a large M [d, d] and few columns X. X lies row by row, the layout of which BLAS copies least.
-template <typename Scalar>
-Matrix<Scalar> times(Transpose transpose, const Scalar* matrix, const Matrix<Scalar>& columns) {
-  const Index d = columns.rows(), count = columns.cols();
-  Matrix<Scalar> result(d, count);
-  gemm(transpose, Transpose::no, d, count, d, Scalar{1}, {matrix, d}, {columns.data(), count}, Scalar{0},
-       result.data(), count);
-  return result;
-}
-
-/// X Y for few columns X [d, few] and a small matrix Y.
-template <typename Scalar>
-Matrix<Scalar> combined(const Matrix<Scalar>& columns, const Matrix<Scalar>& turn) {
-  Matrix<Scalar> result(columns.rows(), turn.cols());
-  gemm(Transpose::no, Transpose::no, columns.rows(), turn.cols(), turn.rows(), Scalar{1},
-       {columns.data(), columns.cols()}, {turn.data(), turn.cols()}, Scalar{0}, result.data(), turn.cols());
-  return result;
-}
 
 /// Z^T X: the weights with which combinations X of the outputs see the positions before the attention.
 template <typename Scalar>
@@ -62,80 +44,6 @@ Matrix<Scalar> outputs_of(const OwnOutputs<Scalar>& own, const Matrix<Scalar>& c
   if (own.scales != nullptr)
     result.array().colwise() *= Eigen::Map<const Vector<Scalar>>(own.scales, own.d).array();
   return result;
-}
-
-/// X^T Y, both [d, few], by sums of 32 terms that are added up in double. Each number of it is part of everything
-/// that is made of X and Y, so that its rounding error, unlike those of their entries, would not average out.
-template <typename Scalar>
-DoubleMatrix products(MatrixView<Scalar> left, MatrixView<Scalar> right, Index d) {
-  constexpr Index terms = 32;
-  const Index rows = left.leading, columns = right.leading;
-  DoubleMatrix result = DoubleMatrix::Zero(rows, columns);
-  Matrix<Scalar> part(rows, columns);
-  for (Index first = 0; first < d; first += terms) {
-    gemm(Transpose::yes, Transpose::no, rows, columns, std::min(terms, d - first), Scalar{1},
-         {left.data + first * rows, rows}, {right.data + first * columns, columns}, Scalar{0}, part.data(),
-         columns);
-    result += part.template cast<double>();
-  }
-  return result;
-}
-
-template <typename Scalar>
-DoubleMatrix products(const Matrix<Scalar>& left, const Matrix<Scalar>& right) {
-  return products<Scalar>({left.data(), left.cols()}, {right.data(), right.cols()}, left.rows());
-}
-
-/// A matrix [rows, at most `most`] whose columns are found block by block. Rows lie `most` numbers apart.
-template <typename Scalar>
-class ColumnBlocks {
- public:
-  ColumnBlocks(Index rows, Index most)
-      : rows_{rows}, most_{most}, numbers_(static_cast<std::size_t>(rows * most)) {}
-
-  void append(const Matrix<Scalar>& block) {
-    for (Index row = 0; row < rows_; ++row)
-      std::copy_n(&block(row, 0), block.cols(), numbers_.data() + row * most_ + count_);
-    count_ += block.cols();
-  }
-  [[nodiscard]] Index count() const { return count_; }
-  [[nodiscard]] Matrix<Scalar> all() const {
-    return Eigen::Map<const Matrix<Scalar>, 0, Eigen::OuterStride<>>(numbers_.data(), rows_, count_,
-                                                                     Eigen::OuterStride<>(most_));
-  }
-
-  /// X^T Y.
-  [[nodiscard]] Matrix<Scalar> products_with(const Matrix<Scalar>& columns) const {
-    Matrix<Scalar> result(count_, columns.cols());
-    gemm(Transpose::yes, Transpose::no, count_, columns.cols(), rows_, Scalar{1}, {numbers_.data(), most_},
-         {columns.data(), columns.cols()}, Scalar{0}, result.data(), columns.cols());
-    return result;
-  }
-  /// `from` -= X shares.
-  void subtract(const Matrix<Scalar>& shares, Matrix<Scalar>& from) const {
-    gemm(Transpose::no, Transpose::no, rows_, from.cols(), count_, Scalar{-1}, {numbers_.data(), most_},
-         {shares.data(), from.cols()}, Scalar{1}, from.data(), from.cols());
-  }
-  /// `target` [rows, turn.cols()] = X turn.
-  void combine(const Matrix<Scalar>& turn, Scalar* target) const {
-    gemm(Transpose::no, Transpose::no, rows_, turn.cols(), count_, Scalar{1}, {numbers_.data(), most_},
-         {turn.data(), turn.cols()}, Scalar{0}, target, turn.cols());
-  }
-
- private:
-  Index rows_;
-  Index most_;
-  Index count_ = 0;
-  std::vector<Scalar> numbers_;
-};
-
-/// An orthonormal basis of the columns, in double because the columns are nearly multiples of each other.
-template <typename Scalar>
-Matrix<Scalar> orthonormal(const Matrix<Scalar>& columns) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> factors(columns.template cast<double>());
-  const Eigen::MatrixXd result =
-      factors.householderQ() * Eigen::MatrixXd::Identity(columns.rows(), columns.cols());
-  return result.template cast<Scalar>();
 }
 
 /// Random signs [d, block_size]. For a vector x of independent signs E[x^T M x] = tr M (Hutchinson's estimator).
@@ -162,7 +70,8 @@ Vector<Scalar> leading_variances(const OwnOutputs<Scalar>& own, const Matrix<Sca
 }
 
 /// Finds the leading directions U of one input's outputs, block by block: signs x are made orthogonal to U, and the
-/// span of Z T Z^T x is appended to U. The mean of x^T Z T Z^T x estimates the tail of U before that.
+/// span of Z T Z^T x is appended to U. The mean of x^T Z T Z^T x estimates the tail of U before that; once it seems
+/// small enough, the tail is computed.
 template <typename Scalar>
 class DirectionSearch {
  public:
@@ -186,8 +95,8 @@ class DirectionSearch {
       const Matrix<Scalar> seen = seen_by(own_, orthogonal_signs()),
                            behind = times(Transpose::no, own_.ntk, seen);
       // The signs are independent of the directions so far, so that their mean is an unbiased estimate of the tail.
-      const Tail ntk = tail_of(seen, behind);
-      if (directions_.count() > 0 && suffices(ntk, seen)) return true;
+      const Estimate ntk = estimate_tail(seen, behind);
+      if (directions_.count() > 0 && seems_enough(ntk, seen) && is_enough()) return true;
       if (is_hopeless(ntk.mean)) return false;
       append(outputs_of(own_, behind));
     }
@@ -237,9 +146,9 @@ class DirectionSearch {
   /// Less than the largest tail, because write_normed_outputs() multiplies tails by a factor of 1 or a little more.
   static constexpr double allowed = 0.98 * largest_tail<Scalar>;
 
-  struct Tail {
-    double mean;   ///< The mean of block_size unbiased estimates.
-    double bound;  ///< The mean and four standard errors.
+  struct Estimate {
+    double mean;  ///< The mean of block_size unbiased estimates.
+    double high;  ///< The mean and four standard errors.
   };
 
   /// Random signs minus their projections on the directions.
@@ -255,7 +164,7 @@ class DirectionSearch {
 
   /// Column i gives the estimate y^T M y, where `seen` is y = Z^T x and `behind` is M y. No large numbers are
   /// subtracted, so that tails far below the rounding error of the whole trace are found.
-  static Tail tail_of(const Matrix<Scalar>& seen, const Matrix<Scalar>& behind) {
+  static Estimate estimate_tail(const Matrix<Scalar>& seen, const Matrix<Scalar>& behind) {
     std::array<double, block_size> samples{};
     for (Index row = 0; row < seen.rows(); ++row)
       for (Index i = 0; i < block_size; ++i)
@@ -268,12 +177,41 @@ class DirectionSearch {
     return {mean, mean + 4 * std::sqrt(variance / count)};
   }
 
-  /// The NNGP's tail, as a rule the smaller one, takes another product and is measured last.
-  bool suffices(const Tail& ntk, const Matrix<Scalar>& seen) {
-    ntk_tail_ = ntk.bound;
-    if (!(ntk.bound <= allowed * ntk_held_)) return false;
-    nngp_tail_ = tail_of(seen, times(Transpose::no, own_.nngp, seen)).bound;
-    return nngp_tail_ <= allowed * nngp_held_;
+  /// The NNGP's tail, as a rule the smaller one, takes another product and is estimated last.
+  bool seems_enough(const Estimate& ntk, const Matrix<Scalar>& seen) const {
+    return ntk.high <= allowed * ntk_held_ &&
+           estimate_tail(seen, times(Transpose::no, own_.nngp, seen)).high <= allowed * nngp_held_;
+  }
+
+  /// Computes the tails, the traces of R T R^T and R V R^T for what the directions leave of Z, R = Z - U Y. No large
+  /// numbers are subtracted after R. R^T R is made 256 columns at a time and, since it is symmetric, above them and
+  /// on the diagonal only: about 1.25 d^3 operations.
+  bool is_enough() {
+    constexpr Index most_columns = 256;
+    Matrix<Scalar> rest = Eigen::Map<const Matrix<Scalar>>(own_.weights, d_, d_);
+    if (own_.scales != nullptr)
+      rest.array().colwise() *= Eigen::Map<const Vector<Scalar>>(own_.scales, d_).array();
+    directions_.subtract(outputs_.all().transpose(), rest);
+    ntk_tail_ = nngp_tail_ = 0;
+    Matrix<Scalar> squares;
+    for (Index first = 0; first < d_; first += most_columns) {
+      own_.stop.check();
+      const Index count = std::min(most_columns, d_ - first), rows = first + count;
+      squares.resize(rows, count);
+      gemm(Transpose::yes, Transpose::no, rows, count, d_, Scalar{1}, {rest.data(), d_},
+           {rest.data() + first, d_}, Scalar{0}, squares.data(), count);
+      squares.topRows(first) *= 2;
+      const auto sum = [&](const Scalar* kernel) {
+        double total = 0;
+        for (Index row = 0; row < rows; ++row)
+          total += numerics::linear_rows<Scalar>().dot(
+              squares.data() + row * count, kernel + row * d_ + first, static_cast<std::size_t>(count));
+        return total;
+      };
+      ntk_tail_ += sum(own_.ntk);
+      nngp_tail_ += sum(own_.nngp);
+    }
+    return ntk_tail_ <= allowed * ntk_held_ && nngp_tail_ <= allowed * nngp_held_;
   }
 
   /// Tails fall ever more slowly from block to block. If even the latest rate leaves too much at the end, the search
@@ -312,9 +250,10 @@ class DirectionSearch {
     outputs_.append(outputs);
   }
 
-  /// tr Y M Y^T for block_size rows of Y: tail_of() gives their mean.
+  /// tr Y M Y^T for block_size rows of Y: estimate_tail() gives their mean.
   static double trace_of(const Matrix<Scalar>& outputs, const Scalar* covariance) {
-    return tail_of(outputs, times(Transpose::no, covariance, outputs)).mean * static_cast<double>(block_size);
+    return estimate_tail(outputs, times(Transpose::no, covariance, outputs)).mean *
+           static_cast<double>(block_size);
   }
 
   static DoubleMatrix symmetric(const DoubleMatrix& matrix) { return (matrix + matrix.transpose()) / 2; }
@@ -412,6 +351,7 @@ bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scala
   numbers[2] *= static_cast<Scalar>(spread);
   Eigen::Map<Matrix<Scalar>> directions(numbers + header_size, d, leading.rank);
   directions = (change.asDiagonal() * directions).eval();
+  rotate_rows(directions.data(), d, leading.rank);
   return true;
 }
 

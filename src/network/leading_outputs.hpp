@@ -32,12 +32,13 @@ Index most_directions(Index d);
 /// The numbers that an input of d positions keeps beside Z; 0 if it keeps no directions.
 Index leading_size(Index d);
 
-/// A view of what is kept of an input. The tails are bounds with four standard errors of sampling.
+/// A view of what is kept of an input. The tails are computed, not estimated, up to rounding. With a norm behind the
+/// attention they are bounds (write_normed_outputs()).
 template <typename Scalar>
 struct LeadingOutputs {
   Index rank = 0;                      ///< 0 if few directions leave out too much.
-  double nngp_tail = 0;                ///< A bound on the share of tr Z V Z^T left out.
-  double ntk_tail = 0;                 ///< A bound on the share of the NTK's trace left out.
+  double nngp_tail = 0;                ///< The share of tr Z V Z^T left out.
+  double ntk_tail = 0;                 ///< The share of the NTK's trace left out.
   const Scalar* directions = nullptr;  ///< U [d, rank]
   const Scalar* outputs = nullptr;     ///< Y^T [d, rank]
 };
@@ -59,8 +60,8 @@ struct OwnOutputs {
 
 /// Searches the leading directions of an input by blocks of random signs of a fixed seed, and writes them to
 /// `numbers` [leading_size(d)]. They are as few as leave out no more than largest_tail of both kernels; if there
-/// would be too many, none are written. Tails are measured by signs that are independent of the directions, four
-/// standard errors added. About 10 r d^2 operations.
+/// would be too many, none are written. Signs that are independent of the directions estimate what these leave out;
+/// in the end it is computed. About 10 r d^2 + 1.25 d^3 operations.
 template <typename Scalar>
 void write_leading_outputs(const OwnOutputs<Scalar>& own, Scalar* numbers);
 
@@ -83,8 +84,9 @@ struct NormedOutputs {
 template <typename Scalar>
 std::optional<NormedOutputs<Scalar>> normed_outputs(const OwnOutputs<Scalar>& own);
 
-/// Writes what was found to `numbers` for Z = diag(weights) A. Returns false, having written nothing, if the weights
-/// are so far from proportional to the scales that the tails might be too large.
+/// Writes what was found to `numbers` for Z = Q diag(weights) A, with the rotation Q of position_rotation.hpp. Returns
+/// false, having written nothing, if the weights are so far from proportional to the scales that the tails might be
+/// too large.
 template <typename Scalar>
 bool write_normed_outputs(const NormedOutputs<Scalar>& found, const Vector<Scalar>& weights, Scalar* numbers);
 

@@ -32,6 +32,8 @@ class SandwichStage {
   };
   [[nodiscard]] virtual Form form() const = 0;
 
+  /// Whether R is not 0.
+  [[nodiscard]] virtual bool has_value_positions() const = 0;
   /// R between inputs of these shapes, [d, d'], or null if R is 0.
   [[nodiscard]] virtual std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
                                                                               const Shape& right) const = 0;

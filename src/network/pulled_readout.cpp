@@ -11,6 +11,7 @@
 #include "network/pair_sums.hpp"
 #include "network/pulled_state.hpp"
 #include "network/shape_pairs.hpp"
+#include "network/weights_form.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
@@ -25,28 +26,24 @@ using numerics::Transpose;
 /// The matrices [d, d'] of scratch that a pair needs at once at a node of the tree and below. Branches are walked one
 /// after the other and use the same room.
 Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
-  const WeightsForm in_front = form_in_front(tree, form);
-  Index own = 0, below = 0;
-  if (std::holds_alternative<LinearSandwich>(tree.operation))
-    // W itself, and A^T W on the way to A^T W A' if W was full already.
-    own = in_front == WeightsForm::outer ? 0 : form == WeightsForm::full ? 2 : 1;
-  if (std::holds_alternative<LinearScaling>(tree.operation)) own = form == WeightsForm::full ? 1 : 0;
-  for (const LinearTree& input : tree.inputs) below = std::max(below, scratch_matrices(input, in_front));
-  return own + below;
+  const bool scales = std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full;
+  Index below = 0;
+  for (const LinearTree& input : tree.inputs)
+    below = std::max(below, scratch_matrices(input, form_before(tree, form, input)));
+  return (scales || multiplies(tree, form) ? 1 : 0) + below;
 }
 
 /// The operations of a pair at a node of the tree and below, with `form` that of W behind the node. Leading outputs
 /// are not counted on, because it is not known before whether inputs have them.
 double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair) {
-  const WeightsForm in_front = form_in_front(tree, form);
   const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
   double flops = 0;
   if (std::holds_alternative<LinearInput>(tree.operation))
     flops = 2 * pair.kernels() * (form == WeightsForm::diagonal ? std::min(d, e) : d * e);
   if (std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full) flops = 2 * d * e;
-  if (std::holds_alternative<LinearSandwich>(tree.operation) && in_front == WeightsForm::full)
-    flops = form == WeightsForm::full ? 2 * d * e * (d + e) : 2 * d * d * e;
-  for (const LinearTree& input : tree.inputs) flops += flops_below(input, in_front, pair);
+  if (multiplies(tree, form)) flops = 2 * d * d * e;
+  for (const LinearTree& input : tree.inputs)
+    flops += flops_below(input, form_before(tree, form, input), pair);
   return flops;
 }
 
@@ -63,7 +60,7 @@ Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d) {
   if (has_leading_outputs(tree, form)) return leading_scratch(d);
   Index most = 0;
   for (const LinearTree& input : tree.inputs)
-    most = std::max(most, scratch_of_leading(input, form_in_front(tree, form), d));
+    most = std::max(most, scratch_of_leading(input, form_before(tree, form, input), d));
   return most;
 }
 
@@ -124,8 +121,8 @@ class PairWalk {
   }
 
   Values step(const LinearScaling&, const LinearTree& tree, WeightsForm form, const Scalar* full) {
-    // Vectors in the states below have the scales multiplied in.
-    if (form != WeightsForm::full) return run(tree.inputs[0], form, full);
+    // The states below have the scales multiplied in.
+    if (form != WeightsForm::full) return run(tree.inputs[0], form_before(tree, form, tree.inputs[0]), full);
     const Sides r = take(d_, e_);
     Scalar* scaled = take_scratch();
     for (Index a = 0; a < d_; ++a)
@@ -138,18 +135,21 @@ class PairWalk {
   Values step(const LinearDense& dense, const LinearTree& tree, WeightsForm form, const Scalar* full) {
     // K' = w K + b adds b sum W to the functional, and T' = K' + w T.
     const double bias = dense.bias_variance * sum(form, take_weights(form), full, dense.bias_variance);
-    const Values before = run(tree.inputs[0], form, full);
+    const Values before = run(tree.inputs[0], form_before(tree, form, tree.inputs[0]), full);
     const double nngp = dense.weight_variance * before.nngp + bias;
     return {nngp, nngp + dense.weight_variance * before.ntk};
   }
 
   Values step(const LinearSum& node, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    Scalar* const scratch_before = scratch_;
+    const Scalar* const entries = multiplies(tree, form) ? product_of_factors(take(d_ * d_, e_ * e_)) : full;
     Values values;
     for (std::size_t i = 0; i < tree.inputs.size(); ++i) {
-      const Values branch = run(tree.inputs[i], form, full);
+      const Values branch = run(tree.inputs[i], form_before(tree, form, tree.inputs[i]), entries);
       values.nngp += node.factors[i] * branch.nngp;
       values.ntk += node.factors[i] * branch.ntk;
     }
+    scratch_ = scratch_before;
     return values;
   }
 
@@ -158,9 +158,9 @@ class PairWalk {
     const auto [factor, bias_variance, input_weight] = layer.sandwich->form();
     const double bias = bias_variance * sum(form, take_weights(form), full, bias_variance);
     Scalar* const scratch_before = scratch_;
-    const auto [in_front, weights] = weights_in_front(form, full, has_leading_outputs(tree, form));
+    const auto [in_front, weights] = weights_in_front(tree, form);
     const double positions = position_term(layer, form, weights, in_front);
-    const Values before = run(tree.inputs[0], in_front_of_sandwich(form), in_front);
+    const Values before = run(tree.inputs[0], form_before(tree, form, tree.inputs[0]), in_front);
     scratch_ = scratch_before;
     const double nngp = input_weight * before.nngp + positions;
     const double ntk = input_weight * before.ntk + positions;
@@ -171,35 +171,34 @@ class PairWalk {
     const Scalar* full;
     Sides vectors;
   };
-  /// A^T W A', the weights of V before the attention: as vectors A^T u and A'^T u', or as a matrix. Leading outputs
-  /// give the matrix approximately, if both inputs have them.
-  InFront weights_in_front(WeightsForm form, const Scalar* full, bool leading) {
+  /// A^T W A', the weights of V before the attention: as vectors A^T u and A'^T u', or as a matrix, unless only layers
+  /// further in front need one.
+  InFront weights_in_front(const LinearTree& tree, WeightsForm form) {
     if (form == WeightsForm::outer) return {nullptr, take(d_, e_)};
-    const Sides matrices = take(d_ * d_, e_ * e_);
+    if (!multiplies(tree, form)) return {};
+    const Sides factors = take(d_ * d_, e_ * e_);
+    // Leading outputs exist only behind a flatten, where d = e.
+    if (has_leading_outputs(tree, form) && d_ == e_ && leading_size(d_) > 0)
+      return {product_of_leading(factors, take(leading_size(d_), leading_size(e_))), {}};
+    return {product_of_factors(factors), {}};
+  }
+
+  /// B^T B', by leading outputs if both inputs have them.
+  const Scalar* product_of_leading(const Sides& factors, const Sides& numbers) {
+    const LeadingPair<Scalar> pair{leading_outputs(numbers.left, d_), leading_outputs(numbers.right, e_),
+                                   factors.left, factors.right, d_};
+    if (pair.left.rank == 0 || pair.right.rank == 0) return product_of_factors(factors);
     Scalar* target = take_scratch();
-    // Leading outputs exist only behind a flatten, where d = e. Their numbers are taken even if one input turns out
-    // to have rank 0, so that the walk stays in step.
-    if (leading && d_ == e_ && leading_size(d_) > 0) {
-      const Sides numbers = take(leading_size(d_), leading_size(e_));
-      const LeadingPair<Scalar> pair{leading_outputs(numbers.left, d_), leading_outputs(numbers.right, e_),
-                                     matrices.left, matrices.right, d_};
-      if (pair.left.rank > 0 && pair.right.rank > 0) {
-        leading_weights(pair, scratch_, target);
-        return {target, {}};
-      }
-    }
-    if (form == WeightsForm::diagonal) {
-      gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {matrices.right, e_},
-           Scalar{0}, target, e_);
-      return {target, {}};
-    }
-    // W is full: A^T W first, then (A^T W) A'.
-    Scalar* half = take_scratch();
-    gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {full, e_}, Scalar{0},
-         half, e_);
-    gemm(Transpose::no, Transpose::no, d_, e_, e_, Scalar{1}, {half, e_}, {matrices.right, e_}, Scalar{0},
-         target, e_);
-    return {target, {}};
+    leading_weights(pair, scratch_, target);
+    return target;
+  }
+
+  /// B^T B'.
+  const Scalar* product_of_factors(const Sides& factors) {
+    Scalar* target = take_scratch();
+    gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {factors.left, d_}, {factors.right, e_},
+         Scalar{0}, target, e_);
+    return target;
   }
 
   /// sum_ab (A^T W A')_ab R_ab, of the encodings in the values. It enters NNGP and NTK alike.
@@ -208,7 +207,8 @@ class PairWalk {
     const auto positions = layer.sandwich->value_positions(states_.left_shape, states_.right_shape);
     if (!positions) return 0;
     const Matrix<Scalar> r = positions->template cast<Scalar>();
-    return contract(in_front_of_sandwich(form), vectors, full, MatrixSums<Scalar>(r.data(), nullptr, d_, e_))
+    return contract(form == WeightsForm::outer ? form : WeightsForm::full, vectors, full,
+                    MatrixSums<Scalar>(r.data(), nullptr, d_, e_))
         .nngp;
   }
 
@@ -220,6 +220,7 @@ class PairWalk {
         return sums.outer(weights.left, weights.right);
       case WeightsForm::diagonal:
         return sums.diagonal(weights.left, weights.right);
+      case WeightsForm::factors:  // no input of the tree has them
       case WeightsForm::full:
         break;
     }
@@ -231,7 +232,8 @@ class PairWalk {
     if (factor == 0) return 0;
     const auto& rows = linear_rows<Scalar>();
     const auto d = static_cast<std::size_t>(d_), e = static_cast<std::size_t>(e_);
-    if (form == WeightsForm::diagonal) return rows.dot(weights.left, weights.right, d);
+    if (form == WeightsForm::diagonal || form == WeightsForm::factors)
+      return rows.dot(weights.left, weights.right, d);
     if (form == WeightsForm::outer) return rows.sum(weights.left, d) * rows.sum(weights.right, e);
     double total = 0;
     for (Index a = 0; a < d_; ++a) total += rows.sum(full + a * e_, e);

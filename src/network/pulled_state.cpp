@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "network/leading_outputs.hpp"
+#include "network/position_rotation.hpp"
+#include "network/weights_form.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
@@ -26,9 +28,9 @@ struct StateSizes {
   /// A vector has r multiplied in already; a full W is scaled by the pair.
   Index operator()(const LinearScaling&, WeightsForm form) const { return form == WeightsForm::full ? d : 0; }
   Index operator()(const LinearDense&, WeightsForm form) const { return weights(form); }
-  /// The weights behind the attention, for its bias, and what makes those before it: A^T u, diag(p) A, or A.
+  /// The weights behind the attention, for its bias, and those before it, unless they are factors.
   Index operator()(const LinearSandwich&, WeightsForm form) const {
-    return weights(form) + (form == WeightsForm::outer ? d : d * d);
+    return weights(form) + (form == WeightsForm::outer ? d : 0);
   }
   Index operator()(const LinearSum&, WeightsForm) const { return 0; }
 };
@@ -182,26 +184,26 @@ class ForwardPass {
                            .matrix();
   }
 
-  /// f diag(A V A^T) + b exactly. A V is made for 256 rows at a time, so that no further matrix [d, d] is needed.
+  /// f diag(A V A^T) + b exactly. A V = (A Q^T) (Q V) is made for 256 rows at a time, with the rotation Q of
+  /// position_rotation.hpp.
   Vector<Scalar> variances_behind(const LinearSandwich& layer, const Covariance& before,
                                   const Scalar* attention) const {
     constexpr Index most_rows = 256;
     const Index d = before.rows();
     const auto [factor, bias, input_weight] = layer.sandwich->form();
-    const auto positions = layer.sandwich->value_positions(input_.shape, input_.shape);
-    const Matrix<Scalar> r =
-        positions ? Matrix<Scalar>(positions->template cast<Scalar>()) : Matrix<Scalar>();
-    Matrix<Scalar> half(std::min(most_rows, d), d);
+    Matrix<Scalar> values = static_cast<Scalar>(input_weight) * before;
+    if (const auto positions = layer.sandwich->value_positions(input_.shape, input_.shape))
+      values += positions->template cast<Scalar>();
+    rotate_rows(values.data(), d, d);
+    Matrix<Scalar> turned, half;
     Vector<Scalar> variances(d);
     for (Index first = 0; first < d; first += most_rows) {
       const Index rows = std::min(most_rows, d - first);
-      const auto multiply = [&](const Scalar* values, double weight, Scalar kept) {
-        numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows, d, d,
-                       static_cast<Scalar>(weight), {attention + first * d, d}, {values, d}, kept,
-                       half.data(), d);
-      };
-      multiply(before.data(), input_weight, Scalar{0});
-      if (positions) multiply(r.data(), 1, Scalar{1});
+      turned = Eigen::Map<const Matrix<Scalar>>(attention + first * d, rows, d);
+      rotate_columns(turned.data(), rows, d);
+      half.resize(rows, d);
+      numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows, d, d, Scalar{1},
+                     {turned.data(), d}, {values.data(), d}, Scalar{0}, half.data(), d);
       for (Index a = 0; a < rows; ++a)
         variances[first + a] = static_cast<Scalar>(
             factor * numerics::linear_rows<Scalar>().dot(half.data() + a * d, attention + (first + a) * d,
@@ -254,11 +256,13 @@ class ForwardPass {
   const OwnKernels<Scalar>* own_;
 };
 
-/// The sizes of all nodes below, leading outputs included.
+/// The sizes of all nodes below, factors and leading outputs included.
 Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& sizes) {
   Index size = std::visit([&](const auto& operation) { return sizes(operation, form); }, tree.operation);
+  if (multiplies(tree, form)) size += sizes.d * sizes.d;
   if (has_leading_outputs(tree, form)) size += leading_size(sizes.d);
-  for (const LinearTree& input : tree.inputs) size += state_size(input, form_in_front(tree, form), sizes);
+  for (const LinearTree& input : tree.inputs)
+    size += state_size(input, form_before(tree, form, input), sizes);
   return size;
 }
 
@@ -270,8 +274,19 @@ bool needs_covariance(const LinearTree& tree) {
          std::any_of(tree.inputs.begin(), tree.inputs.end(), needs_covariance);
 }
 
-/// Writes an input's state, its share of W, from the readout down to the input. A node writes its numbers, then those
-/// of its leading outputs, then its inputs write theirs from left to right. PairWalk reads them in this order.
+/// An input's share of W at a point of the tree.
+template <typename Scalar>
+struct Share {
+  /// u or p; of factors their row sums B 1, whose products add up to the sum of W. Where W is full, this has no
+  /// meaning but its size.
+  Vector<Scalar> weights;
+  /// B [d, d], if W is a product of factors. In double, because products of several layers' weights are sums of
+  /// numbers of one sign.
+  std::shared_ptr<const Matrix<double>> factor;
+};
+
+/// Writes an input's state, its share of W, from the readout down to the input. A node writes its numbers, then its
+/// factor and its leading outputs, then its inputs write theirs from left to right. PairWalk reads them in this order.
 template <typename Scalar>
 class StateWriter {
  public:
@@ -280,58 +295,103 @@ class StateWriter {
                        const OwnKernels<Scalar>* own = nullptr)
       : next_{state}, features_{features}, own_{own} {}
 
-  /// `weights` is this input's vector u or p behind the node. Where W is full it has no meaning but its size.
+  /// `share` is that behind the node.
   void run(const LinearTree& tree, const Forward<Scalar>& forward, WeightsForm form,
-           const Vector<Scalar>& weights) {
-    const Vector<Scalar> in_front = std::visit(
-        [&](const auto& operation) { return step(operation, forward, form, weights); }, tree.operation);
+           const Share<Scalar>& share) {
+    const Share<Scalar> in_front = std::visit(
+        [&](const auto& operation) { return step(operation, tree, forward, form, share); }, tree.operation);
     if (has_leading_outputs(tree, form))
-      write_leading(std::get<LinearSandwich>(tree.operation), forward, weights);
+      write_leading(std::get<LinearSandwich>(tree.operation), forward, share.weights);
     for (std::size_t i = 0; i < tree.inputs.size(); ++i)
-      run(tree.inputs[i], forward.inputs[i], form_in_front(tree, form), in_front);
+      run(tree.inputs[i], forward.inputs[i], form_before(tree, form, tree.inputs[i]), in_front);
   }
 
  private:
   using Vec = Vector<Scalar>;
+  using Shared = Share<Scalar>;
 
-  Vec step(const LinearInput&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
-    if (features_ == nullptr) return write_weights(form, weights);
-    // x^T u, the sum over positions in double: it costs nothing beside the pairs.
-    const Vec pooled =
-        (features_->values.template cast<double>() * weights.template cast<double>()).template cast<Scalar>();
-    write(pooled);
-    return weights;
-  }
-  Vec step(const LinearDense&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
-    return write_weights(form, weights);
-  }
-  Vec step(const LinearSum&, const Forward<Scalar>&, WeightsForm, const Vec& weights) { return weights; }
-
-  Vec step(const LinearScaling&, const Forward<Scalar>& forward, WeightsForm form, const Vec& weights) {
-    const Eigen::Map<const Vec> r(forward.numbers.data(), static_cast<Index>(forward.numbers.size()));
-    if (form != WeightsForm::full) return weights.cwiseProduct(r);
-    write(r);
-    return weights;
-  }
-
-  Vec step(const LinearSandwich&, const Forward<Scalar>& forward, WeightsForm form, const Vec& weights) {
-    const Index d = weights.size();
-    const Eigen::Map<const Matrix<Scalar>> attention(forward.numbers.data(), d, d);
-    write_weights(form, weights);
-    if (form == WeightsForm::outer) {
-      Vec in_front = attention.transpose() * weights;
-      write(in_front);
-      return in_front;
+  Shared step(const LinearInput&, const LinearTree&, const Forward<Scalar>&, WeightsForm form,
+              const Shared& share) {
+    if (features_ == nullptr) {
+      write_weights(form, share);
+      return share;
     }
-    // diag(p) A for a diagonal W, so that the pair needs one product; A for a full one.
-    Eigen::Map<Matrix<Scalar>> target(next_, d, d);
-    target = attention;
-    if (form == WeightsForm::diagonal) target = weights.asDiagonal() * attention;
-    next_ += d * d;
-    return weights;
+    // x^T u, the sum over positions in double: it costs nothing beside the pairs.
+    const Vec pooled = (features_->values.template cast<double>() * share.weights.template cast<double>())
+                           .template cast<Scalar>();
+    write(pooled);
+    return share;
   }
 
-  /// Runs right after the step of the attention, so that Z = diag(p) A [d, d] stands just before next_.
+  Shared step(const LinearDense&, const LinearTree&, const Forward<Scalar>&, WeightsForm form,
+              const Shared& share) {
+    write_weights(form, share);
+    return share;
+  }
+
+  Shared step(const LinearSum&, const LinearTree& tree, const Forward<Scalar>&, WeightsForm form,
+              const Shared& share) {
+    if (multiplies(tree, form)) write_factor(*share.factor);
+    return share;
+  }
+
+  Shared step(const LinearScaling&, const LinearTree&, const Forward<Scalar>& forward, WeightsForm form,
+              const Shared& share) {
+    const Eigen::Map<const Vec> r(forward.numbers.data(), static_cast<Index>(forward.numbers.size()));
+    if (form == WeightsForm::factors)
+      return with_factor(*share.factor * r.template cast<double>().asDiagonal());
+    if (form != WeightsForm::full) return {share.weights.cwiseProduct(r), nullptr};
+    write(r);
+    return share;
+  }
+
+  Shared step(const LinearSandwich&, const LinearTree& tree, const Forward<Scalar>& forward, WeightsForm form,
+              const Shared& share) {
+    const Index d = share.weights.size();
+    const Eigen::Map<const Matrix<Scalar>> attention(forward.numbers.data(), d, d);
+    write_weights(form, share);
+    if (form == WeightsForm::outer) {
+      Vec in_front = attention.transpose() * share.weights;
+      write(in_front);
+      return {in_front, nullptr};
+    }
+    if (form == WeightsForm::diagonal && form_before(tree, form, tree.inputs[0]) == WeightsForm::full) {
+      Eigen::Map<Matrix<Scalar>> target(next_, d, d);
+      target = share.weights.asDiagonal() * attention;
+      rotate_rows(next_, d, d);
+      next_ += d * d;
+      return share;
+    }
+    Matrix<double> factor = attention.template cast<double>();
+    if (form == WeightsForm::diagonal)
+      factor = share.weights.template cast<double>().asDiagonal() * factor;
+    else
+      factor = product(*share.factor, factor);
+    if (multiplies(tree, form)) write_factor(factor);
+    return with_factor(std::move(factor));
+  }
+
+  static Shared with_factor(Matrix<double> factor) {
+    Vec sums = factor.rowwise().sum().template cast<Scalar>();
+    return {std::move(sums), std::make_shared<const Matrix<double>>(std::move(factor))};
+  }
+
+  static Matrix<double> product(const Matrix<double>& left, const Matrix<double>& right) {
+    const Index d = left.rows();
+    Matrix<double> result(d, d);
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, d, d, d, 1.0, {left.data(), d},
+                   {right.data(), d}, 0.0, result.data(), d);
+    return result;
+  }
+
+  void write_factor(const Matrix<double>& factor) {
+    const Index d = factor.rows();
+    Eigen::Map<Matrix<Scalar>>(next_, d, d) = factor.template cast<Scalar>();
+    rotate_rows(next_, d, d);
+    next_ += d * d;
+  }
+
+  /// Runs right after the step of the attention, so that Z = diag(p) A [d, d] stands rotated just before next_.
   void write_leading(const LinearSandwich& layer, const Forward<Scalar>& forward, const Vec& weights) {
     const Index d = weights.size();
     if (leading_size(d) == 0) return;
@@ -352,9 +412,8 @@ class StateWriter {
     std::copy_n(vector.data(), vector.size(), next_);
     next_ += vector.size();
   }
-  Vec write_weights(WeightsForm form, const Vec& weights) {
-    if (form != WeightsForm::full) write(weights);
-    return weights;
+  void write_weights(WeightsForm form, const Shared& share) {
+    if (form != WeightsForm::full) write(share.weights);
   }
 
   Scalar* next_;
@@ -363,26 +422,6 @@ class StateWriter {
 };
 
 }  // namespace
-
-WeightsForm in_front_of_sandwich(WeightsForm form) {
-  return form == WeightsForm::outer ? WeightsForm::outer : WeightsForm::full;
-}
-
-WeightsForm form_in_front(const LinearTree& tree, WeightsForm form) {
-  return std::holds_alternative<LinearSandwich>(tree.operation) ? in_front_of_sandwich(form) : form;
-}
-
-bool has_leading_outputs(const LinearTree& tree, WeightsForm form) {
-  return form == WeightsForm::diagonal && std::holds_alternative<LinearSandwich>(tree.operation) &&
-         std::holds_alternative<LinearInput>(tree.inputs[0].operation);
-}
-
-bool keeps_leading_outputs(const LinearTree& tree, WeightsForm form, Index d) {
-  if (has_leading_outputs(tree, form)) return leading_size(d) > 0;
-  return std::any_of(tree.inputs.begin(), tree.inputs.end(), [&](const LinearTree& input) {
-    return keeps_leading_outputs(input, form_in_front(tree, form), d);
-  });
-}
 
 Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d) {
   return state_size(tree, form, {d, d});
@@ -400,7 +439,7 @@ void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView
   const OwnKernels<Scalar>* own = ntk == nullptr || form != WeightsForm::diagonal ? nullptr : &kernels;
   const Forward<Scalar> forward = ForwardPass<Scalar>(input, own).run(tree, Needed::nothing);
   StateWriter<Scalar>(state, nullptr, own)
-      .run(tree, forward, form, Vector<Scalar>::Constant(input.nngp.rows(), weight));
+      .run(tree, forward, form, {Vector<Scalar>::Constant(input.nngp.rows(), weight), nullptr});
 }
 
 template <typename Scalar>
@@ -418,7 +457,7 @@ void write_feature_state(const LinearTree& tree, const FeatureView<Scalar>& feat
   const SelfView<Scalar> input{{covariance.data(), d, d}, features.shape};
   const Forward<Scalar> forward = ForwardPass<Scalar>(input).run(tree, Needed::nothing);
   StateWriter<Scalar>(state, &features)
-      .run(tree, forward, WeightsForm::outer, Vector<Scalar>::Constant(d, weight));
+      .run(tree, forward, WeightsForm::outer, {Vector<Scalar>::Constant(d, weight), nullptr});
 }
 
 template void write_feature_state(const LinearTree&, const FeatureView<float>&, float, float*);

@@ -132,8 +132,10 @@ TEST_CASE_TEMPLATE("leading directions are orthonormal, few, and leave out what 
                  ntk = dense_tail(directions, own.weights, own.ntk);
     CHECK(leading.nngp_tail <= largest_tail<Scalar>);
     CHECK(leading.ntk_tail <= largest_tail<Scalar>);
-    CHECK(nngp < 1.05 * leading.nngp_tail + 1e-15);
-    CHECK(ntk < 1.05 * leading.ntk_tail + 1e-15);
+    // They are what is left out, no estimates that random signs may leave below it.
+    const double noise = sizeof(Scalar) == 4 ? 1e-13 : 1e-15;
+    CHECK(std::abs(nngp - leading.nngp_tail) < 0.01 * nngp + noise);
+    CHECK(std::abs(ntk - leading.ntk_tail) < 0.01 * ntk + noise);
     // Nearly as few as the leading eigenvectors would be: these leave out more than allowed if there is a quarter less.
     if (leading.rank > 8) CHECK(best_tail(leading.rank * 3 / 4, own.weights, own.ntk) > largest_tail<Scalar>);
   }
