@@ -16,7 +16,7 @@ from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical
                         empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
 from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_number_vjp, gram_vjp
 from .finite import FiniteNetwork
-from .kernels import (Gram, check_laws, check_limit, explain, gram, gram_diagonal, position_covariances,
+from .kernels import (Gram, ShortenedAttention, check_laws, check_limit, explain, gram, gram_diagonal, position_covariances,
                       position_variances)
 from .models import Model, search
 from .stax import Kernel

@@ -59,6 +59,7 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
   options.device = arguments.kernel.device;
+  options.exact_attention = arguments.kernel.exact_attention;
   options.stop = context.interrupt.token();
   const bool single = arguments.kernel.precision == Precision::float32;
   const auto run_explain = single ? explain<float> : explain<double>;

@@ -260,7 +260,7 @@ void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& 
 
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
-                                                Index i, InputState<Scalar>& state) const {
+                                                Index i, InputState<Scalar>& state) {
   const std::span<const Result> input = x.input(i);
   std::optional<PositionMask> mask;
   // The state refers to the mask only while it is being made. Everything that pairs need of the mask is then in its
@@ -276,6 +276,17 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
     throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
   }
   state.set_mask(nullptr);
+  if (state.shortening().rank > 0) count_shortened(x, i, state.shortening());
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::count_shortened(const OrderedInputs<Result>& x, Index i,
+                                                      const Shortening& shortening) {
+  const std::scoped_lock lock(shortened_mutex_);
+  shortened_inputs_.emplace(&x, i);
+  shortened_ = {static_cast<Index>(shortened_inputs_.size()),
+                std::max(shortened_.largest_rank, shortening.rank),
+                std::max(shortened_.largest_tail, shortening.tail)};
 }
 
 template <typename Scalar, typename Result>

@@ -60,6 +60,7 @@ struct GramSize {
   Index fewer_inputs;  ///< Inputs of the smaller batch.
   Index pairs;
   InputMasks masks = InputMasks::absent;
+  bool exact_attention = false;  ///< States then hold no leading outputs.
 
   friend bool operator==(const GramSize&, const GramSize&) = default;
 };
