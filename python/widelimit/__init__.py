@@ -23,7 +23,7 @@ from .stax import Kernel
 
 __all__ = [
     "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
-    "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
+    "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression", "ShortenedAttention",
     "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
