@@ -8,7 +8,6 @@
 #include "network/position_rotation.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/gemm.hpp"
-#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 /// The layers that a readout is pulled back through, run forward on one input with itself.
@@ -183,11 +182,11 @@ class ForwardPass {
       half.resize(rows, d);
       numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows, d, d, Scalar{1},
                      {turned.data(), d}, {values.data(), d}, Scalar{0}, half.data(), d);
+      // The sums along the rows have one sign again. In double they cost little beside the product.
+      const Eigen::Map<const Matrix<Scalar>> weights(attention + first * d, rows, d);
       for (Index a = 0; a < rows; ++a)
         variances[first + a] = static_cast<Scalar>(
-            factor * numerics::linear_rows<Scalar>().dot(half.data() + a * d, attention + (first + a) * d,
-                                                         static_cast<std::size_t>(d)) +
-            bias);
+            factor * half.row(a).template cast<double>().dot(weights.row(a).template cast<double>()) + bias);
     }
     return variances;
   }
