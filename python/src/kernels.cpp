@@ -27,8 +27,10 @@ namespace {
 
 using Progress = std::optional<std::function<void(Index, Index)>>;
 
-GramOptions options_of(const std::string& kernels, int threads, const Progress& progress) {
+GramOptions options_of(const std::string& kernels, int threads, const Progress& progress,
+                       bool exact_attention = false) {
   GramOptions options;
+  options.exact_attention = exact_attention;
   options.kernels = kernels_named(kernels);
   options.threads = threads;
   if (progress)
@@ -50,24 +52,28 @@ nb::tuple arrays_of(GramResult<Scalar> result, Kernels wanted) {
 
 template <typename Scalar>
 nb::tuple gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>* x2,
-                  const std::string& kernels, int threads, const Progress& progress) {
-  GramOptions options = options_of(kernels, threads, progress);
-  return arrays_of(run_interruptibly([&](std::stop_token stop) {
-                     options.stop = std::move(stop);
-                     return x2 == nullptr ? gram(network, x1.inputs, options)
-                                          : gram(network, x1.inputs, x2->inputs, options);
-                   }),
-                   options.kernels);
+                  const std::string& kernels, int threads, const Progress& progress, bool exact_attention) {
+  GramOptions options = options_of(kernels, threads, progress, exact_attention);
+  ShortenedAttention shortened;
+  options.shortened_attention = &shortened;
+  const nb::tuple arrays = arrays_of(run_interruptibly([&](std::stop_token stop) {
+                                       options.stop = std::move(stop);
+                                       return x2 == nullptr ? gram(network, x1.inputs, options)
+                                                            : gram(network, x1.inputs, x2->inputs, options);
+                                     }),
+                                     options.kernels);
+  return nb::make_tuple(arrays,
+                        nb::make_tuple(shortened.inputs, shortened.largest_rank, shortened.largest_tail));
 }
 
 /// The same in a store, whose tiles are kept. What the store reports are warnings, once it is done.
 template <typename Scalar>
 nb::tuple stored_gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>* x2,
                          const std::string& kernels, int threads, const Progress& progress,
-                         const std::string& folder) {
+                         const std::string& folder, bool exact_attention) {
   std::vector<std::string> reports;
   store::StoreOptions options;
-  options.gram = options_of(kernels, threads, {});
+  options.gram = options_of(kernels, threads, {}, exact_attention);
   options.report = [&reports](const std::string& message) { reports.push_back(message); };
   if (progress)
     options.progress = [call = *progress](const store::StoreProgress& now) {
@@ -87,9 +93,9 @@ nb::tuple stored_gram_of(const Network& network, const Batch<Scalar>& x1, const 
 }
 
 template <typename Scalar>
-nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std::string& kernels,
-                      int threads) {
-  GramOptions options = options_of(kernels, threads, {});
+nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std::string& kernels, int threads,
+                      bool exact_attention) {
+  GramOptions options = options_of(kernels, threads, {}, exact_attention);
   return arrays_of(run_interruptibly([&](std::stop_token stop) {
                      options.stop = std::move(stop);
                      return gram_diagonal(network, x.inputs, options);
@@ -100,10 +106,11 @@ nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std:
 template <typename Scalar>
 void bind_of(nb::module_& module) {
   module.def("gram", &gram_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a, "threads"_a,
-             "progress"_a.none());
+             "progress"_a.none(), "exact_attention"_a);
   module.def("stored_gram", &stored_gram_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a,
-             "threads"_a, "progress"_a.none(), "folder"_a);
-  module.def("gram_diagonal", &diagonal_of<Scalar>, "network"_a, "x"_a, "kernels"_a, "threads"_a);
+             "threads"_a, "progress"_a.none(), "folder"_a, "exact_attention"_a);
+  module.def("gram_diagonal", &diagonal_of<Scalar>, "network"_a, "x"_a, "kernels"_a, "threads"_a,
+             "exact_attention"_a);
 }
 
 std::string explained(const Network& network, const Shape& shape, Index channels, const std::string& kernels,

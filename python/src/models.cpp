@@ -101,6 +101,7 @@ void bind_options(nb::module_& module) {
                call(now.done, now.total);
              };
            })
+      .def("set_exact_attention", [](ModelOptions& self, bool exact) { self.gram.exact_attention = exact; })
       .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; });
 }
 

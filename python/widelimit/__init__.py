@@ -16,14 +16,14 @@ from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical
                         empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
 from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_number_vjp, gram_vjp
 from .finite import FiniteNetwork
-from .kernels import (Gram, check_laws, check_limit, explain, gram, gram_diagonal, position_covariances,
+from .kernels import (Gram, ShortenedAttention, check_laws, check_limit, explain, gram, gram_diagonal, position_covariances,
                       position_variances)
 from .models import Model, search
 from .stax import Kernel
 
 __all__ = [
     "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
-    "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
+    "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression", "ShortenedAttention",
     "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",

@@ -81,7 +81,7 @@ class Selection(NamedTuple):
 
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-             preprocessing, threads, targets_as_they_are=False, gram_folder=None):
+             preprocessing, threads, targets_as_they_are=False, gram_folder=None, exact_attention=False):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
@@ -101,6 +101,7 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.preprocessing = preprocessing
     options.targets_as_they_are = targets_as_they_are
     options.gram_folder = None if gram_folder is None else os.fspath(gram_folder)
+    options.set_exact_attention(exact_attention)
     options.set_threads(threads)
     return options
 
@@ -221,7 +222,7 @@ class Model:
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
-            gram_folder: _Folder | None = None, progress: Progress = None) -> Model:
+            gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
         validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
@@ -244,6 +245,7 @@ class Model:
         gram_folder    a folder in which Gram matrices are kept and looked for, so that another fit of this network to these
                        inputs does not compute them again
         progress       called with (pairs done, total pairs) of the Gram matrices; True: a bar of tqdm, or a line
+        exact_attention  as in gram()
 
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
@@ -251,7 +253,7 @@ class Model:
         check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads, targets_as_they_are, gram_folder)
+                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:

@@ -88,24 +88,38 @@ class AttentionRows {
     // With ALiBi the largest logit is another one after the slope has been subtracted.
     double top = alibi_slope_ == 0 ? 0 : -std::numeric_limits<double>::infinity();
     if (alibi_slope_ != 0) for_each_seen(a, [&](Index i) { top = std::max(top, below_largest(i)); });
-    Scalar sum = 0;
-    for_each_seen(a, [&](Index i) { sum += row[i] = static_cast<Scalar>(std::exp(below_largest(i) - top)); });
+    double sum = 0;
+    for_each_seen(a, [&](Index i) {
+      row[i] = static_cast<Scalar>(std::exp(below_largest(i) - top));
+      sum += static_cast<double>(row[i]);
+    });
     // The 1 in the denominator of softmax1 is the exponential of a logit 0, relative to the largest logit like all
     // others.
-    if (adds_one_) sum += static_cast<Scalar>(std::exp(-(scale_ * static_cast<double>(largest) + top)));
-    for_each_seen(a, [&](Index i) { row[i] /= sum; });
+    if (adds_one_) sum += std::exp(-(scale_ * static_cast<double>(largest) + top));
+    divide(row, sum, a);
+  }
+
+  /// The error of a row's sum would be that of all its weights, so that it is added up and divided by in double.
+  template <typename Scalar>
+  void divide(Scalar* row, double sum, Index a) const {
+    const double inverse = 1 / sum;
+    for_each_seen(a, [&](Index i) { row[i] = static_cast<Scalar>(static_cast<double>(row[i]) * inverse); });
   }
 
   template <typename Scalar>
   void apply_plain_softmax(Scalar* row, Scalar largest, Index a) const {
-    Scalar sum = 0;
+    // So many numbers are summed in lanes of the row's type.
+    constexpr std::size_t numbers_at_once = 64;
+    double sum = 0;
     for (const PositionRange& range : seen_.of(a)) {
       const auto size = static_cast<std::size_t>(range.end - range.begin);
       numerics::exponential_rows<Scalar>().decay(static_cast<Scalar>(scale_), largest, row + range.begin,
                                                  size);
-      sum += static_cast<Scalar>(numerics::linear_rows<Scalar>().sum(row + range.begin, size));
+      for (std::size_t i = 0; i < size; i += numbers_at_once)
+        sum +=
+            numerics::linear_rows<Scalar>().sum(row + range.begin + i, std::min(numbers_at_once, size - i));
     }
-    for_each_seen(a, [&](Index i) { row[i] /= sum; });
+    divide(row, sum, a);
   }
 
   /// The Jacobian is diag(s) - s s^T, with or without a 1 in the denominator. Adjoints are taken relative to that of

@@ -6,18 +6,27 @@
 
 #include "numerics/gemm.hpp"
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
 
 /// Products with matrices of few columns, from which leading outputs (leading_outputs.hpp) are found.
 namespace widelimit {
 
-/// M X or M^T X for a large M [d, d] and few columns X. X lies row by row, the layout of which BLAS copies least.
+/// M X or M^T X for a large M [d, d] and few columns X, by sums of 16 terms that are added up in double: sums of many
+/// numbers of one sign would err by 1e-6 in float (position_rotation.hpp). X lies row by row, the layout of which BLAS
+/// copies least.
 template <typename Scalar>
 Matrix<Scalar> times(numerics::Transpose transpose, const Scalar* matrix, const Matrix<Scalar>& columns) {
+  constexpr Index terms = 16;
   const Index d = columns.rows(), count = columns.cols();
-  Matrix<Scalar> result(d, count);
-  numerics::gemm(transpose, numerics::Transpose::no, d, count, d, Scalar{1}, {matrix, d},
-                 {columns.data(), count}, Scalar{0}, result.data(), count);
-  return result;
+  Matrix<double> result = Matrix<double>::Zero(d, count);
+  Matrix<Scalar> part(d, count);
+  for (Index first = 0; first < d; first += terms) {
+    numerics::gemm(transpose, numerics::Transpose::no, d, count, std::min(terms, d - first), Scalar{1},
+                   {transpose == numerics::Transpose::yes ? matrix + first * d : matrix + first, d},
+                   {columns.data() + first * count, count}, Scalar{0}, part.data(), count);
+    result += part.template cast<double>();
+  }
+  return result.template cast<Scalar>();
 }
 
 /// X Y for few columns X [d, few] and a small matrix Y.

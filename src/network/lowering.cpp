@@ -89,7 +89,9 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
   Graph graph = reachable_part(lowering.graph_);
   // Readouts are pulled back only after unused nodes are gone, because nodes with several readers are not pulled
   // through.
-  return readouts == Readouts::as_written ? graph : reachable_part(pull_back_readouts(std::move(graph)));
+  if (readouts == Readouts::as_written) return graph;
+  return reachable_part(pull_back_readouts(
+      graph, readouts == Readouts::pulled_back ? AttentionProducts::shortened : AttentionProducts::exact));
 }
 
 std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& input) {

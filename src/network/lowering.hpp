@@ -70,8 +70,9 @@ struct SampledDraws {
 /// Whether inputs have masks.
 enum class InputMasks { absent, present };
 
-/// Whether readouts are pulled back through linear layers (pull_back.hpp), or every layer stays a node.
-enum class Readouts { pulled_back, as_written };
+/// Whether readouts are pulled back through linear layers (pull_back.hpp), with leading outputs (leading_outputs.hpp)
+/// or exactly, or every layer stays a node.
+enum class Readouts { pulled_back, pulled_back_exactly, as_written };
 
 /// What lowering is told of inputs besides their shape.
 struct InputTraits {

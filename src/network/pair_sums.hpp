@@ -50,6 +50,12 @@ class MatrixSums final : public PairSums<Scalar> {
   Index columns_;
 };
 
+/// What leading outputs (leading_outputs.hpp) leave out of an input.
+struct Shortening {
+  Index rank = 0;   ///< The most directions of its attentions; 0 if the input is computed exactly.
+  double tail = 0;  ///< The largest share of the input's own NNGP or NTK that is left out.
+};
+
 /// An additional interface of pair stages whose result stands on a single position and is a functional of such sums.
 /// Pulled back readouts have it (pulled_readout.hpp).
 class FunctionalStage {
@@ -61,8 +67,9 @@ class FunctionalStage {
   /// of the NNGP.
   [[nodiscard]] virtual bool reads_own_ntk(const Shape&) const { return false; }
   /// `ntk` is [d, d].
-  virtual void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const = 0;
-  virtual void prepare_with_ntk(const SelfView<double>& input, const double* ntk, double* state) const = 0;
+  virtual Shortening prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const = 0;
+  virtual Shortening prepare_with_ntk(const SelfView<double>& input, const double* ntk,
+                                      double* state) const = 0;
 
   /// `scratch`: PairStage::scratch_size() numbers.
   [[nodiscard]] virtual FeatureStage::Values apply(const PairSums<float>& sums,

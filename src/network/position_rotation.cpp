@@ -20,15 +20,17 @@ constexpr Index tile_size = 64;
 // The letters "turn". A fixed seed makes states, and so kernels, reproducible.
 constexpr std::uint64_t rotation_seed = 0x7475726e;
 
-/// A random orthogonal matrix whose first row takes the mean. Entries differ in size, unlike those of a Hadamard
-/// matrix, which would make equal terms of a single position.
+/// A random orthogonal matrix whose last row takes the mean, so that a sum adds its largest term to the small ones and
+/// rounds once where it would round to the last place of the largest all the way. Entries differ in size, unlike those
+/// of a Hadamard matrix, which would make equal terms of a single position.
 Matrix<double> random_rotation(Index size) {
   if (size == 0) return {};
   numerics::RandomStream random(rotation_seed, static_cast<std::uint64_t>(size));
   Eigen::MatrixXd columns = Eigen::MatrixXd::NullaryExpr(size, size, [&] { return random.normal(); });
   columns.col(0).setOnes();
   const Eigen::HouseholderQR<Eigen::MatrixXd> factors(columns);
-  return (factors.householderQ() * Eigen::MatrixXd::Identity(size, size)).transpose();
+  const Eigen::MatrixXd rotation = factors.householderQ() * Eigen::MatrixXd::Identity(size, size);
+  return rotation.rowwise().reverse().transpose();
 }
 
 /// Q for inputs of one number of positions: within each group, then between the groups; positions that are left over

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
 
 /// A fixed orthogonal matrix Q over the positions of an input. Both factors of a product Z^T Z' may be multiplied by
 /// it, since (Q Z)^T (Q Z') = Z^T Z'.

@@ -10,7 +10,8 @@ namespace {
 /// Copies a graph node by node, with readouts replaced. A replacement may take two nodes, so that ids change.
 class PullBack {
  public:
-  explicit PullBack(const Graph& graph) : graph_{graph}, consumers_(graph.nodes.size(), 0) {
+  PullBack(const Graph& graph, AttentionProducts products)
+      : graph_{graph}, products_{products}, consumers_(graph.nodes.size(), 0) {
     for (const Node& node : graph.nodes)
       for (const NodeId input : node.inputs) ++consumers_[input];
   }
@@ -53,7 +54,7 @@ class PullBack {
     has_sandwich_ = false;
     auto tree = tree_at(input);
     if (!tree || !has_sandwich_) return nullptr;
-    return make_pulled_readout(readout.kind, std::move(*tree));
+    return make_pulled_readout(readout.kind, std::move(*tree), products_);
   }
 
   /// Global pooling of layers that are linear down to the inputs themselves. After flatten the weights are no outer
@@ -111,6 +112,7 @@ class PullBack {
   }
 
   const Graph& graph_;
+  AttentionProducts products_;
   std::vector<int> consumers_;
   std::optional<NodeId> source_;  ///< Where the layers of the current readout begin.
   bool has_sandwich_ = false;
@@ -118,6 +120,8 @@ class PullBack {
 
 }  // namespace
 
-Graph pull_back_readouts(const Graph& graph) { return PullBack(graph).run(); }
+Graph pull_back_readouts(const Graph& graph, AttentionProducts products) {
+  return PullBack(graph, products).run();
+}
 
 }  // namespace widelimit

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/graph.hpp"
+#include "network/pulled_readout.hpp"
 
 namespace widelimit {
 
@@ -8,6 +9,6 @@ namespace widelimit {
 /// before it (pulled_readout.hpp). If the layers are linear down to the inputs, a FeatureNode replaces all of them.
 /// Results agree up to rounding. The layers in between stay in the graph; those that nothing else reads are left to
 /// reachable_part().
-Graph pull_back_readouts(const Graph& graph);
+Graph pull_back_readouts(const Graph& graph, AttentionProducts products = AttentionProducts::shortened);
 
 }  // namespace widelimit

@@ -23,45 +23,12 @@ using numerics::gemm;
 using numerics::linear_rows;
 using numerics::Transpose;
 
-/// The matrices [d, d'] of scratch that a pair needs at once at a node of the tree and below. Branches are walked one
-/// after the other and use the same room.
-Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
-  const bool scales = std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full;
-  Index below = 0;
-  for (const LinearTree& input : tree.inputs)
-    below = std::max(below, scratch_matrices(input, form_before(tree, form, input)));
-  return (scales || multiplies(tree, form) ? 1 : 0) + below;
-}
-
-/// The operations of a pair at a node of the tree and below, with `form` that of W behind the node. Leading outputs
-/// are not counted on, because it is not known before whether inputs have them.
-double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair) {
-  const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
-  double flops = 0;
-  if (std::holds_alternative<LinearInput>(tree.operation))
-    flops = 2 * pair.kernels() * (form == WeightsForm::diagonal ? std::min(d, e) : d * e);
-  if (std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full) flops = 2 * d * e;
-  if (multiplies(tree, form)) flops = 2 * d * d * e;
-  for (const LinearTree& input : tree.inputs)
-    flops += flops_below(input, form_before(tree, form, input), pair);
-  return flops;
-}
-
 void append_names(const LinearTree& tree, std::vector<std::string>& names) {
   if (std::holds_alternative<LinearScaling>(tree.operation)) names.emplace_back("norm");
   if (std::holds_alternative<LinearDense>(tree.operation)) names.emplace_back("dense");
   if (std::holds_alternative<LinearSum>(tree.operation)) names.emplace_back("sum of branches");
   if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) names.push_back(layer->path);
   for (const LinearTree& input : tree.inputs) append_names(input, names);
-}
-
-/// Numbers of scratch for the two factors of W by leading outputs (leading_weights()), the most of all branches.
-Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d) {
-  if (has_leading_outputs(tree, form)) return leading_scratch(d);
-  Index most = 0;
-  for (const LinearTree& input : tree.inputs)
-    most = std::max(most, scratch_of_leading(input, form_before(tree, form, input), d));
-  return most;
 }
 
 std::vector<std::string> names_of(const LinearTree& tree) {
@@ -305,7 +272,8 @@ void check_pairs(const LinearTree& tree, const Shape& left, const Shape& right) 
 /// plain PairStage where K is a matrix.
 class PulledReadout final : public PairStageOf<PulledReadout>, public FunctionalStage, public ShapePairCheck {
  public:
-  PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
+  PulledReadout(ReadoutKind kind, LinearTree layers, AttentionProducts products)
+      : kind_{kind}, layers_{std::move(layers)}, products_{products} {}
 
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
@@ -340,18 +308,20 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
-    write<Scalar>(input, nullptr, state);
+    static_cast<void>(write<Scalar>(input, nullptr, state));
   }
 
   bool reads_own_ntk(const Shape& shape) const override {
     // Leading outputs must hold nearly all of the NTK too, whose tail is five to ten times the NNGP's.
-    return keeps_leading_outputs(layers_, form(), position_count(shape));
+    return products_ == AttentionProducts::shortened &&
+           keeps_leading_outputs(layers_, form(), position_count(shape));
   }
-  void prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const override {
-    write(input, ntk, state);
+  Shortening prepare_with_ntk(const SelfView<float>& input, const float* ntk, float* state) const override {
+    return write(input, ntk, state);
   }
-  void prepare_with_ntk(const SelfView<double>& input, const double* ntk, double* state) const override {
-    write(input, ntk, state);
+  Shortening prepare_with_ntk(const SelfView<double>& input, const double* ntk,
+                              double* state) const override {
+    return write(input, ntk, state);
   }
 
   template <typename Scalar>
@@ -375,8 +345,9 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
 
  private:
   template <typename Scalar>
-  void write(const SelfView<Scalar>& input, const Scalar* ntk, Scalar* state) const {
-    write_pulled_state(layers_, form(), input, ntk, readout_weight<Scalar>(kind_, input.nngp.rows()), state);
+  Shortening write(const SelfView<Scalar>& input, const Scalar* ntk, Scalar* state) const {
+    return write_pulled_state(layers_, form(), input, ntk, readout_weight<Scalar>(kind_, input.nngp.rows()),
+                              state);
   }
 
   template <typename Scalar>
@@ -390,6 +361,7 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
 
   ReadoutKind kind_;
   LinearTree layers_;
+  AttentionProducts products_;
 };
 
 /// The stage of make_feature_readout(). Behind global pooling W always is an outer product.
@@ -434,8 +406,9 @@ class FeatureReadoutStage final : public FeatureStage, public ShapePairCheck {
 
 }  // namespace
 
-std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers) {
-  return std::make_shared<PulledReadout>(kind, std::move(layers));
+std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers,
+                                                     AttentionProducts products) {
+  return std::make_shared<PulledReadout>(kind, std::move(layers), products);
 }
 
 std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers) {

@@ -32,6 +32,9 @@ struct LinearSum {
   std::vector<double> factors;
 };
 
+/// Whether leading outputs (leading_outputs.hpp) may stand for the product of both inputs' weights.
+enum class AttentionProducts { shortened, exact };
+
 /// Layers that are linear in the covariance of a pair. The root is the last layer, and all leaves are the same
 /// LinearInput.
 struct LinearTree {
@@ -48,7 +51,8 @@ struct LinearTree {
 /// attention layer, by one d x d x d' product for each pair that serves NNGP and NTK.
 ///
 /// The result stands on a single position. The stage is a FunctionalStage too.
-std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers);
+std::shared_ptr<const PairStage> make_pulled_readout(
+    ReadoutKind kind, LinearTree layers, AttentionProducts products = AttentionProducts::shortened);
 
 /// A readout by global pooling behind linear layers on the inputs themselves. With K = x x'^T / C the functional u^T
 /// K u' is a product of features x^T u, C numbers for each input. An input costs O(d C), or O(d^2 C) with attention

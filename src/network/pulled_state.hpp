@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/feature_stage.hpp"
+#include "network/pair_sums.hpp"
 #include "network/pulled_readout.hpp"
 #include "network/weights_form.hpp"
 #include "widelimit/network/pair_stage.hpp"
@@ -18,10 +19,10 @@ Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d);
 
 /// Runs the layers forward on one input with itself, for attention weights and norms, and writes the state; u and p
 /// are `weight` at the readout. `ntk` [d, d] is that of the input with itself. If it is null, no leading outputs are
-/// searched. Scalar is float or double.
+/// searched. Returns what those that were found leave out. Scalar is float or double.
 template <typename Scalar>
-void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
-                        const Scalar* ntk, Scalar weight, Scalar* state);
+Shortening write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
+                              const Scalar* ntk, Scalar weight, Scalar* state);
 
 /// Numbers of state for layers on the inputs themselves, behind global pooling: where the tree ends, x^T u [channels]
 /// stands in place of u.

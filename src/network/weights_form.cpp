@@ -42,4 +42,32 @@ bool keeps_leading_outputs(const LinearTree& tree, WeightsForm form, Index d) {
   });
 }
 
+Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
+  const bool scales = std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full;
+  Index below = 0;
+  for (const LinearTree& input : tree.inputs)
+    below = std::max(below, scratch_matrices(input, form_before(tree, form, input)));
+  return (scales || multiplies(tree, form) ? 1 : 0) + below;
+}
+
+double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair) {
+  const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
+  double flops = 0;
+  if (std::holds_alternative<LinearInput>(tree.operation))
+    flops = 2 * pair.kernels() * (form == WeightsForm::diagonal ? std::min(d, e) : d * e);
+  if (std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full) flops = 2 * d * e;
+  if (multiplies(tree, form)) flops = 2 * d * d * e;
+  for (const LinearTree& input : tree.inputs)
+    flops += flops_below(input, form_before(tree, form, input), pair);
+  return flops;
+}
+
+Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d) {
+  if (has_leading_outputs(tree, form)) return leading_scratch(d);
+  Index most = 0;
+  for (const LinearTree& input : tree.inputs)
+    most = std::max(most, scratch_of_leading(input, form_before(tree, form, input), d));
+  return most;
+}
+
 }  // namespace widelimit

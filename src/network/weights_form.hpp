@@ -1,9 +1,11 @@
 #pragma once
 
 #include "network/pulled_readout.hpp"
+#include "widelimit/network/pair_stage.hpp"
 
 /// The form that the weights W of a functional have at every node of the layers that a readout is pulled back through.
-/// States (pulled_state.hpp) and pairs (pulled_readout.cpp) walk down the tree by these rules.
+/// States (pulled_state.hpp) and pairs (pulled_readout.cpp) walk down the tree by these rules, which also say what a
+/// pair costs.
 namespace widelimit {
 
 /// How the functional's weights W [d, d'] are given at a point of the tree: as an outer product u u'^T, as the
@@ -24,5 +26,16 @@ bool has_leading_outputs(const LinearTree& tree, WeightsForm form);
 
 /// Whether the tree has such attention anywhere, and inputs of d positions keep its leading outputs.
 bool keeps_leading_outputs(const LinearTree& tree, WeightsForm form, Index d);
+
+/// The matrices [d, d'] of scratch that a pair needs at once at a node of the tree and below. Branches are walked one
+/// after the other and use the same room.
+Index scratch_matrices(const LinearTree& tree, WeightsForm form);
+
+/// Numbers of scratch for the two factors of W by leading outputs (leading_weights()), the most of all branches.
+Index scratch_of_leading(const LinearTree& tree, WeightsForm form, Index d);
+
+/// The operations of a pair at a node of the tree and below, with `form` that of W behind the node. Leading outputs
+/// are not counted on, because it is not known before whether inputs have them.
+double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair);
 
 }  // namespace widelimit

@@ -116,8 +116,10 @@ std::optional<std::string> difference_between(const nlohmann::json& there, const
                                               const std::vector<const char*>& facts) {
   for (const char* fact : facts) {
     // Compared by themselves, facts have a difference whose path names the place within the fact.
-    const nlohmann::json left{{fact, there.value(fact, nlohmann::json())}},
-        right{{fact, here.value(fact, nlohmann::json())}};
+    const auto alone = [fact](const nlohmann::json& facts_of) {
+      return facts_of.contains(fact) ? nlohmann::json{{fact, facts_of.at(fact)}} : nlohmann::json::object();
+    };
+    const nlohmann::json left = alone(there), right = alone(here);
     const nlohmann::json changes = nlohmann::json::diff(left, right);
     if (changes.empty()) continue;
     const std::string path = changes.front().at("path");

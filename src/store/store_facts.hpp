@@ -20,6 +20,7 @@ namespace widelimit::store {
 ///   arrays           "nngp", "ntk", "nngp_error", "ntk_error", those that there are
 ///   precision        "float" or "double"
 ///   arithmetic       of the processor and of BLAS, on which the last bits depend
+///   exact_attention  true, if attention before flatten was computed exactly
 ///   symmetric, tile_side
 ///   command          what made it, as a shell reads it, if the program did
 ///   rows, columns    {channels, shape (null if the inputs differ), steps}; no columns if symmetric. A step says which
@@ -64,9 +65,9 @@ inline constexpr int store_format_version = 2;
 inline constexpr int unsealed_format_version = 1;
 
 /// The facts on which a store's numbers depend. "arithmetic" is the last of them.
-inline constexpr std::array identifying_facts{"library_version", "network",   "arrays",
-                                              "precision",       "symmetric", "columns",
-                                              "tile_side",       "rows",      "arithmetic"};
+inline constexpr std::array identifying_facts{"library_version", "network",   "arrays",    "precision",
+                                              "symmetric",       "columns",   "tile_side", "rows",
+                                              "exact_attention", "arithmetic"};
 
 /// {path, samples, seed} of every sampled layer of a network, as its file has it.
 [[nodiscard]] nlohmann::json sampled_layer_facts(const nlohmann::json& network);

@@ -106,6 +106,8 @@ class StoreOpening {
                          {"symmetric", !inputs_.x2},
                          {"tile_side", tile_side},
                          {"rows", batch_facts(inputs_.x1, row_steps)}};
+    // Stores that were made without this option do not have it.
+    if (options_.gram.exact_attention) facts["exact_attention"] = true;
     if (!options_.command.empty()) facts["command"] = options_.command;
     if (columns_) facts["columns"] = batch_facts(*inputs_.x2, nlohmann::json::array({columns_->of_all()}));
     return facts;

@@ -75,6 +75,25 @@ TEST_CASE("gram: says of each file its shape and range, in the order of the comp
   for (std::size_t i = 0; i < 3; ++i) CHECK(cells[i + 1].front() == files[i]);
 }
 
+TEST_CASE("gram: says how many inputs leading outputs of attention shortened, unless it is to be exact") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x.npy", xt::xarray<float>(xt::full_like(some_inputs<float>(3, 16), 0.7F)));
+  std::ofstream(folder / "network.json")
+      << R"({"widelimit": 1, "layers": [{"kind": "dense"}, {"kind": "relu"},
+    {"kind": "attention"}, {"kind": "flatten"}, {"kind": "dense"}]})";
+  const std::string command =
+      "gram " + (folder / "network.json").string() + " --x " + (folder / "x.npy").string();
+  const auto few = run_program(command + " --out " + (folder / "few").string());
+  REQUIRE(few.code == 0);
+  CHECK(few.output.find("attention of 3 inputs by ") != std::string::npos);
+  const auto exact = run_program(command + " --exact-attention --out " + (folder / "exact").string());
+  REQUIRE(exact.code == 0);
+  CHECK(exact.output.find("leading combinations") == std::string::npos);
+  const Matrix<double> one = read_matrix(folder / "few" / "ntk.npy"),
+                       other = read_matrix(folder / "exact" / "ntk.npy");
+  CHECK((one - other).cwiseAbs().maxCoeff() < 1e-6 * other.cwiseAbs().maxCoeff());
+}
+
 TEST_CASE("gram: both kernels of one batch, from a network file, in double") {
   const TemporaryFolder folder;
   write_network(folder / "network.json", network());

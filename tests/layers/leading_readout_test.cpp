@@ -182,6 +182,38 @@ TEST_CASE("leading outputs: kernels, threads, tiles, memory and prepared inputs 
   CHECK(expected.nngp(0, 2) == expected.nngp(0, 0));
 }
 
+TEST_CASE("attention before flatten is exact if asked for, and results say what leading outputs left out") {
+  const auto x = kinds_of_images<float>();
+  const Network network = network_of({"", {attention(structured_softmax(1)), layer_norm()}}, false);
+  ShortenedAttention shortened, blocks, both, none{1, 1, 1};
+  const auto few = gram<float>(network, x, {.shortened_attention = &shortened});
+  // All but white noise.
+  CHECK(shortened.inputs == 4);
+  CHECK(shortened.largest_rank > 0);
+  CHECK(shortened.largest_rank <= most_directions(positions));
+  CHECK(shortened.largest_tail > 0);
+  CHECK(shortened.largest_tail <= largest_tail<float>);
+  // States that are made several times are counted once, those of two batches together.
+  CHECK(gram<float>(network, x, {.state_memory_bytes = 1, .shortened_attention = &blocks}).ntk == few.ntk);
+  CHECK(blocks.inputs == 4);
+  CHECK(gram<float>(network, x, x, {.shortened_attention = &both}).ntk == few.ntk);
+  CHECK(both.inputs == 8);
+
+  const GramOptions exactly{.exact_attention = true, .shortened_attention = &none};
+  const auto exact = gram<float>(network, x, exactly);
+  CHECK(none.inputs == 0);
+  CHECK(none.largest_tail == 0);
+  CHECK(exact.ntk != few.ntk);
+  CHECK(largest_difference(exact.ntk, few.ntk.cast<double>()) < 4e-7);
+  CHECK(gram_diagonal<float>(network, x, exactly).ntk == exact.ntk.diagonal());
+  const PreparedInputs<float> prepared(network, x, exactly);
+  CHECK(prepared.gram().ntk == exact.ntk);
+  CHECK(prepared.gram_with(x).ntk == exact.ntk);
+  InputVariances variances;
+  static_cast<void>(gram<float>(network, x, {.exact_attention = true, .variances = &variances}));
+  CHECK(variances.first == exact.nngp.diagonal().cast<double>());
+}
+
 TEST_CASE("leading outputs of sequences with windows and turned logits") {
   const xt::xarray<float> x = xt::reshape_view(kinds_of_images<float>(), {Index{5}, positions, channels});
   const xt::xarray<double> same = x;

@@ -39,6 +39,8 @@ TEST_CASE("a store of something else is refused, with the difference, and not to
       "touched");
   check_refused(refusal(folder.path(), image_network(), x, {.gram = {.kernels = Kernels::nngp}}),
                 "arrays[1] is \"ntk\" there and missing here");
+  check_refused(refusal(folder.path(), image_network(), x, {.gram = {.exact_attention = true}}),
+                "exact_attention is missing there and true here");
   check_refused(refusal(folder.path(), image_network(), x, {.tile_side = 5}),
                 "tile_side is 4 there and 5 here");
   check_refused(refusal(folder.path(), image_network(), images(6, 2)), "rows.steps[0].values_sha256 is \"");

@@ -31,7 +31,8 @@ class Cholesky;
 ///              [n_test, n].
 /// Precision    matrices of float are accepted and converted. The solve is always in double: the condition number of
 ///              K + lambda I easily passes 1e7, which is all the digits a float has.
-/// Threads      0 uses all cores of the machine. OpenBLAS's thread count is held during a call and then restored.
+/// Threads      0 uses all cores of the machine. OpenBLAS's thread count is held during a call and then restored. The
+///              same number of threads gives the same bits, another one numbers that agree to rounding.
 /// Errors       ArgumentError for shapes that do not fit, NaN or infinity (with the index of the first) and a Gram
 ///              matrix that is not symmetric; NotPositiveDefinite if the factorization breaks down.
 /// Copies       are cheap: they share the factorization, which never changes.

@@ -28,6 +28,14 @@ struct InputVariances {
   Vector<double> second = {};
 };
 
+/// The inputs whose attention before flatten was computed from few combinations of its outputs (see
+/// GramOptions::exact_attention), those of both batches together.
+struct ShortenedAttention {
+  Index inputs = 0;
+  Index largest_rank = 0;   ///< The most combinations that an input took.
+  double largest_tail = 0;  ///< The largest share of an input's own NNGP or NTK that is left out, a bound.
+};
+
 struct GramOptions {
   Kernels kernels = Kernels::both;
   /// Worker threads; 0: one for each core. Results do not depend on it.
@@ -40,6 +48,12 @@ struct GramOptions {
   /// Whether to compute only those covariance entries that the output needs, or all of them (to check the
   /// former).
   enum class Demand { minimal, everything } demand = Demand::minimal;
+  /// Whether attention before flatten takes the product of both inputs' weights. Otherwise an input of 256 positions or
+  /// more is computed from the leading combinations of its outputs, if few hold all but 1e-7 of it (1e-13 in double):
+  /// about twice as fast.
+  bool exact_attention = false;
+  /// If not null, receives how many inputs were computed in this way. Tiles and kept states do not fill it.
+  ShortenedAttention* shortened_attention = nullptr;
   /// If not null, receives the variances of all inputs.
   InputVariances* variances = nullptr;
   /// Called now and then, from one thread at a time.

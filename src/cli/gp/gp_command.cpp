@@ -161,6 +161,7 @@ GpOptions options_of(const GpArguments& arguments) {
   options.inference.kernels = arguments.kernel.kernels;
   options.inference.threads = arguments.kernel.threads;
   options.device = arguments.kernel.device;
+  options.exact_attention = arguments.kernel.exact_attention;
   return options;
 }
 

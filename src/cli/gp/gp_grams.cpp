@@ -47,8 +47,12 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
   if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram_options));
   StoreArguments arguments = options.store;
   arguments.folder /= job.name;
-  const StoreTask<Scalar> store_task{network, x1, x2, kernels_for(arguments.folder, gram_options.kernels),
-                                     gram_options.threads};
+  const StoreTask<Scalar> store_task{network,
+                                     x1,
+                                     x2,
+                                     kernels_for(arguments.folder, gram_options.kernels),
+                                     gram_options.threads,
+                                     gram_options.exact_attention};
   static_cast<void>(run_store(arguments, store_task, context, show));
   if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;
   if (!together) return gp::gram_in_store(arguments.folder, gram_options.threads, arguments.unrecorded);
@@ -73,6 +77,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
   gram_options.threads = options.inference.threads;
   gram_options.device = options.device;
+  gram_options.exact_attention = options.exact_attention;
   gram_options.stop = context.interrupt.token();
   gram_options.progress = [&](const GramProgress& progress) {
     const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);

@@ -19,7 +19,7 @@ class GpKernel {
            const std::filesystem::path& folder = {})
       : network_{network} {
     if (flip) average_.emplace(network, task.train.inputs(), options);
-    if (!folder.empty()) cache_.emplace(folder, flip ? gp::mean_over_flips : "");
+    if (!folder.empty()) cache_.emplace(folder, gp::treatment_of(flip, options));
   }
 
   /// Of x1 with x2, or with itself where x2 is null.

@@ -87,6 +87,7 @@ GpPrior sample_prior(const Network& network, const GpTask<Scalar>& task, const G
   gram_options.kernels = Kernels::nngp;
   gram_options.threads = options.inference.threads;
   gram_options.device = options.device;
+  gram_options.exact_attention = options.exact_attention;
   gram_options.stop = interrupt.token();
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
   const Matrix<double> covariance =

@@ -20,7 +20,8 @@ struct GpOptions {
   /// Its folder is that of several stores: train, validation-train and test-train.
   StoreArguments store;
   gp::Solver solver = gp::Solver::cholesky;
-  std::string device = "cpu";  ///< Where kernels are computed.
+  std::string device = "cpu";    ///< Where kernels are computed.
+  bool exact_attention = false;  ///< See GramOptions.
 };
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...

@@ -72,6 +72,7 @@ GramOptions options_of(const ExplainArguments& arguments, const RunContext& cont
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
   options.device = arguments.kernel.device;
+  options.exact_attention = arguments.kernel.exact_attention;
   options.stop = context.interrupt.token();
   return options;
 }

@@ -108,6 +108,7 @@ struct GramRun {
     options.kernels = arguments.kernel.kernels;
     options.threads = arguments.kernel.threads;
     options.device = arguments.kernel.device;
+    options.exact_attention = arguments.kernel.exact_attention;
     options.stop = context.interrupt.token();
     return options;
   }
@@ -152,10 +153,12 @@ void write_pairs(const GramRun<Scalar>& run) {
 }
 
 template <typename Scalar>
-GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variances) {
+GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variances,
+                            ShortenedAttention& shortened) {
   ProgressBar bar("gram", Counted::pairs, run.arguments.kernel.threads);
   GramOptions options = run.options();
   if (run.arguments.variances) options.variances = &variances;
+  options.shortened_attention = &shortened;
   options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
   try {
     return run.right != nullptr ? gram(run.network, run.left, *run.right, options)
@@ -168,7 +171,8 @@ GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variance
 template <typename Scalar>
 void write_gram(const GramRun<Scalar>& run) {
   InputVariances variances;
-  const GramResult<Scalar> result = computed(run, variances);
+  ShortenedAttention shortened;
+  const GramResult<Scalar> result = computed(run, variances, shortened);
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   const int threads = run.arguments.kernel.threads;
   const auto tell = [&](const char* name, const auto& numbers) {
@@ -194,6 +198,11 @@ void write_gram(const GramRun<Scalar>& run) {
   write("variances.npy", variances.first);
   write("variances2.npy", variances.second);
   print_result(files);
+  if (shortened.inputs > 0)
+    say("attention of {} inputs by {} or fewer leading combinations of their outputs, which leave out {:.1e} "
+        "of an "
+        "input's own kernels at most (--exact-attention: nothing)\n",
+        shortened.inputs, shortened.largest_rank, shortened.largest_tail);
 }
 
 template <typename Scalar>
@@ -245,10 +254,11 @@ void run(const GramArguments& arguments, const RunContext& context) {
   if (arguments.pairs.empty())
     require_room(arguments, network, x.inputs(), x2 ? x2->inputs().size() : 0, context);
   if (!arguments.store.folder.empty())
-    return compute_into_store<Scalar>(arguments,
-                                      {network, x.inputs(), x2 ? &x2->inputs() : nullptr,
-                                       arguments.kernel.kernels, arguments.kernel.threads},
-                                      context);
+    return compute_into_store<Scalar>(
+        arguments,
+        {network, x.inputs(), x2 ? &x2->inputs() : nullptr, arguments.kernel.kernels,
+         arguments.kernel.threads, arguments.kernel.exact_attention},
+        context);
   OutputFolder folder(
       arguments.out,
       {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy", "variances.npy", "variances2.npy"},

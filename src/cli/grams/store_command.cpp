@@ -90,8 +90,9 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
   std::optional<FileInputs<Scalar>> x2;
   if (arguments.columns.given()) x2.emplace(arguments.columns);
   const Network network = parse_network(stored.facts().at("network").dump());
-  const StoreTask<Scalar> task{network, x.inputs(), x2 ? &x2->inputs() : nullptr, stored.kernels(),
-                               arguments.threads};
+  const StoreTask<Scalar> task{
+      network,          x.inputs(),        x2 ? &x2->inputs() : nullptr,
+      stored.kernels(), arguments.threads, stored.facts().value("exact_attention", false)};
   auto gram_store = task.open(arguments.folder, store_options_of(arguments.store, task, context));
   Index compared = 0;
   const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed, &compared);

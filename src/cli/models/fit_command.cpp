@@ -125,6 +125,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
   options.gram.threads = arguments.kernel.threads;
   options.gram.device = arguments.kernel.device;
+  options.gram.exact_attention = arguments.kernel.exact_attention;
   return options;
 }
 
@@ -192,6 +193,7 @@ std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Sc
   GramOptions run;
   run.threads = arguments.kernel.threads;
   run.device = arguments.kernel.device;
+  run.exact_attention = arguments.kernel.exact_attention;
   run.stop = interrupt.token();
   std::vector<Checked> checked;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {

@@ -42,6 +42,7 @@ struct PredictArguments {
   std::uint64_t seed = 0;
   int threads = 0;
   std::string device = "cpu";
+  bool exact_attention = false;
   OtherFiles other_files = OtherFiles::refused;
 };
 
@@ -160,6 +161,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   GramOptions run;
   run.threads = arguments.threads;
   run.device = arguments.device;
+  run.exact_attention = arguments.exact_attention;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
   ModelInputs prepared = read_model_inputs(model, arguments.inputs);
@@ -260,6 +262,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   add_number(*command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
   add_number(*command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
   add_device_option(*command, arguments->device);
+  add_exact_attention_option(*command, arguments->exact_attention);
   add_value(
       *command, "--out", arguments->out,
       "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "

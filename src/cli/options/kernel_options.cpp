@@ -25,6 +25,14 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
   add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
   add_device_option(command, options.device);
+  add_exact_attention_option(command, options.exact_attention);
+}
+
+void add_exact_attention_option(CLI::App& command, bool& exact) {
+  command.add_flag(
+      "--exact-attention", exact,
+      "Attention before flatten by whole products, not by the leading combinations of an input's outputs "
+      "that hold all but 1e-7 of it (1e-13 in double)");
 }
 
 std::string to_string(Precision precision) { return precision == Precision::float32 ? "float" : "double"; }

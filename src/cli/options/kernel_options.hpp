@@ -18,12 +18,17 @@ struct KernelOptions {
   Precision precision = Precision::float32;
   int threads = 0;
   std::string device = "cpu";
+  bool exact_attention = false;
 };
 
 /// Adds --device, which says where kernels are computed (GramOptions::device).
 void add_device_option(CLI::App& command, std::string& device);
 
-/// Adds --kernel, --precision, --threads and --device. `options` must live until the arguments are parsed.
+/// Adds --exact-attention. `exact` must live until the arguments are parsed.
+void add_exact_attention_option(CLI::App& command, bool& exact);
+
+/// Adds --kernel, --precision, --threads, --device and --exact-attention. `options` must live until the arguments are
+/// parsed.
 void add_kernel_options(CLI::App& command, KernelOptions& options);
 
 [[nodiscard]] std::string to_string(Precision precision);

@@ -80,7 +80,7 @@ class ModelFit {
             with_kernels(options.gram, options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::both)},
         kernel_(network, train.x, options.flip, options.gram) {
     kernels_.seconds_per_line = nullptr;
-    if (options.gram_folder) cache_.emplace(*options.gram_folder, options.flip ? mean_over_flips : "");
+    if (options.gram_folder) cache_.emplace(*options.gram_folder, treatment_of(options.flip, options.gram));
     gram_ = stored(train.x, nullptr, [this] { return kernel_.gram(kernels_); });
     if (validation_ != nullptr) compare_validation();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "kernel/planes/aligned_buffer.hpp"
 #include "kernel/planes/plane_layout.hpp"
 #include "kernel/planes/vector_padding.hpp"
+#include "network/pair_sums.hpp"
 
 namespace widelimit {
 
@@ -53,6 +55,11 @@ class InputState {
   void set_mask(const PositionMask* mask) { mask_ = mask; }
   /// Where the state begins in its block.
   [[nodiscard]] const Scalar* numbers() const { return numbers_; }
+  /// What leading outputs leave out of the input, the most of all pair stages.
+  [[nodiscard]] const Shortening& shortening() const { return shortening_; }
+  void add_shortening(const Shortening& of_stage) {
+    shortening_ = {std::max(shortening_.rank, of_stage.rank), std::max(shortening_.tail, of_stage.tail)};
+  }
   /// A pair stage's own state; for an input node that is a vector, its variance.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
@@ -62,6 +69,7 @@ class InputState {
   Scalar* numbers_;
   const PositionMask* mask_ = nullptr;
   const InputGraph* graph_ = nullptr;
+  Shortening shortening_;
 };
 
 /// The states of inputs `begin`, `begin + 1`, ... one after the other: the features of vectors are the rows

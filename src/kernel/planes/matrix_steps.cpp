@@ -43,7 +43,8 @@ class PairStageRun {
       // Such states need T of the input with itself. The recording tile then has it even if only the NNGP was asked
       // for.
       if (functional != nullptr && functional->reads_own_ntk(shape))
-        functional->prepare_with_ntk(itself, kernels.ntk, run_.recorded->extra(node_));
+        run_.recorded->add_shortening(
+            functional->prepare_with_ntk(itself, kernels.ntk, run_.recorded->extra(node_)));
       else
         stage_.prepare(itself, run_.recorded->extra(node_));
     });

@@ -223,8 +223,11 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
   FirstError errors;
   parallel(block.end() - begin, [&](Index i) {
-    errors.run(i,
-               [&] { record_input(state_workers_.local(), plan_, x, begin + i, block.states[begin + i]); });
+    errors.run(i, [&] {
+      InputState<Scalar>& state = block.states[begin + i];
+      record_input(state_workers_.local(), plan_, x, begin + i, state);
+      if (state.shortening().rank > 0) count_shortened(x, begin + i, state.shortening());
+    });
   });
   errors.rethrow();
   if (plan_.device != nullptr) make_states_on_device(block.states);
@@ -258,6 +261,16 @@ void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& 
       });
     });
   }
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::count_shortened(const OrderedInputs<Result>& x, Index i,
+                                                      const Shortening& shortening) {
+  const std::scoped_lock lock(shortened_mutex_);
+  shortened_inputs_.emplace(&x, i);
+  shortened_ = {static_cast<Index>(shortened_inputs_.size()),
+                std::max(shortened_.largest_rank, shortening.rank),
+                std::max(shortened_.largest_tail, shortening.tail)};
 }
 
 template <typename Scalar, typename Result>

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -97,6 +99,8 @@ class GramComputation {
 
   /// False if an entry was computed that is not finite.
   [[nodiscard]] bool is_finite() const { return is_finite_; }
+  /// What leading outputs left out of the inputs whose states were made.
+  [[nodiscard]] const ShortenedAttention& shortened_attention() const { return shortened_; }
 
  private:
   using Workers = tbb::enumerable_thread_specific<PairWorker<Scalar>>;
@@ -111,6 +115,8 @@ class GramComputation {
   void parallel(Index count, const Body& body);
   /// Copies states to the plan's device and records them there, with what follows from readouts computed there.
   void make_states_on_device(StateBlock<Scalar>& states);
+  /// States may be made again for every block of the other side, so that inputs are counted by their place.
+  void count_shortened(const OrderedInputs<Result>& x, Index i, const Shortening& shortening);
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
   [[nodiscard]] PairWorker<Scalar> make_worker(const TileSize& most) const;
   void collect_seconds(Workers& workers) const;
@@ -120,6 +126,9 @@ class GramComputation {
   numerics::ThreadArena arena_;
   ProgressCounter& progress_;
   std::atomic<bool> is_finite_ = true;
+  std::mutex shortened_mutex_;
+  std::set<std::pair<const OrderedInputs<Result>*, Index>> shortened_inputs_;
+  ShortenedAttention shortened_;
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
 };
 

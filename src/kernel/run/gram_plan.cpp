@@ -135,7 +135,9 @@ std::int64_t sampled_replicates(const Graph& graph) {
 
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
-  LoweredNetwork lowered = lower_for(network, shapes, {size.masks, size.channels}, replicate);
+  LoweredNetwork lowered =
+      lower_for(network, shapes, {size.masks, size.channels}, replicate,
+                options.exact_attention ? Readouts::pulled_back_exactly : Readouts::pulled_back);
   // lower_for() puts the largest shape first. It decides what is kept as a matrix for all shapes, so that the program
   // is one.
   const std::vector<Shape>& of_largest = lowered.shapes.front();
@@ -153,7 +155,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
-                .masks = size.masks};
+                .masks = size.masks,
+                .exact_attention = options.exact_attention};
   for (const auto& [shape, name] : shapes) {
     plan.state_layouts.emplace(
         shape, make_state_layout(plan.program, node_shapes(plan.program.graph, shape), shape, size.channels));

@@ -37,6 +37,9 @@ struct GramPlan {
 
   InputMasks masks;
 
+  /// True if states hold no leading outputs (network/leading_outputs.hpp).
+  bool exact_attention = false;
+
   /// True if the state of some stage is made of the input's NTK with itself as well
   /// (FunctionalStage::reads_own_ntk()).
   bool states_read_ntk = false;

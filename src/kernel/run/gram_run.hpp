@@ -68,6 +68,8 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
     const Index before = progress.done();
     const auto compute_in = [&](auto computation) {
       compute(computation, target_of(result), plan, replicate);
+      if (options.shortened_attention != nullptr)
+        *options.shortened_attention = computation.shortened_attention();
       return computation.is_finite();
     };
     const auto compute_all = [&] {
@@ -92,6 +94,7 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
   // replicate.
   const auto plan = plans.get(PlanKey(task.shapes, size_of(task), options), [&] { return plan_of({}); });
   task.check(plan->program.graph);
+  if (options.shortened_attention != nullptr) *options.shortened_attention = {};
   if (task.pairs == 0) return no_pairs<Scalar>(options, task, plan->program.graph.fewest_samples != 0);
   if (plan->program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
@@ -199,6 +202,7 @@ Vector<double> variances_of(const Network& network, const Inputs<Scalar>& x, con
   alone.kernels = Kernels::nngp;
   alone.threads = options.threads;
   alone.device = options.device;
+  alone.exact_attention = options.exact_attention;
   alone.state_memory_bytes = options.state_memory_bytes;
   alone.stop = options.stop;
   return gram_diagonal(network, x, alone).nngp.col(0).template cast<double>();

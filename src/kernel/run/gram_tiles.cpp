@@ -32,8 +32,9 @@ struct GramTiles<Scalar>::Tiles {
         x2{std::move(columns)},
         options{tiles_options},
         task{x2 ? rectangular_task(network, x1, *x2) : symmetric_task(network, x1)} {
-    // Tiles have no result for these two options.
+    // Tiles have no result for these options.
     options.variances = nullptr;
+    options.shortened_attention = nullptr;
     options.seconds_per_line = nullptr;
     GramPlan plan = plan_of({});
     task.check(plan.program.graph);

@@ -18,6 +18,7 @@ struct PlanKey {
   GramSize size;
   Kernels kernels;
   GramOptions::Demand demand;
+  bool exact_attention;
   Index tile_size;
   int threads;
   std::string device;
@@ -26,6 +27,7 @@ struct PlanKey {
       : size{of},
         kernels{options.kernels},
         demand{options.demand},
+        exact_attention{options.exact_attention},
         tile_size{options.tile_size},
         threads{options.threads},
         device{options.device} {

@@ -25,6 +25,8 @@ struct PreparedInputs<Scalar>::Kept {
   [[nodiscard]] GramOptions with_own(GramOptions given) const {
     given.state_memory_bytes = options.state_memory_bytes;
     given.demand = options.demand;
+    given.exact_attention = options.exact_attention;
+    given.shortened_attention = nullptr;
     return given;
   }
 
@@ -56,6 +58,7 @@ PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scal
   GramOptions own;
   own.state_memory_bytes = options.state_memory_bytes;
   own.demand = options.demand;
+  own.exact_attention = options.exact_attention;
   kept_ = std::make_shared<Kept>(network, copied_inputs<Scalar, Scalar>({&x}), std::move(own));
 }
 

@@ -22,6 +22,7 @@ bool are_same(const Node& a, const Node& b) {
 bool states_agree(const GramPlan& a, const GramPlan& b) {
   const auto &nodes_a = a.program.graph.nodes, &nodes_b = b.program.graph.nodes;
   const bool same_program = a.in_double == b.in_double && a.masks == b.masks &&
+                            a.exact_attention == b.exact_attention &&
                             a.program.as_matrix == b.program.as_matrix &&
                             std::equal(nodes_a.begin(), nodes_a.end(), nodes_b.begin(), nodes_b.end(),
                                        [](const Node& x, const Node& y) { return are_same(x, y); });
