@@ -57,8 +57,8 @@ double resident_memory() { return process_bytes().resident; }
 
 double thread_reserve(int threads) {
   const int wanted = resolve_threads(threads, "threads");
-  // Threads that compute for the first time map a buffer of BLAS and an arena of malloc each, those that BLAS starts for
-  // its own products a buffer and their stack.
+  // Threads that compute for the first time map a buffer of BLAS and an arena of malloc each. Those that BLAS starts
+  // for its own products map a buffer and their stack.
   const auto callers = static_cast<double>(std::max(0, threads_at_once(wanted) - reserved_blas_buffers())),
              helpers = static_cast<double>(blas_helpers_to_start(wanted));
   return callers * static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) +

@@ -33,8 +33,8 @@ struct Wave {
 
 /// A wave in a random direction. Frequencies are drawn over their logarithm, from half a period over the image to a
 /// period of four positions, more of the slow ones; only these may be edges, whose harmonics are the fast ones. The
-/// numbers below are such that states and pairs of attention cost between those of CIFAR-10 and those of the images that
-/// data::generate_synthetic_images() makes, both standardised pixel by pixel: within a tenth of either.
+/// numbers below are such that states and pairs of attention cost between those of CIFAR-10 and those of the images
+/// that data::generate_synthetic_images() makes, both standardised pixel by pixel: within a tenth of either.
 Wave draw_wave(const Shape& shape, numerics::RandomStream& random) {
   const double longest = static_cast<double>(*std::max_element(shape.begin(), shape.end()));
   const double lowest = std::numbers::pi / longest, highest = std::max(std::numbers::pi / 2, 2 * lowest);
