@@ -179,9 +179,9 @@ int finish(int code, const ProgramDescription& program) {
   }
 }
 
-/// Matrices go back to the system as soon as they are freed. By default the C library raises the size from which on this
-/// holds to that of the largest matrix freed so far, up to 32 MiB, and keeps smaller ones: several of those that inference
-/// has made one after the other.
+/// Matrices go back to the system as soon as they are freed. By default the C library raises the size from which on
+/// this holds to that of the largest matrix freed so far, up to 32 MiB, and keeps smaller ones: several of those that
+/// inference has made one after the other.
 void return_freed_matrices() {
 #if defined(__GLIBC__)
   constexpr int from_bytes = 16 << 20;
