@@ -27,8 +27,9 @@ struct MemoryLimits {
 /// Bytes of memory that this process uses now.
 [[nodiscard]] double resident_memory();
 
-/// Address space, no memory: what BLAS and the C library have yet to reserve before `threads` threads can compute, 0 for
-/// as many as there are. 256 MiB for each, and a buffer of 128 MiB with a stack for threads that BLAS has yet to start.
+/// Address space, no memory: what BLAS and the C library have yet to reserve before `threads` threads can compute, 0
+/// for as many as there are. 256 MiB for each, and a buffer of 128 MiB with a stack for threads that BLAS has yet to
+/// start.
 [[nodiscard]] double thread_reserve(int threads);
 
 /// Bytes that matrices can take while `threads` threads compute: the least of the limits. Of a limited address space,

@@ -15,8 +15,8 @@ struct ExplainedRun {
   gp::ResourcePlan plan;
 };
 
-/// `gram` and `gp`, each without and with a store, and `fit` for one kernel, as far as the solver that is given, or chosen by memory, is among
-/// them. `flops_a_second`: gp::measure_flops(), or 0 for no times.
+/// `gram` and `gp`, each without and with a store, and `fit` for one kernel, as far as the solver that is given, or
+/// chosen by memory, is among them. `flops_a_second`: gp::measure_flops(), or 0 for no times.
 [[nodiscard]] std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction,
                                                      std::optional<gp::Solver> solver,
                                                      const gp::MemoryRoom& room, double flops_a_second);
