@@ -246,7 +246,12 @@ class Writer {
     const Symbol covariance(statements, fmt::format("k{}", i));
     std::vector<Symbol> left, right;
     if (options_.records && formula->prepares()) {
-      left = right = formula->prepare(covariance);
+      left = formula->prepare(covariance);
+      // Formulas do arithmetic on what has a name, also where it is the same for all variances.
+      for (Symbol& number : left)
+        if (number.statements() == nullptr)
+          number = Symbol(statements, statements.declare("real", number.written(statements)));
+      right = left;
     } else {
       left = numbers("left", left_, left_axis);
       right = numbers("right", right_, right_axis);
