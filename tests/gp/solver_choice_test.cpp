@@ -53,7 +53,7 @@ TEST_CASE("solver choice: ranks solve large matrices together, if they can") {
                     .against_distributed = ""};
   const SolverChoice together = choose_solver({}, with(needs), 24e9);
   CHECK(together.solver == Solver::distributed);
-  CHECK(together.text == "solver: distributed, chosen (0.907 GB a rank for 20000 inputs, of 24 GB)");
+  CHECK(together.text == "solver: distributed, chosen (0.911 GB a rank for 20000 inputs, of 24 GB)");
   needs.against_distributed = "it knows networks after training only, no --time";
   const SolverChoice alone = choose_solver({}, with(needs), 24e9);
   CHECK(alone.solver == Solver::cholesky);

@@ -282,6 +282,7 @@ class GpRun {
     GramOptions options;
     options.kernels = options_.inference.kernels;
     options.threads = options_.inference.threads;
+    options.exact_attention = arguments_.kernel.exact_attention;
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;

@@ -227,6 +227,7 @@ void require_room(const GramArguments& arguments, const Network& network, const 
   GramOptions options;
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
+  options.exact_attention = arguments.kernel.exact_attention;
   const gp::Workload work{
       .work = gp::Work::kernels,
       .needs = {.inputs = x.size(),

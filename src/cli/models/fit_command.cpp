@@ -271,6 +271,7 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
   GramOptions options;
   options.kernels = arguments.kernel.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
   options.threads = arguments.kernel.threads;
+  options.exact_attention = arguments.kernel.exact_attention;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
   const gp::Criterion by = criterion_of(arguments);
   const gp::Workload work{

@@ -71,8 +71,9 @@ class Phases {
     if (needs_.in_store) {
       const auto side = static_cast<double>(
           std::min(store_side(work_, needs_.inputs), std::max(needs_.inputs, work_.columns)));
-      // A tile is computed and put together with what is there of it while the one before is being written.
-      return 3 * count * entry_ * side * side;
+      // A tile is computed and put together with what is there of it while the one before is being written, a kernel of
+      // it as the bytes of a file.
+      return (3 * count + 1) * entry_ * side * side;
     }
     const double columns =
         work_.work == Work::kernels && work_.columns > 0 ? static_cast<double>(work_.columns) : n_;
@@ -178,10 +179,18 @@ class Phases {
     const double systems = needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
                                           : static_cast<double>(needs_.outputs);
     const double together = std::max(systems, std::min(right_hand_sides, n_));
+    // Rows of validation and test inputs are read together, up to a block.
+    const double rows = std::min(block_rows, static_cast<double>(std::max(needs_.validation, needs_.test)));
+    // Of matrices in memory some rows are widened at a time, and those of test inputs as a whole.
+    constexpr double widened_rows = 512;
+    const double others = static_cast<double>(needs_.validation) + static_cast<double>(needs_.test);
+    const double widened =
+        needs_.in_store || entry_ == real ? 0 : real * n_ * (widened_rows + kernels_computed(work_) * others);
     add_with("conjugate gradients", matrices,
              {{"preconditioner", real * n_ * columns},
-              {"search directions", real * n_ * 10 * together},
-              {"blocks of rows", blocks(3)},
+              {"widened rows", widened},
+              {"search directions", real * n_ * 9.5 * together},
+              {"blocks of rows", 3 * rows * n_ * real},
               {"tiles", tiles}});
   }
 
