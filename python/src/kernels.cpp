@@ -12,6 +12,7 @@
 
 #include "arrays.hpp"
 #include "batches.hpp"
+#include "devices.hpp"
 #include "interruptible.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -33,6 +34,7 @@ GramOptions options_of(const std::string& kernels, int threads, const Progress& 
   options.exact_attention = exact_attention;
   options.kernels = kernels_named(kernels);
   options.threads = threads;
+  options.device = chosen_device();
   if (progress)
     options.progress = [call = *progress](const GramProgress& now) {
       const nb::gil_scoped_acquire locked;

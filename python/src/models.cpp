@@ -18,6 +18,7 @@
 
 #include "arrays.hpp"
 #include "batches.hpp"
+#include "devices.hpp"
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
@@ -67,9 +68,10 @@ gp::Criterion criterion_of(const std::string& word) {
 template <typename Compute>
 auto run_on(int threads, Compute compute, std::vector<nb::object> used) {
   return run_or_leave(
-      [threads, compute = std::move(compute)](std::stop_token stop) {
+      [threads, device = chosen_device(), compute = std::move(compute)](std::stop_token stop) {
         GramOptions run;
         run.threads = threads;
+        run.device = device;
         run.stop = std::move(stop);
         return compute(run);
       },
@@ -102,7 +104,8 @@ void bind_options(nb::module_& module) {
              };
            })
       .def("set_exact_attention", [](ModelOptions& self, bool exact) { self.gram.exact_attention = exact; })
-      .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; });
+      .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; })
+      .def("set_device", [](ModelOptions& self) { self.gram.device = chosen_device(); });
 }
 
 ModelOptions with_stop(ModelOptions options, std::stop_token stop) {

@@ -3,6 +3,7 @@
 #include "batches.hpp"
 #include "calibration.hpp"
 #include "derivatives.hpp"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
 #include "heads.hpp"
@@ -27,6 +28,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_functions(module);
   widelimit::python::bind_networks(module);
   widelimit::python::bind_kinds(module);
+  widelimit::python::bind_devices(module);
   widelimit::python::bind_kernels(module);
   widelimit::python::bind_derivatives(module);
   widelimit::python::bind_positions(module);

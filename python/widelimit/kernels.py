@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, integers, type_of_inputs, whole
+from ._device import device as using_device
 from ._html import matrix_html
 from ._progress import Progress, told
 
@@ -52,7 +53,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
          threads: int = 0, progress: Progress = None,
          store: str | os.PathLike[str] | None = None, lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None,
          mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
-         graphs2: Graphs | None = None, exact_attention: bool = False) -> Gram:
+         graphs2: Graphs | None = None, exact_attention: bool = False, device: str | None = None) -> Gram:
     """The kernels of all pairs of x1, or of x1 with x2.
 
     network    a Network
@@ -71,6 +72,8 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     exact_attention     False: attention before flatten is computed from the leading combinations of an input's outputs if few
                         hold all but 1e-7 of it (1e-13 in double), which is about twice as fast; `shortened` of the result says
                         for how many inputs
+    device              where: 'cpu', 'gpu' or part of a name (widelimit.devices()); None: as the block `with widelimit.device(...)`
+                        says, else on the CPU
 
     Returns a Gram of matrices [n1, n2], in memory that nothing else uses. Raises NetworkError if the network does not fit such
     inputs, ArgumentError for inputs that are not finite, and NumericalError if a result is not finite; Ctrl-C stops it.
@@ -79,7 +82,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
-    with told(progress, "pairs") as tell:
+    with told(progress, "pairs") as tell, using_device(device):
         if store is not None:
             return Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, tell, os.fspath(store),
                                             exact_attention))
@@ -89,12 +92,13 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
 
 def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", precision: str | None = None, threads: int = 0,
                   lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
-                  graphs: Graphs | None = None, exact_attention: bool = False) -> Gram:
+                  graphs: Graphs | None = None, exact_attention: bool = False, device: str | None = None) -> Gram:
     """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit.
     Arguments and errors are those of gram()."""
     check_network(network, "network, x")
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
-    columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads, exact_attention)
+    with using_device(device):
+        columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads, exact_attention)
     return Gram(*(None if column is None else column[:, 0] for column in columns))
 
 

@@ -103,6 +103,7 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.gram_folder = None if gram_folder is None else os.fspath(gram_folder)
     options.set_exact_attention(exact_attention)
     options.set_threads(threads)
+    options.set_device()
     return options
 
 

@@ -13,17 +13,17 @@ namespace widelimit {
 namespace {
 
 constexpr std::uint64_t image_stream = 0x736d6f6f7468;
-constexpr std::size_t most_axes = 3;
+constexpr std::size_t axes_of_inputs = 3;
 
 /// A plane wave through an image, or an edge: a wave that is cut off to its sign.
 struct Wave {
-  std::array<double, most_axes> frequency{};  ///< Radians a position, along each axis.
+  std::array<double, axes_of_inputs> frequency{};  ///< Radians a position, along each axis.
   double phase;
   bool is_edge;
 
-  [[nodiscard]] double at(const std::array<double, most_axes>& position) const {
+  [[nodiscard]] double at(const std::array<double, axes_of_inputs>& position) const {
     double angle = phase;
-    for (std::size_t axis = 0; axis < most_axes; ++axis) angle += frequency[axis] * position[axis];
+    for (std::size_t axis = 0; axis < axes_of_inputs; ++axis) angle += frequency[axis] * position[axis];
     const double value = std::sin(angle);
     // The slope keeps an edge about a position wide, as a lens does.
     constexpr double sharpness = 4;
@@ -64,14 +64,14 @@ void paint(Scalar* image, const Shape& shape, Index channels, numerics::RandomSt
   const std::vector<Wave> shared = draw(shared_waves);
   std::vector<std::vector<Wave>> own;
   for (Index channel = 0; channel < channels; ++channel) own.push_back(draw(own_waves));
-  const auto sum = [](const std::vector<Wave>& waves, const std::array<double, most_axes>& position) {
+  const auto sum = [](const std::vector<Wave>& waves, const std::array<double, axes_of_inputs>& position) {
     double total = 0;
     for (const Wave& wave : waves) total += wave.at(position);
     return total / std::sqrt(static_cast<double>(waves.size()) / 2);
   };
   const Index positions = position_count(shape);
   for (Index p = 0; p < positions; ++p) {
-    std::array<double, most_axes> position{};
+    std::array<double, axes_of_inputs> position{};
     Index rest = p;
     for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
       position[axis] = static_cast<double>(rest % shape[axis]);

@@ -1,0 +1,55 @@
+"""Where kernels are computed: what there is, and the choice of a block of code."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Iterator, NamedTuple
+
+from . import _core
+
+_chosen = ContextVar("widelimit.device", default="cpu")
+
+
+class Device(NamedTuple):
+    """A device that OpenCL offers."""
+
+    name: str
+    platform: str
+    driver: str
+    is_gpu: bool
+    is_available: bool
+    has_double: bool
+    memory_bytes: int
+
+
+def devices() -> list[Device]:
+    """All devices, in the order in which names are looked for; none where OpenCL is not installed."""
+    return [Device(*description) for description in _core.devices()]
+
+
+def chosen() -> str:
+    """The device of the innermost block."""
+    return _chosen.get()
+
+
+@contextmanager
+def device(choice: str | None) -> Iterator[None]:
+    """Kernels within the block are computed there, those of models, estimators and kernel functions included.
+
+    choice  'cpu'; 'gpu', the first GPU; or part of the name of a device or of its platform, case aside; None: no change
+
+    Raises Error at once if there is no such device. A network that a device cannot compute is an Error, too, which names the
+    layer. Derivatives and covariances of positions are computed on the CPU.
+    """
+    if choice is None:
+        yield
+        return
+    if not isinstance(choice, str):
+        raise TypeError(f"device: expected 'cpu', 'gpu' or a name, got {choice!r}")
+    _core.device_in_full(choice)
+    token = _chosen.set(choice)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
