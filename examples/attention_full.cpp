@@ -77,7 +77,7 @@ class FullRun {
     for (const Network& network : networks_) {
       const auto side = static_cast<Index>(task_.train.x.shape(1));
       const double seconds_a_pair =
-          widelimit::explain<float>(network, {side, side}, 3, options(), enough).seconds_per_pair;
+          widelimit::explain<float>(network, {side, side}, 3, options(), enough).pair.seconds;
       const double whole = seconds_a_pair * static_cast<double>(pairs_);
       fmt::print("{:9} {:.3g} ms a pair; {} pairs will take about {}\n", network.name(),
                  1000 * seconds_a_pair, pairs_, duration(whole));
