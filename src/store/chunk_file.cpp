@@ -13,6 +13,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -35,6 +36,7 @@ void make_folders(const fs::path& folder) {
         "{}: expected a folder of the store, found a file, pipe or device: remove it, and run again",
         folder.string()));
   make_folders(folder.parent_path());
+  files::require_may_write(folder);
   fs::create_directory(folder, error);
   if (error)
     throw DataError(fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
