@@ -24,7 +24,6 @@ struct DevicePair {
     double weight;             ///< Of the readout's sum.
   };
   std::vector<Step> steps;
-  Index group;
 };
 
 /// How a plan is computed on a device: the sources of its runs. What comes after the positions stays on the CPU.
