@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "kernel/device/device_support.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -112,6 +113,13 @@ const std::vector<std::string>& DevicePlan::records(const GramPlan& plan, const 
     sources.push_back(source.text());
   }
   return records_.emplace(state.shape, std::move(sources)).first->second;
+}
+
+std::size_t DevicePlan::state_memory(std::size_t wanted) const {
+  const opencl::Device& device = session_->device();
+  // Half of a device's memory is left to kept states of other plans, to sums, and to other programs.
+  return static_cast<std::size_t>(
+      std::min({std::uint64_t{wanted}, device.memory / 2, 2 * device.largest_buffer}));
 }
 
 Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {

@@ -41,6 +41,8 @@ class DevicePlan {
   /// Kernels of the runs in which inputs of a shape record their states, one for each step.
   [[nodiscard]] const std::vector<std::string>& records(const GramPlan& plan, const StateLayout& state) const;
   [[nodiscard]] Index group() const { return group_; }
+  /// The memory of `wanted` that states may take there: each half of it is a buffer.
+  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
   /// The side of a tile that keeps the device busy.
   [[nodiscard]] Index tile_side(const GramPlan& plan, const Shape& shape) const;
 
