@@ -103,6 +103,7 @@ MirrorSymmetry::MirrorSymmetry(const Network& network, const Inputs<Scalar>& lik
   if (shapes.size() > most_shapes || (like.is_ragged() && like.is_masked())) return;
   options.kernels = Kernels::both;
   options.variances = nullptr;
+  options.shortened_attention = nullptr;
   options.progress = nullptr;
   options.seconds_per_line = nullptr;
   if (treats_alike(network, random_inputs_like(like, shapes), flip, options)) shapes_ = std::move(shapes);
