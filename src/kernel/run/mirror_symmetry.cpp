@@ -102,6 +102,8 @@ MirrorSymmetry::MirrorSymmetry(const Network& network, const Inputs<Scalar>& lik
   std::set<Shape> shapes = shapes_of(like);
   if (shapes.size() > most_shapes || (like.is_ragged() && like.is_masked())) return;
   options.kernels = Kernels::both;
+  // Whether kernels are equal is a matter of the network; not every device has double.
+  options.device.clear();
   options.variances = nullptr;
   options.shortened_attention = nullptr;
   options.progress = nullptr;
