@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "widelimit/error.hpp"
@@ -24,7 +25,16 @@ std::optional<Confinement> confinement;
 
 /// Where a path leads, whether or not all of it is there.
 fs::path place_of(const fs::path& path) {
-  fs::path place = fs::weakly_canonical(fs::absolute(path));
+  fs::path place = fs::absolute(path);
+  // Links to nothing are followed, too: weakly_canonical() takes them for the end of a path.
+  constexpr int most_links = 40;
+  std::error_code error;
+  for (int links = 0; links < most_links && fs::is_symlink(fs::symlink_status(place, error)); ++links) {
+    const fs::path target = fs::read_symlink(place, error);
+    if (error) break;
+    place = place.parent_path() / target;
+  }
+  place = fs::weakly_canonical(place);
   // After a slash at the end, the last component is empty.
   return place.has_filename() ? place : place.parent_path();
 }

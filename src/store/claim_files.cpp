@@ -16,6 +16,7 @@
 
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -59,6 +60,7 @@ std::string unique_owner() {
 ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
     : folder_{std::move(folder)}, pulse_{pulse}, owner_{unique_owner()} {
   std::error_code error;
+  files::require_may_write(folder_);
   fs::create_directories(folder_, error);
   if (error) fail(folder_, error.value());
   std::ofstream(folder_ / clock_name, std::ios::app).flush();

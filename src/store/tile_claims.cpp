@@ -10,6 +10,7 @@
 
 #include "files/file_size_signal.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -24,10 +25,15 @@ constexpr const char *change_name = "change", *use_name = "use-";
 
 std::string tile_name(Index tile) { return fmt::format("tile-{}", tile); }
 
+/// Owners are written into the file, so that no link to a file of somebody else is followed.
+int open_claims(const std::filesystem::path& file) {
+  files::require_may_write(file);
+  return open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
 }  // namespace
 
-TileClaims::TileClaims(const std::filesystem::path& file)
-    : file_{file}, descriptor_{open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
+TileClaims::TileClaims(const std::filesystem::path& file) : file_{file}, descriptor_{open_claims(file)} {
   if (descriptor_ < 0)
     throw DataError(fmt::format("{}: the store cannot be written to: {}", file.string(),
                                 std::generic_category().message(errno)));

@@ -16,6 +16,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -70,6 +71,7 @@ RecordWriter::~RecordWriter() {
 void RecordWriter::add(const TileRecord& record) {
   static std::atomic<unsigned> counter{0};
   if (descriptor_ < 0) {
+    files::require_may_write(folder_);
     std::error_code error;
     fs::create_directories(folder_, error);
     file_ = folder_ / fmt::format("{}-{}.txt", files::this_process().text(), counter++);

@@ -111,6 +111,20 @@ TEST_CASE("rerun: a stranger's run.json writes nothing outside of its folder, un
     CHECK(std::distance(fs::directory_iterator(victim), {}) == 1);
     CHECK_FALSE(fs::exists(folder / "new"));
   }
+  // A store within the folder, parts of which are links to places outside.
+  for (const char* part : {"nngp/claims", "nngp/records", "nngp/c", "ntk"}) {
+    CAPTURE(part);
+    const json arguments{"gram", "fcn", "--x", x, "--store", "store"};
+    REQUIRE(attack(arguments).code == 0);
+    fs::remove_all(strange / "store" / part);
+    if (part != std::string("ntk")) fs::remove_all(strange / "store/ntk/c");  // Something to compute.
+    fs::create_symlink(part == std::string("nngp/claims") ? victim / "nngp.npy" : victim,
+                       strange / "store" / part);
+    CHECK(attack(arguments).code != 0);
+    CHECK(file_text(victim / "nngp.npy") == "mine");
+    CHECK(std::distance(fs::directory_iterator(victim), {}) == 1);
+    fs::remove_all(strange / "store");
+  }
   const auto refused = attack({"gram", "fcn", "--x", x, "--force", "--out", victim.string()});
   CHECK(refused.errors.find(
             victim.string() + ": lies outside of " + strange.string() +

@@ -29,8 +29,6 @@ std::vector<std::string> all_chunks() {
   return names;
 }
 
-std::string array_of(const std::string& chunk) { return chunk.substr(0, chunk.find('/')); }
-
 /// That these files are damage to every reader of the store, and nothing else is.
 void check_damaged(const ImageStore& store, std::vector<std::string> chunks, const std::string& reason = "") {
   for (std::string& chunk : chunks) chunk = store.chunk(chunk).string();

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "store/sealed_records.hpp"
 #include "store/store_support.hpp"
 #include "widelimit/layers/positions.hpp"
 
@@ -110,6 +111,7 @@ TEST_CASE("a store of another version or another processor is refused; the latte
   check_refused(refusal(folder.path(), image_network(), x), "library_version is \"9");
   changed("\"blas\": \"", "\"blas\": \"Other");
   check_refused(refusal(folder.path(), image_network(), x), "arithmetic.blas is \"Other");
+  seal_records(folder.path());
   CHECK(GramStore<float>(folder.path(), image_network(), x, {.other_arithmetic = true}).compute().found == 3);
   changed("widelimit Gram store", "another format");
   check_refused(refusal(folder.path(), image_network(), x),
@@ -172,7 +174,8 @@ TEST_CASE("a full disk is an error that names the file; what was written stays, 
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   rlimit little = before;
-  little.rlim_cur = 100;
+  // A record is shorter, a tile longer.
+  little.rlim_cur = 200;
   REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
   const auto message = error_message<DataError>([&] { return gram_store.compute(); });
   REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "store/sealed_records.hpp"
 #include "store/store_support.hpp"
 #include "widelimit/layers/attention.hpp"
 
@@ -178,12 +179,13 @@ TEST_CASE("pairs that are computed again have the same bits, and a wrong number 
   CHECK(compared == 45);
   CHECK(gram_store.recompute(20, 5, &compared).empty());
   CHECK(compared == 20);
-  // A store of other numbers whose checksums are right: that of other weights, with these facts.
+  // A store of other numbers whose checksums and records are right: that of other weights, with these facts.
   const auto facts = read_bytes(folder.path() / "zarr.json");
   std::filesystem::remove_all(folder.path() / "nngp"), std::filesystem::remove_all(folder.path() / "ntk");
   std::filesystem::remove(folder.path() / "zarr.json");
   static_cast<void>(GramStore<float>(folder.path(), image_network(1.5001), x, {.tile_side = 4}).compute());
   folder.write("zarr.json", facts);
+  seal_records(folder.path());
   const auto mismatches =
       GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).recompute(50, 5);
   // Both kernels of every pair, once.

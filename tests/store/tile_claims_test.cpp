@@ -13,6 +13,14 @@
 namespace widelimit::store {
 namespace {
 
+TEST_CASE("tile claims: a link to a file of somebody else is not followed") {
+  const TemporaryFolder folder;
+  const auto file = folder.write("mine", "mine"), link = folder.path() / "claims";
+  std::filesystem::create_symlink(file, link);
+  CHECK_THROWS_AS(store::TileClaims{link}, DataError);
+  CHECK(read_bytes(file) == "mine");
+}
+
 TEST_CASE("claims: a tile is claimed once, others are free, a released one is free again") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "claims";
