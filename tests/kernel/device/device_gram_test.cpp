@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <vector>
+#include <xtensor/xview.hpp>
 
 #include "kernel/random_cases.hpp"
 #include "support/error_message.hpp"
