@@ -45,8 +45,8 @@ class RankGram final : public gp::GramSource {
 [[nodiscard]] RankTiles rank_tiles_in_store(const RankSolver& ranks, const std::filesystem::path& folder,
                                             store::UnrecordedTiles unrecorded);
 
-/// Computed now, of x1 with x2 (with itself where x2 is null): tiles are dealt to whoever is free, who keeps them. Of
-/// `options`, kernels, threads and stop are looked at.
+/// Computed now, of x1 with x2 (with itself where x2 is null): tiles are dealt to whoever is free, who keeps them. The
+/// progress of `options` is not told.
 template <typename Scalar>
 [[nodiscard]] RankTiles rank_tiles_in_memory(TileDealer& dealer, const Network& network,
                                              const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,

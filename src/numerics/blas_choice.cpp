@@ -24,16 +24,22 @@ constexpr const char* variable = "OPENBLAS_CORETYPE";
 
 /// Kernels in the order of the instructions they use; those of one row use the same. What is in no row (AMD's
 /// processors between 2011 and 2016, what later versions add) was meant for its processor and stays.
-const std::array<std::vector<std::string_view>, 4> generations{
-    {{"Katmai", "Coppermine", "Northwood", "Prescott", "Banias", "Atom", "Core2", "Penryn", "Dunnington",
-      "Nehalem", "Athlon", "Opteron", "Opteron_SSE3", "Barcelona", "Bobcat", "Nano"},
-     {"Sandybridge"},
-     {"Haswell", "Zen"},
-     {"SkylakeX", "Cooperlake", "SapphireRapids"}}};
+///
+/// A function's own table: kernels are chosen while the library is loaded, maybe before this file's constants are made.
+const std::array<std::vector<std::string_view>, 4>& generations() {
+  static const std::array<std::vector<std::string_view>, 4> all{
+      {{"Katmai", "Coppermine", "Northwood", "Prescott", "Banias", "Atom", "Core2", "Penryn", "Dunnington",
+        "Nehalem", "Athlon", "Opteron", "Opteron_SSE3", "Barcelona", "Bobcat", "Nano"},
+       {"Sandybridge"},
+       {"Haswell", "Zen"},
+       {"SkylakeX", "Cooperlake", "SapphireRapids"}}};
+  return all;
+}
 
 std::optional<std::size_t> generation_of(std::string_view kernels) {
-  for (std::size_t i = 0; i < generations.size(); ++i)
-    if (std::find(generations[i].begin(), generations[i].end(), kernels) != generations[i].end()) return i;
+  const auto& all = generations();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (std::find(all[i].begin(), all[i].end(), kernels) != all[i].end()) return i;
   return std::nullopt;
 }
 
@@ -68,7 +74,7 @@ BlasKernels choose_blas_kernels(const BlasChoice& choice) {
   std::string wrong;
   bool chosen = false;
   for (std::size_t i = *wanted; i > *found && !chosen; --i) {
-    const std::string candidate(generations[i].front());
+    const std::string candidate(generations()[i].front());
     use(candidate);
     // A build that lacks these kernels takes its oldest ones in their place.
     if (in_use() != candidate) continue;

@@ -1,5 +1,7 @@
 #include "opencl/devices.hpp"
 
+#include <algorithm>
+
 namespace widelimit::opencl {
 namespace {
 
@@ -15,16 +17,18 @@ std::string text(cl_device_id device, cl_device_info what) {
   if (functions()->get_device_info(device, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
   std::string value(size, '\0');
   if (functions()->get_device_info(device, what, size, value.data(), nullptr) != CL_SUCCESS) return {};
-  value.resize(value.find('\0'));
+  // Some drivers do not end their texts.
+  value.resize(std::min(value.find('\0'), value.size()));
   return value;
 }
 
 std::string platform_name(cl_platform_id platform) {
   std::size_t size = 0;
   if (functions()->get_platform_info(platform, CL_PLATFORM_NAME, 0, nullptr, &size) != CL_SUCCESS) return {};
-  std::string value(size + 1, '\0');
-  functions()->get_platform_info(platform, CL_PLATFORM_NAME, size, value.data(), nullptr);
-  value.resize(value.find('\0'));
+  std::string value(size, '\0');
+  if (functions()->get_platform_info(platform, CL_PLATFORM_NAME, size, value.data(), nullptr) != CL_SUCCESS)
+    return {};
+  value.resize(std::min(value.find('\0'), value.size()));
   return value;
 }
 

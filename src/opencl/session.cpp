@@ -79,6 +79,9 @@ Kernel Session::kernel(const std::string& source, const std::string& name) {
           fmt::format("device: {} cannot build a program of widelimit, which is a bug of either: {}",
                       device_.name, log.data()));
     }
+    // A search over networks writes new ones all the time. Kernels in use keep their programs.
+    constexpr std::size_t most = 1024;
+    if (programs_.size() >= most) programs_.clear();
     found = programs_.emplace(source, std::move(program)).first;
   }
   return {found->second.get(), name};

@@ -76,7 +76,7 @@ class Session {
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] Buffer buffer(std::size_t bytes) const { return {context_.get(), bytes}; }
   [[nodiscard]] Queue queue() const { return {context_.get(), device_.id}; }
-  /// A kernel of this source, which is built once for each session.
+  /// A kernel of this source, which is built once for each session, unless many others follow.
   [[nodiscard]] Kernel kernel(const std::string& source, const std::string& name);
 
  private:

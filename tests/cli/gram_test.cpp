@@ -36,7 +36,7 @@ xt::xarray<T> some_inputs(std::size_t count, std::size_t size = 4) {
 }
 
 Matrix<double> read_matrix(const std::filesystem::path& file) {
-  const auto array = data::read_npy<double>(file);
+  const auto array = data::read_npy_as<double>(file);
   return Eigen::Map<const Matrix<double>>(array.data(), static_cast<Index>(array.shape(0)),
                                           static_cast<Index>(array.shape(1)));
 }
@@ -79,8 +79,8 @@ TEST_CASE("gram: says how many inputs leading outputs of attention shortened, un
   const TemporaryFolder folder;
   data::write_npy(folder / "x.npy", xt::xarray<float>(xt::full_like(some_inputs<float>(3, 16), 0.7F)));
   std::ofstream(folder / "network.json")
-      << R"({"widelimit": 1, "layers": [{"kind": "dense"}, {"kind": "relu"},
-    {"kind": "attention"}, {"kind": "flatten"}, {"kind": "dense"}]})";
+      << R"({"widelimit": 1, "layers": [{"layer": "dense"}, {"layer": "relu"},
+    {"layer": "attention"}, {"layer": "flatten"}, {"layer": "dense"}]})";
   const std::string command =
       "gram " + (folder / "network.json").string() + " --x " + (folder / "x.npy").string();
   const auto few = run_program(command + " --out " + (folder / "few").string());

@@ -158,6 +158,32 @@ TEST_CASE("gp --store takes no tile of another store, and those without a record
   CHECK(gp("stores", "conv-gap:depth=1").code == 0);
 }
 
+// PoCL is a device wherever the tests run.
+TEST_CASE("stores are computed on the device that was asked for, and continued and compared there") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  const std::string store = (folder / "store").string();
+  REQUIRE(gram_store(folder, "--tile 4 --device pocl").code == 0);
+  CHECK(run_program("store info " + store).output.find("\ndevice ") != std::string::npos);
+  CHECK(run_program(gram_arguments(folder, "--device pocl --out " + (folder / "out").string())).code == 0);
+  REQUIRE(run_program("store export " + store + " --npy " + (folder / "npy").string()).code == 0);
+  CHECK(file_text(folder / "npy" / "ntk.npy") == file_text(folder / "out" / "ntk.npy"));
+  check_fails(gram_store(folder), "arithmetic.device is ");
+  CHECK(gram_store(folder, "--device pocl").output.find("6 tiles: 0 computed, 6 found") != std::string::npos);
+  const std::string verify = "store verify " + store + " --recompute 55 --x " + (folder / "x.npy").string();
+  check_fails(run_program(verify), "arithmetic.device is ");
+  CHECK(run_program(verify + " --device pocl").code == 0);
+
+  const std::string gp =
+      "gp --data sample --train 20 --test 10 --size 4 --regulariser 0.1 --amplitude 1 --device pocl "
+      "--network conv-gap:depth=1 --store " +
+      (folder / "stores").string();
+  REQUIRE(run_program(gp).code == 0);
+  for (const char* name : {"train", "test-train"})
+    CHECK(run_program("store info " + (folder / "stores" / name).string()).output.find("\ndevice ") !=
+          std::string::npos);
+}
+
 TEST_CASE("gp --store: the same table, from stores that are read the second time") {
   const TemporaryFolder folder;
   const std::string gp =

@@ -19,19 +19,19 @@ void check_usage(const std::string& arguments, const std::string& message) {
 }
 
 TEST_CASE("usage: a word that is no command is named") {
-  check_usage("foo",
-              "foo: no such command; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
-              "propagation, check, doctor, rerun, completion");
+  check_usage(
+      "foo",
+      "foo: no such command; there are gp, fit, predict, gram, store, explain, networks, devices, sde, "
+      "heads, propagation, check, doctor, rerun, completion");
   check_usage("sde foo x.json",
               "sde foo: no such command; there are simulate, network, compare, stopping-time, output, "
               "entropy, explosion, law, flow, coefficients, gradients");
   check_usage("heads fly",
               "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, attention, "
               "phase-transition, feature-times, digits, digit-times, resampling");
-  check_usage(
-      "",
-      "a command is required; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
-      "propagation, check, doctor, rerun, completion");
+  check_usage("",
+              "a command is required; there are gp, fit, predict, gram, store, explain, networks, devices, "
+              "sde, heads, propagation, check, doctor, rerun, completion");
   check_usage("store", "store: a command is required; there are info, verify, export");
   check_usage("propagation simulate",
               "propagation simulate: a command is required; there are trajectory, histograms, angle, "

@@ -1,6 +1,7 @@
 """Small-data CIFAR-10 (Arora et al. 2020, arXiv:1910.01663, table 2): kernel regression on 10 to 320 images.
 
     python small_cifar10.py NETWORK DRAW --data FOLDER --work FOLDER [--train 320] [--test 2000] [--threads 1]
+                               [--device gpu]
 
 Appends the rows of one draw to docs/experiments/data/small_cifar10.csv. A draw is a balanced, nested choice of training
 images: the first n / 10 images of every class in an order that the draw's number decides. Kernels are computed once for
@@ -23,7 +24,7 @@ NETWORKS = {
     "myrtle5": ("myrtle5", {"bias_variance": 0}),
     "struct-8": ("struct", {"depth": 8}),
 }
-HEADER = "network,kernel,draw,train,test,correct,accuracy,seconds_of_the_draw,version,processor\n"
+HEADER = "# python docs/experiments/programs/small_cifar10.py NETWORK DRAW --data FOLDER --work FOLDER [--device gpu]; version of widelimit and processor or device: columns; draws 0, 1, ...\nnetwork,kernel,draw,train,test,correct,accuracy,seconds_of_the_draw,version,processor\n"
 
 
 def read_images(files):
@@ -56,10 +57,10 @@ def kept(path, compute):
         return arrays["nngp"], arrays["ntk"]
 
 
-def kernels(network, train, test, work, threads):
+def kernels(network, train, test, work, threads, device):
     """NNGP and NTK of the training images, and of test with training images, each as [2, rows, train]."""
     def of(*images):
-        return lambda: widelimit.gram(network, *images, threads=threads)[:2]
+        return lambda: widelimit.gram(network, *images, threads=threads, device=device)[:2]
 
     square = kept(work / f"train_{len(train)}.npz", of(train))
     blocks = [kept(work / f"test_{len(train)}_{start}.npz", of(test[start:start + BLOCK], train))
@@ -83,6 +84,7 @@ def main():
     parser.add_argument("--train", type=int, default=SIZES[-1])
     parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="as widelimit gram takes it")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parents[1] / "data" / "small_cifar10.csv")
     options = parser.parse_args()
 
@@ -96,7 +98,9 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     network = widelimit.Network.named(*NETWORKS[options.network])
     square, cross = kernels(network, standardise(train, mean, deviation), standardise(test, mean, deviation), work,
-                            options.threads)
+                            options.threads, options.device)
+    processor = next((found.name for found in widelimit.devices() if found.is_gpu), options.device) if options.device == "gpu" else (
+        platform.processor() or platform.machine() if options.device == "cpu" else options.device)
 
     seconds = round(time.time() - started)
     new = not options.out.exists()
@@ -107,7 +111,7 @@ def main():
             for name, k, c in zip(("nngp", "ntk"), square, cross):
                 right = correct(k[:n, :n], c[:, :n], labels[chosen[:n]], truth)
                 out.write(f"{options.network},{name},{options.draw},{n},{len(test)},{right},{right / len(test):.4f},"
-                          f"{seconds},{widelimit.__version__},{platform.processor() or platform.machine()}\n")
+                          f"{seconds},{widelimit.__version__},{processor}\n")
                 print(options.network, name, n, right / len(test), file=sys.stderr)
 
 

@@ -21,8 +21,8 @@ namespace widelimit {
 template <typename Scalar>
 class PreparedInputs {
  public:
-  /// Copies the inputs. The options `state_memory_bytes` and `demand` apply to all Gram matrices. Throws the errors of
-  /// gram() for such inputs, before any work.
+  /// Copies the inputs. The options `state_memory_bytes`, `demand` and `exact_attention` apply to all Gram matrices;
+  /// the device is that of each call. Throws the errors of gram() for such inputs, before any work.
   PreparedInputs(const Network& network, const Inputs<Scalar>& x, const GramOptions& options = {});
 
   [[nodiscard]] const Network& network() const;

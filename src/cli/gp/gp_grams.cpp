@@ -52,6 +52,7 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
                                      x2,
                                      kernels_for(arguments.folder, gram_options.kernels),
                                      gram_options.threads,
+                                     gram_options.device,
                                      gram_options.exact_attention};
   static_cast<void>(run_store(arguments, store_task, context, show));
   if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;

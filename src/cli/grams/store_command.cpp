@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/grams/store_options.hpp"
+#include "cli/options/kernel_options.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
@@ -65,9 +66,10 @@ void print_info(const std::filesystem::path& folder) {
   if (there < grid.count()) print_pace(stored.progress());
   print_batch("rows", facts.at("rows"));
   if (!grid.is_symmetric()) print_batch("columns", facts.at("columns"));
+  const nlohmann::json& arithmetic = facts.at("arithmetic");
   say("{:<14} widelimit {}, vectors {}, BLAS {}\n", "made by", facts.at("library_version").get<std::string>(),
-      facts.at("arithmetic").at("vectors").get<std::string>(),
-      facts.at("arithmetic").at("blas").get<std::string>());
+      arithmetic.at("vectors").get<std::string>(), arithmetic.at("blas").get<std::string>());
+  if (arithmetic.contains("device")) say("{:<14} {}\n", "device", arithmetic.at("device").get<std::string>());
   for (const auto& layer : facts.at("sampled_layers"))
     say("{:<14} {}: {} samples, seed {}\n", "sampled", layer.at("path").get<std::string>(),
         layer.at("samples").dump(), layer.at("seed").dump());
@@ -82,6 +84,7 @@ struct VerifyArguments {
   InputFiles columns;
   StoreArguments store;
   int threads = 0;
+  std::string device = "cpu";
 };
 
 template <typename Scalar>
@@ -90,9 +93,13 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
   std::optional<FileInputs<Scalar>> x2;
   if (arguments.columns.given()) x2.emplace(arguments.columns);
   const Network network = parse_network(stored.facts().at("network").dump());
-  const StoreTask<Scalar> task{
-      network,          x.inputs(),        x2 ? &x2->inputs() : nullptr,
-      stored.kernels(), arguments.threads, stored.facts().value("exact_attention", false)};
+  const StoreTask<Scalar> task{network,
+                               x.inputs(),
+                               x2 ? &x2->inputs() : nullptr,
+                               stored.kernels(),
+                               arguments.threads,
+                               arguments.device,
+                               stored.facts().value("exact_attention", false)};
   auto gram_store = task.open(arguments.folder, store_options_of(arguments.store, task, context));
   Index compared = 0;
   const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed, &compared);
@@ -253,6 +260,7 @@ void add_verify(CLI::App& command, const RunContext& context) {
   add_gram_inputs(*verify_command, arguments->rows, arguments->columns);
   add_number(*verify_command, "--threads", arguments->threads, "Worker threads; 0: one a core",
              CLI::Range(0, 4096).description(""), "N");
+  add_device_option(*verify_command, arguments->device);
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");
   add_unrecorded_option(*verify_command, arguments->store.unrecorded);

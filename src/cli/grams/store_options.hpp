@@ -45,7 +45,8 @@ struct StoreTask {
   const Inputs<Scalar>* x2;  ///< Null if the store is symmetric.
   Kernels kernels;
   int threads;  ///< 0: see threads_of().
-  bool exact_attention = false;
+  std::string device;
+  bool exact_attention;
 
   [[nodiscard]] store::GramStore<Scalar> open(const std::filesystem::path& folder,
                                               const store::StoreOptions& options) const {
@@ -72,6 +73,7 @@ template <typename Scalar>
   store::StoreOptions options;
   options.gram.kernels = task.kernels;
   options.gram.threads = threads_of(task.threads, context);
+  options.gram.device = task.device;
   options.gram.exact_attention = task.exact_attention;
   options.gram.stop = context.interrupt.token();
   options.tile_side = arguments.tile_side;

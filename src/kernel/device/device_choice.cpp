@@ -41,9 +41,10 @@ std::string names(const std::vector<opencl::Device>& devices) {
 bool is_cpu(const std::string& choice) { return choice.empty() || in_lower_case(choice) == "cpu"; }
 
 std::shared_ptr<opencl::Session> open_device(const std::string& choice) {
+  const std::vector<opencl::Device> devices = opencl::list_devices();
+  // Drivers are loaded by now, so that at the end of the process sessions go before what drivers keep of their own.
   static std::mutex opening;
   static std::map<cl_device_id, std::shared_ptr<opencl::Session>> sessions;
-  const std::vector<opencl::Device> devices = opencl::list_devices();
   const auto found = std::find_if(devices.begin(), devices.end(), [&](const opencl::Device& device) {
     return answers_to(device, in_lower_case(choice));
   });

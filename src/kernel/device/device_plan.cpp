@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "kernel/device/device_support.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -75,28 +76,28 @@ void DevicePlan::require_local_memory(const GramPlan& plan, const RunSource& sou
 const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
                                    const StateLayout& right) const {
   const std::scoped_lock lock(making_);
-  const auto [place, fresh] = pairs_.try_emplace({left.shape, right.shape});
-  DevicePair& pair = place->second;
-  if (!fresh) return pair;
+  if (const auto found = pairs_.find({left.shape, right.shape}); found != pairs_.end()) return found->second;
+  // It is kept once it is complete: the next caller must not find what an error left of it.
+  DevicePair pair;
   const Program& program = plan.program;
   const PairGeometry geometry =
       make_geometry(program, left.shape, right.shape, Purpose::result, plan.demand_everything);
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const auto& step = std::get<PlaneStep>(program.steps[s]);
-    const RunPlaces places = make_run_places(program, step.run, geometry, geometry.runs[s]);
+    const RunPlaces places = make_run_places(program, step, geometry, geometry.runs[s]);
     const RunSource source(program, step.run, geometry, geometry.runs[s], places, left, right,
                            source_options(plan, false));
     require_local_memory(plan, source, step.run);
     pair.steps.push_back({step.target, source.text(), flat(places), shares_of(places.planes()),
                           readout_weight(program.graph, geometry, step.target)});
   }
-  return pair;
+  return pairs_.emplace(std::pair(left.shape, right.shape), std::move(pair)).first->second;
 }
 
 const std::vector<std::string>& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {
   const std::scoped_lock lock(making_);
-  const auto [place, fresh] = records_.try_emplace(state.shape);
-  if (!fresh) return place->second;
+  if (const auto found = records_.find(state.shape); found != records_.end()) return found->second;
+  std::vector<std::string> sources;
   const Program& program = plan.program;
   const PairGeometry geometry = make_geometry(program, state.shape, state.shape, Purpose::state, false);
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -109,9 +110,16 @@ const std::vector<std::string>& DevicePlan::records(const GramPlan& plan, const 
     const RunSource source(program, step.run, geometry, geometry.runs[s], zero, state, state,
                            source_options(plan, true));
     require_local_memory(plan, source, step.run);
-    place->second.push_back(source.text());
+    sources.push_back(source.text());
   }
-  return place->second;
+  return records_.emplace(state.shape, std::move(sources)).first->second;
+}
+
+std::size_t DevicePlan::state_memory(std::size_t wanted) const {
+  const opencl::Device& device = session_->device();
+  // Half of a device's memory is left to kept states of other plans, to sums, and to other programs.
+  return static_cast<std::size_t>(
+      std::min({std::uint64_t{wanted}, device.memory / 2, 2 * device.largest_buffer}));
 }
 
 Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {

@@ -24,7 +24,6 @@ struct DevicePair {
     double weight;             ///< Of the readout's sum.
   };
   std::vector<Step> steps;
-  Index group;
 };
 
 /// How a plan is computed on a device: the sources of its runs. What comes after the positions stays on the CPU.
@@ -42,6 +41,8 @@ class DevicePlan {
   /// Kernels of the runs in which inputs of a shape record their states, one for each step.
   [[nodiscard]] const std::vector<std::string>& records(const GramPlan& plan, const StateLayout& state) const;
   [[nodiscard]] Index group() const { return group_; }
+  /// The memory of `wanted` that states may take there: each half of it is a buffer.
+  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
   /// The side of a tile that keeps the device busy.
   [[nodiscard]] Index tile_side(const GramPlan& plan, const Shape& shape) const;
 

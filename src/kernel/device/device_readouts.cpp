@@ -47,10 +47,12 @@ void DeviceReadouts<Scalar>::run(const DevicePair::Step& step, Index pairs, cons
   const std::size_t offset_bytes = step.offsets.size() * sizeof(int);
   reserve(offsets_, offset_bytes);
   queue_.write(offsets_, step.offsets.data(), offset_bytes);
-  const auto all = static_cast<std::size_t>(4 * pairs * step.shares);
-  const Index at_once = std::max<Index>(1, groups_of_launch / step.shares);
-  reserve(sums_, static_cast<std::size_t>(4 * std::min(at_once, pairs) * step.shares) * sizeof(Scalar));
-  read_.resize(all);
+  const Index at_once = std::clamp<Index>(groups_of_launch / step.shares, 1, pairs);
+  // The sums of one launch, however many pairs a tile has.
+  read_.resize(static_cast<std::size_t>(4 * at_once * step.shares));
+  reserve(sums_, read_.size() * sizeof(Scalar));
+  std::vector<Entry>& entries = entries_[step.readout];
+  entries.assign(static_cast<std::size_t>(pairs), {});
   opencl::Kernel kernel = session.kernel(step.source, "run");
   kernel.set(0, left.buffer());
   kernel.set(1, right.buffer());
@@ -64,11 +66,14 @@ void DeviceReadouts<Scalar>::run(const DevicePair::Step& step, Index pairs, cons
     kernel.set(4, static_cast<std::uint64_t>(first));
     queue_.run(kernel, static_cast<std::size_t>(count * step.shares),
                static_cast<std::size_t>(device_.group()));
-    queue_.read(sums_, read_.data() + 4 * first * step.shares,
-                static_cast<std::size_t>(4 * count * step.shares) * sizeof(Scalar));
+    queue_.read(sums_, read_.data(), static_cast<std::size_t>(4 * count * step.shares) * sizeof(Scalar));
+    add_up(step,
+           std::span(entries).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
   }
-  std::vector<Entry>& entries = entries_[step.readout];
-  entries.assign(static_cast<std::size_t>(pairs), {});
+}
+
+template <typename Scalar>
+void DeviceReadouts<Scalar>::add_up(const DevicePair::Step& step, std::span<Entry> entries) const {
   const Scalar* next = read_.data();
   for (Entry& entry : entries) {
     for (Index share = 0; share < step.shares; ++share, next += 4) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "kernel/device/device_states.hpp"
@@ -32,6 +33,8 @@ class DeviceReadouts {
  private:
   void run(const DevicePair::Step& step, Index pairs, const DeviceStates<Scalar>& left,
            const DeviceStates<Scalar>& right);
+  /// Adds up what the work-groups of a launch have left in read_, for its pairs.
+  void add_up(const DevicePair::Step& step, std::span<Entry> entries) const;
   /// Takes a new buffer if this one is too small.
   void reserve(opencl::Buffer& buffer, std::size_t bytes) const;
 
@@ -40,7 +43,7 @@ class DeviceReadouts {
   opencl::Queue queue_;
   StopRequest stop_;
   opencl::Buffer pairs_, offsets_, sums_;
-  std::vector<Scalar> read_;
+  std::vector<Scalar> read_;                      ///< The sums of a launch.
   std::map<NodeId, std::vector<Entry>> entries_;  ///< [readout][pair]
 };
 

@@ -1,6 +1,7 @@
 #include "kernel/device/run_places.hpp"
 
 #include <algorithm>
+#include <variant>
 
 namespace widelimit {
 namespace {
@@ -32,11 +33,14 @@ bool same_sizes(const Run& run, const PairGeometry& geometry, const RunGeometry&
 
 }  // namespace
 
-RunPlaces make_run_places(const Program& /*program*/, const Run& run, const PairGeometry& geometry,
+RunPlaces make_run_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                           const RunGeometry& of_run) {
+  const Run& run = step.run;
+  const auto& readout = std::get<ReadoutNode>(program.graph.nodes[step.target].operation);
+  const Offsets read = readout.kind == ReadoutKind::flatten ? Offsets::zero() : geometry.demanded[run.root];
   RunPlaces places;
   for (std::size_t k = 0; k < 3; ++k) {
-    const std::vector<Index>& demanded = geometry.demanded[run.root].axis[k];
+    const std::vector<Index>& demanded = read.axis[k];
     const Index size = geometry.left_sizes[run.root][k];
     const auto number = [](Index offset) { return static_cast<int>(offset); };
     const bool all = static_cast<Index>(demanded.size()) == 2 * size - 1;

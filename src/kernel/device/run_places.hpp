@@ -23,7 +23,9 @@ struct RunPlaces {
   }
 };
 
-RunPlaces make_run_places(const Program& program, const Run& run, const PairGeometry& geometry,
+/// The places that the readout after a run reads. More offsets of its root may be demanded: by another reader of an
+/// input, or because everything is.
+RunPlaces make_run_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                           const RunGeometry& of_run);
 
 }  // namespace widelimit

@@ -21,6 +21,14 @@ using numerics::formula::Symbol;
 
 constexpr std::array<char, 3> left_axis{'x', 'y', 'z'}, right_axis{'u', 'v', 'w'};
 
+/// A path as a comment has it: names of users may end a line, or continue it.
+std::string in_comment(const std::string& path) {
+  std::string text = path.substr(0, 60);
+  for (char& letter : text)
+    if (letter < ' ' || letter > '~' || letter == '\\' || letter == '?') letter = '_';
+  return text;
+}
+
 /// Writes the statements of one run.
 class Writer {
  public:
@@ -146,7 +154,7 @@ class Writer {
   }
 
   void write_instruction(std::size_t i) {
-    line("// {}", std::string(program_.graph.nodes[run_.instructions[i].node].path).substr(0, 60));
+    line("// {}", in_comment(program_.graph.nodes[run_.instructions[i].node].path));
     std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
     in_registers_.insert(i);
   }

@@ -230,9 +230,13 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   // side^2 pairs.
   plan.bytes = 2 * static_cast<double>(pair.stores.size) * scalar_bytes +
                2 * plan.state_bytes / static_cast<double>(side);
-  if (!gram_plan.vectors_only)
+  if (!gram_plan.vectors_only) {
+    // On the CPU a thread beside a device records inputs one by one.
+    const Index inputs_at_once = gram_plan.device == nullptr ? side : 1;
     plan.workspace_bytes =
-        scalar_bytes * static_cast<double>(WorkspaceLayout(pair, layout, {side, side}).total());
+        scalar_bytes *
+        static_cast<double>(WorkspaceLayout(pair, layout, {inputs_at_once, inputs_at_once}).total());
+  }
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
   if (gram_plan.device != nullptr)
     plan.device = fmt::format("{} computes everything with positions, the CPU what comes after them",

@@ -117,7 +117,8 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::fill(Kept& states, std::int64_t sharers) {
   const OrderedInputs<Result>& x = states.inputs;
   // The other half is for the blocks that are computed beside the kept states.
-  Index end = block_end(x, 0, options_.state_memory_bytes / 2 / static_cast<std::size_t>(sharers));
+  Index end = block_end(
+      x, 0, plan_.state_memory(options_.state_memory_bytes) / 2 / static_cast<std::size_t>(sharers));
   // Kept states serve plans whose tiles have different sides, all of which divide the largest one. The block after
   // the kept ones has to begin on the grid of each plan, or entries would have other bits.
   if (plan_.vectors_only && end < x.size()) end -= end % largest_vector_tile_side;
@@ -133,7 +134,7 @@ void GramComputation<Scalar, Result>::for_each_block(const Batch& x, Index begin
   }
   // Two blocks are in memory at a time, one of each side, so each takes half of what there is. Kept states may
   // already take half of it.
-  const std::size_t bytes = options_.state_memory_bytes / (x.kept == nullptr ? 2 : 4);
+  const std::size_t bytes = plan_.state_memory(options_.state_memory_bytes) / (x.kept == nullptr ? 2 : 4);
   while (begin < x.inputs.size()) {
     const auto block = make_states(x.inputs, begin, block_end(x.inputs, begin, bytes));
     use(block);
@@ -148,7 +149,8 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   constexpr Index first_column = 0;
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
-    const auto block = make_states(x, first, block_end(x, first, options_.state_memory_bytes / 2));
+    const auto block =
+        make_states(x, first, block_end(x, first, plan_.state_memory(options_.state_memory_bytes) / 2));
     // A tile is one input with itself. Its mirrored pairs do not exist, so Batches::one only makes the worker take
     // the variance of the state.
     Workers workers([this] { return make_worker({1, 1}); });
@@ -230,13 +232,14 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
     });
   });
   errors.rethrow();
-  if (plan_.device != nullptr) make_states_on_device(block.states);
+  if (plan_.device != nullptr) make_states_on_device(x, block.states);
   state_workers_.clear();  // their memory, before that of the pairs is taken
   return block;
 }
 
 template <typename Scalar, typename Result>
-void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& states) {
+void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<Result>& x,
+                                                            StateBlock<Scalar>& states) {
   const auto on_device = std::make_shared<const DeviceStates<Scalar>>(plan_, states);
   states.set_on_device(on_device);
   const auto& points = plan_.program.points.instructions;
@@ -245,6 +248,7 @@ void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& 
   });
   if (!reads_variances) return;
   DeviceReadouts<Scalar> readouts(plan_, StopRequest(options_.stop));
+  FirstError errors;
   for (Index begin = states.begin(), end = begin; begin < states.end(); begin = end) {
     Tile<Scalar> tile;
     for (; end < states.end() && &states[end].layout() == &states[begin].layout(); ++end) {
@@ -255,11 +259,15 @@ void GramComputation<Scalar, Result>::make_states_on_device(StateBlock<Scalar>& 
     }
     readouts.run(tile, *on_device, *on_device);
     parallel(end - begin, [&](Index i) {
-      state_workers_.local().record_points(states[begin + i], [&](NodeId node) {
+      const auto read = [&](NodeId node) {
         const auto& [nngp, ntk] = readouts.readout(node, i);
         return FeatureStage::Values{nngp, ntk};
+      };
+      errors.run(begin + i, [&] {
+        naming_input(x, begin + i, [&] { state_workers_.local().record_points(states[begin + i], read); });
       });
     });
+    errors.rethrow();
   }
 }
 

@@ -114,7 +114,7 @@ class GramComputation {
   template <typename Body>
   void parallel(Index count, const Body& body);
   /// Copies states to the plan's device and records them there, with what follows from readouts computed there.
-  void make_states_on_device(StateBlock<Scalar>& states);
+  void make_states_on_device(const OrderedInputs<Result>& x, StateBlock<Scalar>& states);
   /// States may be made again for every block of the other side, so that inputs are counted by their place.
   void count_shortened(const OrderedInputs<Result>& x, Index i, const Shortening& shortening);
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;

@@ -49,6 +49,10 @@ struct GramPlan {
     const Kernel of_states = states_read_ntk ? Kernel::with_ntk : Kernel::nngp_only;
     return {purpose, purpose == Purpose::state ? of_states : kernel, demand_everything};
   }
+  /// The memory of `wanted` that states may take: a device may have less.
+  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const {
+    return device == nullptr ? wanted : device->state_memory(wanted);
+  }
   /// A layout for everything that comes after the positions, where the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };

@@ -13,6 +13,16 @@
 
 namespace widelimit {
 
+/// Calls body(). Errors of numbers name input i of the batch.
+template <typename Result, typename Body>
+void naming_input(const OrderedInputs<Result>& x, Index i, const Body& body) {
+  try {
+    body();
+  } catch (const NumericalError& error) {
+    throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
+  }
+}
+
 /// Makes the state of input i of a batch. Errors of numbers name the input.
 template <typename Scalar, typename Result>
 void record_input(StateWorker<Scalar>& worker, const GramPlan& plan, const OrderedInputs<Result>& x, Index i,
@@ -23,14 +33,12 @@ void record_input(StateWorker<Scalar>& worker, const GramPlan& plan, const Order
   // arrays.
   if (plan.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
   state.set_graph(x.graph(i));
-  try {
+  naming_input(x, i, [&] {
     if constexpr (std::is_same_v<Scalar, Result>)
       worker.run(input, state);
     else
       worker.run(std::vector<Scalar>(input.begin(), input.end()), state);
-  } catch (const NumericalError& error) {
-    throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
-  }
+  });
   state.set_mask(nullptr);
 }
 

@@ -102,7 +102,10 @@ MirrorSymmetry::MirrorSymmetry(const Network& network, const Inputs<Scalar>& lik
   std::set<Shape> shapes = shapes_of(like);
   if (shapes.size() > most_shapes || (like.is_ragged() && like.is_masked())) return;
   options.kernels = Kernels::both;
+  // Whether kernels are equal is a matter of the network; not every device has double.
+  options.device.clear();
   options.variances = nullptr;
+  options.shortened_attention = nullptr;
   options.progress = nullptr;
   options.seconds_per_line = nullptr;
   if (treats_alike(network, random_inputs_like(like, shapes), flip, options)) shapes_ = std::move(shapes);

@@ -80,7 +80,7 @@ GramResult<Scalar> PreparedInputs<Scalar>::gram(const GramOptions& options) cons
         computation.symmetric(*kept_->states_for(computation, plan, replicate), target);
       },
       kept_->plans);
-  fill_variances(kept_->network, kept_->inputs, options);
+  fill_variances(kept_->network, kept_->inputs, kept_->with_own(options));
   return result;
 }
 
@@ -95,7 +95,7 @@ GramResult<Scalar> PreparedInputs<Scalar>::gram_with(const Inputs<Scalar>& x1,
         computation.rectangular(x1, *kept_->states_for(computation, plan, replicate), target);
       },
       kept_->plans);
-  fill_variances(kept_->network, x1, kept_->inputs, options);
+  fill_variances(kept_->network, x1, kept_->inputs, kept_->with_own(options));
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <vector>
+#include <xtensor/xview.hpp>
 
 #include "kernel/random_cases.hpp"
 #include "support/error_message.hpp"
@@ -192,6 +193,16 @@ TEST_CASE("entries of a device do not depend on tiles, threads or the kernels th
   // Equal inputs have equal kernels, bit by bit.
   CHECK(whole.ntk(0, 1) == whole.ntk(0, 0));
   CHECK(whole.ntk(1, 3) == whole.ntk(0, 3));
+}
+
+TEST_CASE("a device gives flatten equal positions only, whatever else is demanded") {
+  const Network network = network_of(conv + R"({"layer": "relu"},)" + flatten);
+  const Inputs<float> x(xt::xarray<float>(xt::cast<float>(inputs_of({5, 4, 2}))));
+  GramOptions everything = on_device();
+  everything.demand = GramOptions::Demand::everything;
+  const auto whole = gram(network, x, everything), minimal = gram(network, x, on_device());
+  CHECK(whole.nngp == minimal.nngp);
+  CHECK(whole.ntk == minimal.ntk);
 }
 
 TEST_CASE("what devices cannot compute is an error that names the layer") {

@@ -14,13 +14,13 @@
 namespace widelimit::numerics {
 namespace {
 
-struct Case {
+struct FormulaCase {
   std::string name;
   ActivationPtr activation;
   double smallest = -6, largest = 6;  ///< Powers of ten of the variances.
 };
 
-std::vector<Case> cases() {
+std::vector<FormulaCase> formula_cases() {
   return {{"identity", identity(), -12, 12},
           {"relu", relu(), -14, 14},
           {"leaky_relu", leaky_relu(0.2), -14, 14},
@@ -51,7 +51,7 @@ std::vector<Case> cases() {
 /// The largest error of a reading, relative to the root mean squares of both variables. Jumps have an infinite slope at
 /// correlation 1, so that they are not compared near it.
 template <typename Scalar>
-double worst_error(const Case& of) {
+double worst_error(const FormulaCase& of) {
   const auto formula = formula::formula_of(*of.activation);
   REQUIRE(formula != nullptr);
   REQUIRE(formula->auxiliary_count() == of.activation->auxiliary_count());
@@ -93,7 +93,7 @@ double worst_error(const Case& of) {
 }
 
 TEST_CASE("formulas agree with the duals over their whole range") {
-  for (const Case& of : cases()) {
+  for (const FormulaCase& of : formula_cases()) {
     CAPTURE(of.name);
     // An exponential turns a rounding error of its exponent, up to 30 here, into as many of the result.
     CHECK(worst_error<double>(of) < 2e-14);
