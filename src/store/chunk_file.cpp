@@ -13,6 +13,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -34,6 +35,7 @@ void make_folders(const fs::path& folder) {
     throw DataError(fmt::format(
         "{}: expected a folder of the store, found a file, pipe or device: remove it, and run again",
         folder.string()));
+  files::require_may_write(folder);
   make_folders(folder.parent_path());
   fs::create_directory(folder, error);
   if (error)
