@@ -14,6 +14,7 @@
 
 #include "widelimit/error.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::store {
@@ -51,6 +52,7 @@ void write_document(const fs::path& file, const nlohmann::json& document) {
 }
 
 void make_folder(const fs::path& folder) {
+  files::require_may_write(folder);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)

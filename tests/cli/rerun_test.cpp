@@ -112,14 +112,13 @@ TEST_CASE("rerun: a stranger's run.json writes nothing outside of its folder, un
     CHECK_FALSE(fs::exists(folder / "new"));
   }
   // A store within the folder, parts of which are links to places outside.
-  for (const char* part : {"nngp/claims", "nngp/records", "nngp/c", "ntk"}) {
+  for (const std::string part : {"nngp/claims", "nngp/records", "nngp/c", "ntk"}) {
     CAPTURE(part);
     const json arguments{"gram", "fcn", "--x", x, "--store", "store"};
     REQUIRE(attack(arguments).code == 0);
     fs::remove_all(strange / "store" / part);
-    if (part != std::string("ntk")) fs::remove_all(strange / "store/ntk/c");  // Something to compute.
-    fs::create_symlink(part == std::string("nngp/claims") ? victim / "nngp.npy" : victim,
-                       strange / "store" / part);
+    if (part != "ntk") fs::remove_all(strange / "store/ntk/c");  // Something to compute.
+    fs::create_symlink(part == "nngp/claims" ? victim / "nngp.npy" : victim, strange / "store" / part);
     CHECK(attack(arguments).code != 0);
     CHECK(file_text(victim / "nngp.npy") == "mine");
     CHECK(std::distance(fs::directory_iterator(victim), {}) == 1);
