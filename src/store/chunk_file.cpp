@@ -37,7 +37,6 @@ void make_folders(const fs::path& folder) {
         folder.string()));
   files::require_may_write(folder);
   make_folders(folder.parent_path());
-  files::require_may_write(folder);
   fs::create_directory(folder, error);
   if (error)
     throw DataError(fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
