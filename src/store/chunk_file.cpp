@@ -35,8 +35,8 @@ void make_folders(const fs::path& folder) {
     throw DataError(fmt::format(
         "{}: expected a folder of the store, found a file, pipe or device: remove it, and run again",
         folder.string()));
-  make_folders(folder.parent_path());
   files::require_may_write(folder);
+  make_folders(folder.parent_path());
   fs::create_directory(folder, error);
   if (error)
     throw DataError(fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));

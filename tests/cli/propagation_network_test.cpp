@@ -93,8 +93,8 @@ TEST_CASE("propagation network: networks beside the theory") {
       " --tokens 5 --depth 2 --q0 1 --c0 0.3 --gradients --networks 12 --width 64 --seed 3 --plot " +
       (folder / "n.png").string());
   const json& row = found.at("rows")[2];
-  REQUIRE(row.size() == 11);
-  CHECK(row[7].get<double>() == doctest::Approx(row[1].get<double>()).epsilon(0.15).scale(0));
+  REQUIRE(row.size() == 12);
+  CHECK(row[8].get<double>() == doctest::Approx(row[1].get<double>()).epsilon(0.15).scale(0));
   const json& theory = found.at("layer_gradients");
   const json& networks = found.at("networks").at("layer_gradients");
   REQUIRE(networks.size() == theory.size());

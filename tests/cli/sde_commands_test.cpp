@@ -511,7 +511,7 @@ TEST_CASE("sde network: networks without a reduction are drawn with their weight
     return std::pair{run.errors,
                      run.read("summary.json").at("origin").at("configuration").value("sampling", "")};
   };
-  CHECK(said({}) == std::pair<std::string, std::string>{"", ""});
+  CHECK(said(json::object()) == std::pair<std::string, std::string>{"", ""});
   CHECK(said({{"heads", 2}}) ==
         std::pair<std::string, std::string>{
             "widelimit: sampling: explicit_weights, because Pre-LN with 2 heads has no reduction\n",

@@ -47,6 +47,7 @@ def test_a_device_that_is_not_there_is_an_error(images):
 
 
 def test_a_layer_that_a_device_lacks_is_named(images):
-    network = widelimit.Network([layers.attention(), layers.global_average_pool(), layers.dense()])
+    network = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.attention(), layers.relu(), layers.global_average_pool(),
+                                 layers.dense()])
     with pytest.raises(widelimit.Error, match="attention"):
         widelimit.gram(network, images, device="pocl")

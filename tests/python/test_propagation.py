@@ -327,7 +327,7 @@ def test_parameters_are_values():
     (lambda: propagation.measure([]), ValueError, "layers: expected activations of one layer at least"),
     (lambda: propagation.measure([np.ones((1, 2, 3)), np.ones((1, 2, 4))]), ValueError, r"layers\[1\]: expected activations"),
     (lambda: propagation.measure([np.ones((1, 2, 3)), np.zeros((1, 2, 3))]), widelimit.ArgumentError,
-     r"layers\[1\]: all activations of sequence 0 are 0"),
+     r"layers\[1\]: token 0 of sequence 0 is 0"),
     (lambda: propagation.measure([np.full((1, 2, 3), math.nan)]), widelimit.ArgumentError, r"layers\[0\]: expected finite"),
     (lambda: propagation.fit_losses([1, 2], [1], [1, 2, 3, 4]), widelimit.ArgumentError, "as many lambda_a and lambda_g"),
 ])

@@ -10,8 +10,8 @@ namespace widelimit::cli {
 void add_device_option(CLI::App& command, std::string& device) {
   add_value(
       command, "--device", device,
-      "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as `widelimit "
-      "devices` prints it [cpu]",
+      "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as the command "
+      "devices prints it [cpu]",
       "cpu|gpu|NAME");
 }
 

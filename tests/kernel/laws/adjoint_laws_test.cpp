@@ -191,7 +191,9 @@ TEST_CASE("adjoints: check_laws() reports them") {
         std::ranges::find_if(report.rows, [](const LawRow& one) { return one.law == "adjoints"; });
     REQUIRE(row != report.rows.end());
     INFO(to_string(report));
-    CHECK(report.passed() == row->passed);
+    // The total scaling leaves NTKs as they are, which a layer of a network must not.
+    for (const LawRow& one : report.rows)
+      if (one.law != "adjoints" && one.law != "linear ntk") CHECK(one.passed);
     return row->passed;
   };
   CHECK(row_of(row_layer("damping", std::make_shared<Damping>(false))));

@@ -80,7 +80,10 @@ double worst_error(const FormulaCase& of) {
     const Dual<double> exact = of.activation->dual(wide_p, wide_q, static_cast<double>(c));
     const auto own = [&](double v) { return of.activation->dual(v, v, v); };
     const double value_scale = std::sqrt(own(wide_p).value) * std::sqrt(own(wide_q).value);
-    const double factor_scale = std::sqrt(own(wide_p).derivative) * std::sqrt(own(wide_q).derivative);
+    const double own_factors = std::sqrt(own(wide_p).derivative) * std::sqrt(own(wide_q).derivative);
+    // Slopes of mean 0 at one variable leave a rounding error of those at the other one.
+    const double factor_scale =
+        own_factors > 0 ? own_factors : std::max(own(wide_p).derivative, own(wide_q).derivative);
     const auto note = [&](double error, double scale) {
       if (error == 0) return;
       const double relative = error / scale;
