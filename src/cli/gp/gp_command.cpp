@@ -283,6 +283,7 @@ class GpRun {
     options.kernels = options_.inference.kernels;
     options.threads = options_.inference.threads;
     options.exact_attention = arguments_.kernel.exact_attention;
+    options.device = options_.device;
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;
@@ -293,6 +294,8 @@ class GpRun {
       });
       if (!largest || bytes(plan) > bytes(*largest)) largest = std::move(plan);
     }
+    // Matrices that are kept are computed as such.
+    if (!options_.gram_folder.empty()) largest->device_input_bytes = 0;
     return *largest;
   }
 

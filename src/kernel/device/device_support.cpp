@@ -7,6 +7,7 @@
 
 #include "kernel/plan/affine_kind.hpp"
 #include "numerics/formula/row_formula.hpp"
+#include "widelimit/device_error.hpp"
 
 namespace widelimit {
 namespace {
@@ -36,6 +37,12 @@ std::vector<DeviceGap> device_gaps(const Program& program) {
     if (!reason.empty()) gaps.push_back({nodes[id].path, std::move(reason)});
   }
   return gaps;
+}
+
+void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device) {
+  if (!gaps.empty())
+    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu", device,
+                                  to_string(gaps)));
 }
 
 std::string to_string(const std::vector<DeviceGap>& gaps) {
