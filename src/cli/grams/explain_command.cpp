@@ -68,11 +68,7 @@ nlohmann::json as_json(const Plan& plan, Index inputs) {
 }
 
 GramOptions options_of(const ExplainArguments& arguments, const RunContext& context) {
-  GramOptions options;
-  options.kernels = arguments.kernel.kernels;
-  options.threads = arguments.kernel.threads;
-  options.device = arguments.kernel.device;
-  options.exact_attention = arguments.kernel.exact_attention;
+  GramOptions options = gram_options(arguments.kernel);
   options.stop = context.interrupt.token();
   return options;
 }
