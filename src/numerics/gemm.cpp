@@ -56,8 +56,8 @@ void product_in_double(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, dou
   const std::vector<double> left = rows_in_double(a, m, k), right = rows_in_double(b, n, k);
   for (std::ptrdiff_t first = 0; first < m; first += rows_together) {
     const std::ptrdiff_t rows = std::min(rows_together, m - first);
-    gemm(Transpose::no, Transpose::yes, rows, n, k, alpha, {left.data() + first * k, k}, {right.data(), k}, 0.0,
-         product.data(), n);
+    gemm(Transpose::no, Transpose::yes, rows, n, k, alpha, {left.data() + first * k, k}, {right.data(), k},
+         0.0, product.data(), n);
     for (std::ptrdiff_t i = 0; i < rows; ++i)
       std::transform(product.data() + i * n, product.data() + (i + 1) * n, c + (first + i) * leading,
                      [](double value) { return static_cast<float>(value); });

@@ -92,17 +92,19 @@ TEST_CASE("memory limits: predict checks them before it reads the model, and bef
   widelimit::data::write_npy(data / "x_train.npy", x);
   widelimit::data::write_npy(data / "y_train.npy", x);
   widelimit::data::write_npy(data / "x.npy", xt::xarray<float>(xt::ones<float>({60'000, 1})));
-  REQUIRE(widelimit::testing::run_program("fit --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 "
-                                          "--threads 1 --path " +
-                                          data.string() + " --model " + model.string())
+  REQUIRE(widelimit::testing::run_program(
+              "fit --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 "
+              "--threads 1 --path " +
+              data.string() + " --model " + model.string())
               .code == 0);
   const std::string predict = "predict --threads 1 --model " + model.string() + " --x " +
                               (data / "x.npy").string() + " --out " + (data / "out").string();
   const auto no_threads = run_limited(300'000, predict);
   CAPTURE(no_threads.errors);
   CHECK(no_threads.code == 1);
-  CHECK(no_threads.errors.find("out of address space: BLAS and the C library reserve 256 MiB for 1 thread,") !=
-        std::string::npos);
+  CHECK(
+      no_threads.errors.find("out of address space: BLAS and the C library reserve 256 MiB for 1 thread,") !=
+      std::string::npos);
   const auto at = no_threads.errors.find("raise the limit to ");
   REQUIRE(at != std::string::npos);
   const int enough = std::stoi(no_threads.errors.substr(at + std::string("raise the limit to ").size()));

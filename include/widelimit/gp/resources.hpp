@@ -34,10 +34,10 @@ struct Workload {
   Index columns = 0;  ///< For Work::kernels: inputs of the columns, 0 if they are those of the rows.
   /// What gram() takes, if it is known: explain().
   std::optional<Plan> plan = {};
-  double input_bytes = 0;  ///< All inputs, where they are not in memory yet.
+  double input_bytes = 0;     ///< All inputs, where they are not in memory yet.
   DrawnFunctions drawn = {};  ///< For Work::new_inputs.
   Index posteriors = 1;       ///< For Work::new_inputs: Groups of outputs with a regulariser each.
-  Index store_side = 0;    ///< Inputs on a side of a store's tiles; 0: chosen as for a new store.
+  Index store_side = 0;       ///< Inputs on a side of a store's tiles; 0: chosen as for a new store.
 };
 
 /// Memory for one purpose.

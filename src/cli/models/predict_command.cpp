@@ -166,8 +166,8 @@ void require_room(const gp::Model& model, const Inputs<double>& x, const Predict
   gp::Workload work =
       naming_errors(arguments.inputs.inputs().string(), [&] { return model.workload(x, run); });
   work.drawn = {arguments.samples, !arguments.marginal, arguments.prior_samples};
-  gp::require_resources("predict",
-                        gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(run.threads)), work);
+  gp::require_resources(
+      "predict", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(run.threads)), work);
 }
 
 void run_predict(const PredictArguments& arguments, const RunContext& context) {

@@ -99,9 +99,7 @@ void StatusLine::note(std::string_view text) const {
 
 namespace {
 
-int thread_count(int threads) {
-  return threads > 0 ? threads : numerics::own_cores();
-}
+int thread_count(int threads) { return threads > 0 ? threads : numerics::own_cores(); }
 
 std::string threads_text(int threads) {
   const int count = thread_count(threads);

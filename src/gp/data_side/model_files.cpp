@@ -203,9 +203,10 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
 void require_room(const ArrayFolderReader& folder, int threads) {
   const double bytes = folder.bytes_to_read(), left = MemoryRoom::here(threads).left();
   if (bytes > left)
-    throw ArgumentError(fmt::format("reading the model takes {} of memory, {} can be had; use a machine or a "
-                                    "job with more, or fit with fewer inputs",
-                                    numerics::memory_text(bytes), numerics::memory_text(left)));
+    throw ArgumentError(
+        fmt::format("reading the model takes {} of memory, {} can be had; use a machine or a "
+                    "job with more, or fit with fewer inputs",
+                    numerics::memory_text(bytes), numerics::memory_text(left)));
 }
 
 }  // namespace

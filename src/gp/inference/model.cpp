@@ -232,18 +232,17 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
   return in_precision(*state_, x, [&]<typename Own>(const Inputs<Own>& own, const ModelKernel<Own>& kernel) {
     double numbers = 0;
     for (Index i = 0; i < own.size(); ++i) numbers += static_cast<double>(own[i].size());
-    const Kernels kernels = kernels_of(*state_);
     // Beside the inputs themselves there are copies: in the precision of the training inputs, and mirror images.
     const double copies = (std::is_same_v<Own, Scalar> ? 0 : 1) + (kernel.flips() ? 1 : 0);
     return Workload{.work = Work::new_inputs,
                     .needs = {.inputs = train_size(),
                               .entry_bytes = sizeof(Own),
-                              .kernels = kernels,
+                              .kernels = kernels_of(*state_),
                               .finite_times = false,
                               .test = own.size(),
                               .outputs = outputs(),
                               .flip = kernel.flips()},
-                    .plan = explain<Own>(network(), own, with(kernels, run), 0),
+                    .plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0),
                     .input_bytes = copies * numbers * sizeof(Own),
                     .posteriors = static_cast<Index>(state_->posteriors.size())};
   });

@@ -190,7 +190,8 @@ class Phases {
       items.push_back({"results", results});
       add_with(std::move(name), kernels, std::move(items));
     };
-    add_step("kernels", computed, {{"workspaces", workspaces()}, {"mirror images", needs_.flip ? computed : 0}});
+    add_step("kernels", computed,
+             {{"workspaces", workspaces()}, {"mirror images", needs_.flip ? computed : 0}});
     add_step("kernels in double", computed + widened, {});
     const double rows = std::min(block_rows, count) * n_ * real;
     add_step("predictions", widened, {{"blocks of rows", (bayesian ? 2 : 4) * rows}});
@@ -207,7 +208,8 @@ class Phases {
         const double whitened = (bayesian ? 1 : 2) * widened / kernels_computed(work_);
         add_step("covariance of new inputs", widened,
                  {{"covariances", (bayesian ? 2 : 3) * square}, {"rows", whitened}});
-        add_step("root of their covariance", widened, {{"covariances", square + root + (parts - 1) * square}});
+        add_step("root of their covariance", widened,
+                 {{"covariances", square + root + (parts - 1) * square}});
       }
       add_functions("functions of the posterior", work_.drawn.posterior);
     }
