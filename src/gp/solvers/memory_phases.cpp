@@ -197,7 +197,10 @@ class Phases {
     add_step("predictions", widened, {{"blocks of rows", (bayesian ? 2 : 4) * rows}});
     const double square = count * count * real;
     const auto parts = static_cast<double>(work_.posteriors);
-    // An eigendecomposition with its workspace, then the root.
+    // What BLAS and LAPACK copy of matrices with a row or column for every input.
+    constexpr double copied_rows = 640;
+    const double copied = copied_rows * count * real;
+    // An eigendecomposition: the matrix, and a workspace of two.
     const double root = 3 * square;
     const auto add_functions = [&](const char* name, Index functions) {
       // As they are drawn, and again in the order of the file.
@@ -207,14 +210,15 @@ class Phases {
       if (work_.drawn.jointly) {
         const double whitened = (bayesian ? 1 : 2) * widened / kernels_computed(work_);
         add_step("covariance of new inputs", widened,
-                 {{"covariances", (bayesian ? 2 : 3) * square}, {"rows", whitened}});
+                 {{"covariances", (bayesian ? 2 : 3) * square}, {"rows", whitened + copied}});
         add_step("root of their covariance", widened,
-                 {{"covariances", square + root + (parts - 1) * square}});
+                 {{"covariances", square + root + (parts - 1) * square}, {"rows", copied}});
       }
       add_functions("functions of the posterior", work_.drawn.posterior);
     }
     if (work_.drawn.prior > 0) {
-      add_step("root of the prior covariance", 0, {{"covariances", square + root + parts * square}});
+      add_step("root of the prior covariance", 0,
+               {{"covariances", std::max(square + root, (2 + parts) * square)}, {"rows", copied}});
       add_functions("functions of the prior", work_.drawn.prior);
     }
   }
