@@ -6,7 +6,7 @@ import sys
 
 from tables import DATA, rows_of
 
-PROGRAMS = ("default_criteria", "learning_curves", "calibration", "attention_depth", "reviews",
+PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "reviews", "hyperparameters",
             "shaped_transformer", "signal_propagation", "heads")
 
 
