@@ -38,7 +38,7 @@ def settings(count):
 def network(depth, setting, variance):
     scaling, weights, values, rho, alpha, phi = setting
     kind = {"kind": "structured", "phi": phi} if phi else {"kind": "identity"}
-    positions = {**kind, "rho": rho * variance, "input_weight": alpha, "position_weight": 1 - alpha, "values": values}
+    positions = {**kind, "rho": rho * variance, "input_weight": alpha, "position_weight": 1 - alpha, "in_values": values == "present"}
     return widelimit.Network([*convolutions(depth), layers.attention(scaling=scaling, weights=weights, query_key_std=2, positions=positions),
                               layers.layer_norm(), layers.flatten(), layers.dense()])
 
