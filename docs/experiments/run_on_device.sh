@@ -64,7 +64,7 @@ for head in struct residual gap lap flatten; do run attention_depth $head 8 0 --
 run hyperparameters search --data "$CIFAR" $search
 # (e) its table 3
 if [ -n "${REVIEWS:-}" ] && [ -n "${VECTORS:-}" ]; then
-  for family in struct-cnn cnn-gap struct; do run reviews $family --data "$REVIEWS" --vectors "$VECTORS" $reviews; done
+  for family in struct-cnn struct; do run reviews $family --data "$REVIEWS" --vectors "$VECTORS" $reviews; done
 else
   late="$late\n  reviews (REVIEWS and VECTORS are not set)"
 fi

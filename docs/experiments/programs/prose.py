@@ -55,6 +55,13 @@ def of_attention_depth():
     yield f"{len(rows_of('attention_depth'))} of {len(HEADS) * len(DEPTHS) * 2 * 2} rows"
 
 
+def of_softmax_samples():
+    ratios = {kernel: [float(row["error"]) / float(row["reported standard error"]) for row in rows_of("softmax_samples")
+                       if (row["tokens"], row["kernel"]) == ("16 tokens", kernel)] for kernel in ("nngp", "ntk")}
+    yield (f"are {min(ratios['nngp']):.1f} to {max(ratios['nngp']):.1f} for the NNGP and {point(min(ratios['ntk']), 1)} to "
+           f"{max(ratios['ntk']):.1f} for the NTK")
+
+
 def of_propagation():
     found = {name: (difference, z) for name, _, difference, z in deviations()}
     first, second = (found[f"4, {part}"][0] for part in ("alpha, sigma_w", "alpha_M, alpha_A"))
@@ -101,7 +108,7 @@ def of_shaped_transformers():
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
-PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth,),
+PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
           EXPERIMENTS / "signal-propagation.md": (of_propagation,), EXPERIMENTS / "head-specialization.md": (of_heads,),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
