@@ -35,6 +35,15 @@ void add_exact_attention_option(CLI::App& command, bool& exact) {
       "that hold all but 1e-7 of it (1e-13 in double)");
 }
 
+GramOptions gram_options(const KernelOptions& options) {
+  GramOptions run;
+  run.kernels = options.kernels;
+  run.threads = options.threads;
+  run.device = options.device;
+  run.exact_attention = options.exact_attention;
+  return run;
+}
+
 std::string to_string(Precision precision) { return precision == Precision::float32 ? "float" : "double"; }
 
 }  // namespace widelimit::cli

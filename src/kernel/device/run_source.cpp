@@ -7,17 +7,14 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernel/device/entry_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
-#include "numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 namespace {
 
-using numerics::formula::Mapped;
 using numerics::formula::Precision;
-using numerics::formula::RowFormula;
 using numerics::formula::Statements;
-using numerics::formula::Symbol;
 
 constexpr std::array<char, 3> left_axis{'x', 'y', 'z'}, right_axis{'u', 'v', 'w'};
 
@@ -43,7 +40,8 @@ class Writer {
         left_{left},
         right_{right},
         options_{options},
-        last_reader_(run.instructions.size(), 0) {
+        last_reader_(run.instructions.size(), 0),
+        entries_(options.precision, options.kernel, options.records, names()) {
     for (std::size_t i = 0; i < run.instructions.size(); ++i)
       for (const std::size_t input : run.instructions[i].inputs) last_reader_[input] = i;
   }
@@ -72,6 +70,18 @@ class Writer {
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
+  }
+
+  [[nodiscard]] EntrySource::Names names() const {
+    return {.value = [this](std::size_t i, char kernel) { return value(i, kernel); },
+            .number =
+                [this](EntrySource::Side side, NodeId node, std::size_t k) {
+                  const bool left = side == EntrySource::Side::left;
+                  return fmt::format(
+                      "{}[{}]", left ? "left" : "right",
+                      place(left ? left_ : right_, node, std::to_string(k), left ? left_axis : right_axis));
+                },
+            .same = "same && u == x && v == y && w == z"};
   }
 
   [[nodiscard]] bool moves_windows(std::size_t i) const {
@@ -167,9 +177,8 @@ class Writer {
     line("slot_k{}[a] = k{};", run_.instructions[i].slot, i);
     if (with_ntk()) line("slot_t{}[a] = t{};", run_.instructions[i].slot, i);
   }
-  /// An input of an instruction at its own entry.
-  [[nodiscard]] std::string value(std::size_t i, std::size_t input, char kernel) const {
-    const std::size_t source = run_.instructions[i].inputs[input];
+  /// An instruction at the entry of the loop.
+  [[nodiscard]] std::string value(std::size_t source, char kernel) const {
     return in_registers_.contains(source)
                ? fmt::format("{}{}", kernel, source)
                : fmt::format("slot_{}{}[a]", kernel, run_.instructions[source].slot);
@@ -197,17 +206,14 @@ class Writer {
     const Window3 window(node.window);
     const double scale = node.weight_variance / static_cast<double>(product(window.size));
     if (affine_kind(node) == AffineKind::single_position) {
-      declare(i, value(i, 0, 'k'), with_ntk() ? value(i, 0, 't') : "0");
+      declare(i, value(run_.instructions[i].inputs[0], 'k'),
+              with_ntk() ? value(run_.instructions[i].inputs[0], 't') : "0");
     } else {
       declare(i, "0", "0");
       write_window(i, window);
     }
-    line("k{0} = fma({1}, k{0}, {2});", i, literal(scale), literal(node.bias_variance));
-    if (!with_ntk()) return;
-    if (node.weights == AffineNode::Weights::none)
-      line("t{0} = {1} * t{0};", i, literal(scale));
-    else
-      line("t{0} = fma({1}, t{0}, k{0});", i, literal(scale));
+    entries_.write_affine(i, scale, node.bias_variance, node.weights);
+    text_ += entries_.take();
   }
 
   /// Adds the entries that the window at this entry sees in both inputs.
@@ -237,69 +243,16 @@ class Writer {
   }
 
   void write(std::size_t i, const RowNode& node) {
-    const NodeId id = run_.instructions[i].node;
-    const auto formula = numerics::formula::formula_of(*node.stage);
-    if (formula == nullptr) throw std::logic_error("device: a stage without formula");
-    declare(i, value(i, 0, 'k'), with_ntk() ? value(i, 0, 't') : "0");
-    line("{{");
-    Statements statements(options_.precision, fmt::format("v{}_", i));
-    const auto numbers = [&](const char* side, const StateLayout& state, const std::array<char, 3>& axis) {
-      std::vector<Symbol> all;
-      for (std::size_t k = 0; k < formula->auxiliary_count(); ++k) {
-        const std::string at = fmt::format("{}[{}]", side, place(state, id, std::to_string(k), axis));
-        all.emplace_back(statements, statements.declare("real", at));
-      }
-      return all;
-    };
-    const Symbol covariance(statements, fmt::format("k{}", i));
-    std::vector<Symbol> left, right;
-    if (options_.records && formula->prepares()) {
-      left = formula->prepare(covariance);
-      // Formulas do arithmetic on what has a name, also where it is the same for all variances.
-      for (Symbol& number : left)
-        if (number.statements() == nullptr)
-          number = Symbol(statements, statements.declare("real", number.written(statements)));
-      right = left;
-    } else {
-      left = numbers("left", left_, left_axis);
-      right = numbers("right", right_, right_axis);
-    }
-    const Mapped<Symbol> mapped = formula->apply(left, right, covariance);
-    text_ += statements.text();
-    if (options_.records && formula->prepares())
-      for (std::size_t k = 0; k < left.size(); ++k)
-        line("left[{}] = {};", place(left_, id, std::to_string(k), left_axis), left[k].written(statements));
-    line("k{} = {};", i, mapped.value.written(statements));
-    if (with_ntk()) line("t{0} = {1} * t{0};", i, mapped.factor.written(statements));
-    write_self_factor(i, *formula);
-    line("}}");
+    static_cast<void>(entries_.write_row(i, run_.instructions[i], *node.stage));
+    text_ += entries_.take();
   }
-
-  void write_self_factor(std::size_t i, const RowFormula& formula) {
-    if (formula.self_factor() == 1) return;
-    line("if ({}) {{", options_.records ? "1" : "same && u == x && v == y && w == z");
-    line("k{0} = {1} * k{0};", i, literal(formula.self_factor()));
-    if (with_ntk()) line("t{0} = {1} * t{0};", i, literal(formula.self_factor()));
-    line("}}");
-  }
-
   void write(std::size_t i, const SumNode& node) {
-    const auto sum = [&](char kernel) {
-      std::string terms = fmt::format("{} * {}", literal(node.factors[0]), value(i, 0, kernel));
-      for (std::size_t k = 1; k < node.factors.size(); ++k)
-        terms = fmt::format("fma({}, {}, {})", literal(node.factors[k]), value(i, k, kernel), terms);
-      return terms;
-    };
-    declare(i, sum('k'), with_ntk() ? sum('t') : "0");
+    entries_.write_sum(i, run_.instructions[i], node);
+    text_ += entries_.take();
   }
-
   void write(std::size_t i, const ProductNode& node) {
-    declare(i, literal(node.factor), "0");
-    for (std::size_t k = 0; k < run_.instructions[i].inputs.size(); ++k) {
-      // The NTK needs K before it is multiplied.
-      if (with_ntk()) line("t{0} = fma(t{0}, {1}, k{0} * {2});", i, value(i, k, 'k'), value(i, k, 't'));
-      line("k{0} = k{0} * {1};", i, value(i, k, 'k'));
-    }
+    entries_.write_product(i, run_.instructions[i], node);
+    text_ += entries_.take();
   }
 
   template <typename Other>
@@ -317,6 +270,7 @@ class Writer {
   const RunSourceOptions& options_;
   std::vector<std::size_t> last_reader_;  ///< [instruction]
   std::set<std::size_t> in_registers_;    ///< Instructions of the loop that is being written.
+  EntrySource entries_;
   std::string text_;
 };
 
