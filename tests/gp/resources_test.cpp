@@ -89,6 +89,37 @@ TEST_CASE("resources: what does not fit is refused with what does") {
   CHECK_NOTHROW(require_resources("gp", plan_resources(work, Solver::cholesky, room_of(4e9)), work));
 }
 
+TEST_CASE("resources: a mean over mirror images holds a part beside the sum") {
+  Workload flipped = of(Work::kernels, Kernels::both);
+  flipped.needs.flip = true;
+  const ResourcePlan plan = plan_resources(flipped, Solver::cholesky, room_of(24e9));
+  CHECK(share_of(plan, "mirror images") == matrix);
+  flipped.work = Work::prediction;
+  CHECK(plan_resources(flipped, Solver::conjugate_gradients, room_of(24e9)).peak.name == "kernels");
+}
+
+TEST_CASE("resources: new inputs meet those of the training, and functions of them each other") {
+  Workload work = of(Work::new_inputs, Kernels::nngp);
+  work.needs.test = 20'000;
+  const ResourcePlan alone = plan_resources(work, Solver::cholesky, room_of(24e9));
+  // In float as they are computed, and in double.
+  CHECK(alone.peak.name == "kernels in double");
+  CHECK(share_of(alone, "kernels") == n * 20'000 * (4 + 8));
+  work.drawn = {.posterior = 5, .jointly = true, .prior = 0};
+  const ResourcePlan jointly = plan_resources(work, Solver::cholesky, room_of(8e9));
+  CHECK(jointly.peak.name == "root of their covariance");
+  CHECK(share_of(jointly, "covariances") == 4 * 4 * matrix);
+  CHECK_FALSE(jointly.fits());
+  REQUIRE(jointly.advice.size() == 2);
+  CHECK(jointly.advice[0].starts_with("--marginal ("));
+  CHECK(jointly.advice[1].ends_with(" inputs or fewer at a time"));
+  Workload fewer = work;
+  fewer.needs.test = std::stol(jointly.advice[1]);
+  CHECK(plan_resources(fewer, Solver::cholesky, room_of(8e9)).fits());
+  CHECK_THROWS_WITH_AS(require_resources("predict", jointly, work),
+                       doctest::Contains("predict: 20000 inputs do not fit: "), ArgumentError);
+}
+
 TEST_CASE("resources: a limit of the address space counts what threads reserve") {
   const MemoryRoom room{.memory = 24e9, .address_space = 1e9, .process = 1e8, .thread_reserve = 5e8};
   CHECK(room.left() == 1e9);

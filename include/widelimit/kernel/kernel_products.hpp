@@ -14,7 +14,7 @@ namespace widelimit {
 /// connected ones, and more inputs than a matrix could hold.
 ///
 /// Results     kernels of float or double as Scalar says, with the errors of gram() on a device; products are added up
-///             in double, in an order that nothing but the number of columns decides. Symmetric matrices are exactly so.
+///             in double, in an order that only the number of columns decides. Symmetric matrices are exactly so.
 /// Cost        all n n' pairs a product, for up to 64 vectors together. Memory of the device: inputs, what layers keep
 ///             of each (Plan::device_input_bytes), and the vectors.
 /// Threads     may share an object; copies are cheap.

@@ -103,7 +103,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   GramOptions gram_options;
   // The covariance of gradient flow is made of both kernels.
   gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  gram_options.threads = options.inference.threads;
+  gram_options.threads = threads_of(options.inference.threads, context);
   gram_options.device = options.device;
   gram_options.exact_attention = options.exact_attention;
   gram_options.stop = context.interrupt.token();

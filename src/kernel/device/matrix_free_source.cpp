@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/device/source_beginning.hpp"
 #include "kernel/inputs/multiples.hpp"
 
 namespace widelimit {
@@ -22,9 +23,9 @@ constexpr const char* vector_functions = R"(
 inline real mean_product(global const real* x, global const real* y, int channels, real inverse) {
   real sum = 0, low = 0;
   for (int c = 0; c < channels * SIDE; c += SIDE) {
-    const real product = x[c] * y[c], both = sum + product, added = both - sum;
-    low += fma(x[c], y[c], -product) + ((sum - (both - added)) + (product - added));
-    sum = both;
+    const real product = x[c] * y[c];
+    low += fma(x[c], y[c], -product);
+    add(&sum, &low, product);
   }
   return (sum + low) * inverse;
 }
@@ -73,10 +74,9 @@ std::size_t MatrixFreeSource::local_bytes() const {
 }
 
 std::string MatrixFreeSource::beginning() const {
-  return fmt::format(
-      "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#pragma OPENCL FP_CONTRACT OFF\ntypedef {} real;\n"
-      "#define SIZE {}\n{}",
-      precision_ == Precision::wide ? "double" : "float", size_, vector_functions);
+  // Sums are those of double in any case.
+  return "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + source_beginning(precision_) +
+         fmt::format("#define SIZE {}\n{}", size_, vector_functions);
 }
 
 std::string MatrixFreeSource::inverse(std::size_t source) const {
