@@ -250,6 +250,8 @@ TEST_CASE("widelimit-mpi: errors of a rank end the run and are told; there is no
   CHECK(no_file.errors.find("nowhere.npy") != std::string::npos);
 }
 
+// Sanitizers do not start with a limit of address space.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("widelimit-mpi: under a limit of the address space a rank counts the threads that it uses") {
   if (mpi_is_missing()) return;
   const TemporaryFolder folder;
@@ -263,3 +265,4 @@ TEST_CASE("widelimit-mpi: under a limit of the address space a rank counts the t
   CHECK(result.errors.find(" for " + std::to_string(threads) + (threads == 1 ? " thread," : " threads,")) !=
         std::string::npos);
 }
+#endif
