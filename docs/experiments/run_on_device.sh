@@ -2,6 +2,9 @@
 # run_on_device.sh MINUTES: the experiments for a machine with a device, most telling first, as many as MINUTES allow. Every program
 # estimates its time before it begins and leaves out a cell that does not fit; tiles and rows are kept, so that the next call goes on.
 #
+# A machine without a network needs this folder, the wheel of `make wheel` (installed with `pip install --no-index --no-deps`), NumPy,
+# SciPy and the data. Afterwards bring the files of ROWS back.
+#
 #   PYTHON   an interpreter with the package widelimit, NumPy and SciPy [python3]
 #   DEVICE   as `widelimit devices` prints it [gpu]
 #   CIFAR    folder of CIFAR-10's binary files; REVIEWS, VECTORS: aclImdb and its word vectors (left out: no reviews)
