@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/device/map_source.hpp"
+#include "kernel/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
 #include "numerics/formula/row_formula.hpp"
 
@@ -16,11 +18,9 @@ std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
   if (const auto* row = std::get_if<RowNode>(&operation))
     return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
-  if (std::holds_alternative<PoolNode>(operation)) return "a pooling inside the network";
-  if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
+  if (std::holds_alternative<PairNode>(operation) && position_matrices(operation) == nullptr)
+    return "covariances that are needed as a whole";
   if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
-  if (is_affine_of_kind(operation, AffineKind::circular)) return "windows that go around the border";
-  if (program.kept[id]) return "a result that several others read";
   return "";
 }
 
@@ -29,7 +29,8 @@ std::string reason_of(const Program& program, NodeId id) {
 std::vector<DeviceGap> device_gaps(const Program& program) {
   std::vector<DeviceGap> gaps;
   const auto& nodes = program.graph.nodes;
-  if (program.steps.empty()) return {{nodes[program.graph.output].path, "no positions before it"}};
+  // What comes after the positions is computed on the CPU unless it is all there is.
+  if (program.steps.empty()) return scalar_gaps(program);
   for (NodeId id = 0; id < nodes.size(); ++id) {
     if (!program.has_positions[id]) continue;
     std::string reason = reason_of(program, id);

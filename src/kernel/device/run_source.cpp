@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/device/entry_source.hpp"
+#include "kernel/device/source_beginning.hpp"
 #include "kernel/plan/affine_kind.hpp"
 
 namespace widelimit {
@@ -30,7 +31,7 @@ std::string in_comment(const std::string& path) {
 class Writer {
  public:
   Writer(const Program& program, const Run& run, const PairGeometry& geometry, const RunGeometry& of_run,
-         const RunPlaces& places, const StateLayout& left, const StateLayout& right,
+         const RunPlaces& places, const StateLayout& left, const StateLayout& right, const RunMemory& memory,
          const RunSourceOptions& options)
       : program_{program},
         run_{run},
@@ -39,6 +40,7 @@ class Writer {
         places_{places},
         left_{left},
         right_{right},
+        memory_{memory},
         options_{options},
         last_reader_(run.instructions.size(), 0),
         entries_(options.precision, options.kernel, options.records, names()) {
@@ -84,9 +86,11 @@ class Writer {
             .same = "same && u == x && v == y && w == z"};
   }
 
+  /// Whether an instruction reads entries around its own in another slot.
   [[nodiscard]] bool moves_windows(std::size_t i) const {
     const auto* affine = std::get_if<AffineNode>(&operation(i));
-    return affine != nullptr && affine_kind(*affine) != AffineKind::single_position;
+    return affine != nullptr && !run_.instructions[i].loads && affine_kind(*affine) != AffineKind::circular &&
+           affine_kind(*affine) != AffineKind::single_position;
   }
 
   /// Whether instruction i can be evaluated entry by entry in the loop that instruction `first` began.
@@ -110,12 +114,40 @@ class Writer {
     for (std::size_t i = first; i < end; ++i) write_instruction(i);
     for (std::size_t i = first; i < end; ++i)
       if (last_reader_[i] >= end) store(i);
-    if (end == run_.instructions.size() && !options_.records) {
-      line("part_k += k{};", end - 1);
-      if (with_ntk()) line("part_t += t{};", end - 1);
-    }
+    if (end == run_.instructions.size() && !options_.records) finish_entry(end - 1);
     line("}}}}");
     return end;
+  }
+
+  /// Keeps an entry of the root, or adds it to the sum of its plane.
+  void finish_entry(std::size_t root) {
+    const KeptPlanes* target = memory_.target;
+    for (const char kernel : {'k', 't'}) {
+      if (kernel == 't' && !with_ntk()) continue;
+      if (target == nullptr)
+        line("part_{0} += {0}{1};", kernel, root);
+      else
+        line("{} = {}{};", kept(*target, kernel, names_of(left_axis), names_of(right_axis)), kernel, root);
+    }
+  }
+
+  static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
+    return {std::string(1, axes[0]), std::string(1, axes[1]), std::string(1, axes[2])};
+  }
+  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads.
+  [[nodiscard]] bool is_kept(NodeId node) const {
+    if (memory_.kept.nodes.contains(node)) return true;
+    if (!options_.records) throw std::logic_error("device: a node is read that was not kept");
+    return false;
+  }
+  /// An entry of what is kept.
+  [[nodiscard]] std::string kept(const KeptPlanes& planes, char kernel, const KeptPlanes::Names& left,
+                                 const KeptPlanes::Names& right) const {
+    KeptPlanes::Names displacements;
+    for (std::size_t k = 0; k < 3; ++k)
+      displacements[k] = planes.displacement(k, fmt::format("{} - {}", right[k], left[k]));
+    return fmt::format("numbers[{} + {}]", planes.first + (kernel == 't' ? memory_.kept.size : 0),
+                       planes.place(displacements, left));
   }
 
   /// Offsets, extents and positions of the plane of an instruction.
@@ -142,8 +174,10 @@ class Writer {
   }
 
   [[nodiscard]] std::string product_of_extents() const {
-    const bool all = places_.whole[0] && places_.whole[1] && places_.whole[2];
-    return all ? "n0 * n1 * n2" : "n0 > 0 && n1 > 0 && n2 > 0 ? n0 * n1 * n2 : 0";
+    std::string some;
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!places_.whole[k]) some += fmt::format("{}n{} > 0", some.empty() ? "" : " && ", k);
+    return some.empty() ? "n0 * n1 * n2" : some + " ? n0 * n1 * n2 : 0";
   }
   [[nodiscard]] std::string origin(std::size_t k) const {
     return places_.whole[k] ? "" : fmt::format(" + origin{}", k);
@@ -165,7 +199,10 @@ class Writer {
 
   void write_instruction(std::size_t i) {
     line("// {}", in_comment(program_.graph.nodes[run_.instructions[i].node].path));
-    std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
+    if (run_.instructions[i].loads)
+      load(i);
+    else
+      std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
     in_registers_.insert(i);
   }
 
@@ -173,6 +210,17 @@ class Writer {
     line("real k{} = {};", i, nngp);
     if (with_ntk()) line("real t{} = {};", i, ntk);
   }
+  void load(std::size_t i) {
+    const NodeId node = run_.instructions[i].node;
+    const auto entry = [&](char kernel) -> std::string {
+      return is_kept(node)
+                 ? kept(memory_.kept.nodes.at(node), kernel, names_of(left_axis), names_of(right_axis))
+                 : "0";
+    };
+    entries_.declare(i, entry('k'), with_ntk() ? entry('t') : "0");
+    text_ += entries_.take();
+  }
+
   void store(std::size_t i) {
     line("slot_k{}[a] = k{};", run_.instructions[i].slot, i);
     if (with_ntk()) line("slot_t{}[a] = t{};", run_.instructions[i].slot, i);
@@ -210,7 +258,10 @@ class Writer {
               with_ntk() ? value(run_.instructions[i].inputs[0], 't') : "0");
     } else {
       declare(i, "0", "0");
-      write_window(i, window);
+      if (affine_kind(node) == AffineKind::circular)
+        write_around(i, window);
+      else
+        write_window(i, window);
     }
     entries_.write_affine(i, scale, node.bias_variance, node.weights);
     text_ += entries_.take();
@@ -242,6 +293,26 @@ class Writer {
     line("}}}}");
   }
 
+  /// The same for windows that go around the border, from what is kept.
+  void write_around(std::size_t i, const Window3& window) {
+    const NodeId source = program_.graph.nodes[run_.instructions[i].node].inputs[0];
+    if (!is_kept(source)) return;
+    const Index3 &left = geometry_.left_sizes[source], &right = geometry_.right_sizes[source];
+    const Index3 left_front = window.front(left), right_front = window.front(right);
+    for (std::size_t k = 0; k < 3; ++k) line("for (int i{0} = 0; i{0} < {1}; ++i{0}) {{", k, window.size[k]);
+    for (std::size_t k = 0; k < 3; ++k) {
+      line("const int a{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], left_axis[k],
+           left_front[k], left[k]);
+      line("const int b{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], right_axis[k],
+           right_front[k], right[k]);
+    }
+    const KeptPlanes& planes = memory_.kept.nodes.at(source);
+    for (const char kernel : {'k', 't'})
+      if (kernel == 'k' || with_ntk())
+        line("{}{} += {};", kernel, i, kept(planes, kernel, {"a0", "a1", "a2"}, {"b0", "b1", "b2"}));
+    line("}}}}}}");
+  }
+
   void write(std::size_t i, const RowNode& node) {
     static_cast<void>(entries_.write_row(i, run_.instructions[i], *node.stage));
     text_ += entries_.take();
@@ -267,21 +338,13 @@ class Writer {
   const RunPlaces& places_;
   const StateLayout& left_;
   const StateLayout& right_;
+  const RunMemory& memory_;
   const RunSourceOptions& options_;
   std::vector<std::size_t> last_reader_;  ///< [instruction]
   std::set<std::size_t> in_registers_;    ///< Instructions of the loop that is being written.
   EntrySource entries_;
   std::string text_;
 };
-
-constexpr const char* group_sums = R"(
-// Adds a plane's sum to the sum of all before, and what rounding loses of it.
-inline void add(real* sum, real* low, real part) {
-  const real both = *sum + part, added = both - *sum;
-  *low += (*sum - (both - added)) + (part - added);
-  *sum = both;
-}
-)";
 
 }  // namespace
 
@@ -292,45 +355,40 @@ Index largest_plane(const Run& run, const PairGeometry& geometry) {
   return most;
 }
 
+std::string run_kernel_head(const RunSourceOptions& options) {
+  const char* states = options.records ? "global real*" : "global const real* restrict";
+  return fmt::format(
+      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
+      "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
+      "                ulong first_pair, ulong shares, global real* sums, global real* kept) {{\n",
+      options.group, states);
+}
+
 RunSource::RunSource(const Program& program, const Run& run, const PairGeometry& geometry,
                      const RunGeometry& of_run, const RunPlaces& places, const StateLayout& left,
-                     const StateLayout& right, const RunSourceOptions& options) {
+                     const StateLayout& right, const RunMemory& memory, const RunSourceOptions& options) {
   const bool wide = options.precision == Precision::wide, with_ntk = options.kernel == Kernel::with_ntk;
   const Index most = largest_plane(run, geometry);
   const std::size_t number = wide ? sizeof(double) : sizeof(float);
   local_bytes_ = run.slot_count * static_cast<std::size_t>(most) * (with_ntk ? 2 : 1) * number +
                  static_cast<std::size_t>(4 * options.group) * number;
-  if (wide) text_ += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
-  text_ += "#pragma OPENCL FP_CONTRACT OFF\n";
-  text_ += fmt::format("typedef {} real;\n", wide ? "double" : "float");
-  text_ += group_sums;
-  text_ += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n", options.group);
-  if (options.records)
-    text_ += "kernel void run(global real* states, global const ulong* places) {\n";
-  else
-    text_ +=
-        "kernel void run(global const real* restrict lefts, global const real* restrict rights,\n"
-        "                global const ulong* pairs, global const int* offsets, ulong first_pair, ulong "
-        "shares,\n"
-        "                global real* sums) {\n";
+  text_ += source_beginning(options.precision);
+  text_ += around_function;
+  text_ += run_kernel_head(options);
   for (std::size_t slot = 0; slot < run.slot_count; ++slot) {
     text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);
     if (with_ntk) text_ += fmt::format("local real slot_t{}[{}];\n", slot, most);
   }
   text_ += "const int lane = (int)get_local_id(0);\nconst ulong group = get_group_id(0);\n";
-  Writer writer(program, run, geometry, of_run, places, left, right, options);
-  if (options.records) {
-    text_ += "global real* left = states + places[group];\nglobal const real* right = left;\n";
-    for (int k = 0; k < 3; ++k) text_ += fmt::format("const int o{0}0 = 0, o{0}1 = 0;\n", k);
-    text_ += writer.planes() + "}\n";
-    return;
-  }
-  text_ +=
+  Writer writer(program, run, geometry, of_run, places, left, right, memory, options);
+  const char* states = options.records ? "global real*" : "global const real*";
+  text_ += fmt::format(
       "const ulong pair = first_pair + group / shares;\n"
-      "global const real* left = lefts + pairs[3 * pair];\n"
-      "global const real* right = rights + pairs[3 * pair + 1];\n"
+      "{0} left = lefts + pairs[3 * pair];\n{0} right = rights + pairs[3 * pair + 1];\n"
       "const int same = pairs[3 * pair + 2] != 0;\n"
-      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n";
+      "global real* numbers = kept + group / shares * {1};\n"
+      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n",
+      states, (with_ntk ? 2 : 1) * memory.kept.size);
   text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
                        places.planes());
   const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
@@ -347,6 +405,10 @@ RunSource::RunSource(const Program& program, const Run& run, const PairGeometry&
   text_ += "add(&sum_k, &low_k, part_k);\n";
   if (with_ntk) text_ += "add(&sum_t, &low_t, part_t);\n";
   text_ += "}\n";
+  if (options.records || memory.target != nullptr) {
+    text_ += "}\n";
+    return;
+  }
   text_ += fmt::format(R"(local real totals[{0}];
 totals[lane] = sum_k;
 totals[{1} + lane] = low_k;

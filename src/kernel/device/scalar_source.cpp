@@ -24,9 +24,6 @@ class PackedNumbers {
   [[nodiscard]] Index packed(NodeId node, std::size_t k) const {
     return first_[node] + static_cast<Index>(k);
   }
-  [[nodiscard]] Index place(NodeId node, std::size_t k) const {
-    return places_[static_cast<std::size_t>(packed(node, k))];
-  }
   [[nodiscard]] const std::vector<Index>& places() const { return places_; }
 
  private:
@@ -49,17 +46,17 @@ ScalarSource::ScalarSource(const Program& program, const StateLayout& state,
   const PackedNumbers packed(program, state);
   numbers_ = packed.places();
   const auto& instructions = program.points.instructions;
-  EntrySource entries(
-      options.precision, options.kernel, options.records,
-      {.value = [](std::size_t i, char kernel) { return fmt::format("{}{}", kernel, i); },
-       .number =
-           [&](EntrySource::Side side, NodeId node, std::size_t k) {
-             const Index at =
-                 options.records ? packed.place(node, k) : options.stride * packed.packed(node, k);
-             return fmt::format("{}[{}]", side == EntrySource::Side::left ? "left" : "right", at);
-           },
-       .same = "same",
-       .multiples = "multiples"});
+  EntrySource entries(options.precision, options.kernel, options.records,
+                      {.value = [](std::size_t i, char kernel) { return fmt::format("{}{}", kernel, i); },
+                       .number =
+                           [&](EntrySource::Side side, NodeId node, std::size_t k) {
+                             const bool left = side == EntrySource::Side::left;
+                             return fmt::format("{}[{} * {}]", left ? "left" : "right",
+                                                packed.packed(node, k),
+                                                left ? options.stride : options.right_stride);
+                           },
+                       .same = "same",
+                       .multiples = "multiples"});
   const std::vector<bool> keeps = keeps_multiples(program.graph);
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Node& node = program.graph.nodes[instructions[i].node];

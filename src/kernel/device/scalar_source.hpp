@@ -13,10 +13,11 @@ namespace widelimit {
 struct ScalarSourceOptions {
   numerics::formula::Precision precision;
   Kernel kernel;
-  /// Inputs meet themselves and leave what row stages need of their variances: `left` is then a state.
+  /// Whether inputs meet themselves and leave what row stages need of their variances in `left`.
   bool records = false;
-  /// From one number of `left` and `right` to the next.
-  Index stride = 1;
+  /// From one number of `left` and `right` to the next, as text.
+  std::string stride = "1";
+  std::string right_stride = stride;  ///< Of `right`.
 };
 
 /// What comes after the positions, for one pair, as OpenCL statements: from the values of its sources to the variables
