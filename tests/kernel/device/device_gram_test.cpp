@@ -184,7 +184,7 @@ TEST_CASE("inputs of several shapes are pooled, and go around their borders") {
          {"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "relu"},)" +
       gap);
   std::vector<xt::xarray<double>> sequences;
-  for (const Index length : {5, 8, 6, 5, 1})
+  for (const Index length : {5, 8, 1})
     sequences.push_back(random_inputs(static_cast<unsigned>(length), {length, 2}));
   check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
 }
