@@ -53,6 +53,29 @@ TEST_CASE("resources: the peak of a prediction is where both kernels are held tw
   CHECK(share_of(factor, "factorization") == matrix);
 }
 
+TEST_CASE(
+    "resources: a device that multiplies without the matrix holds inputs and vectors, and the host no "
+    "kernels") {
+  Workload work = of(Work::prediction, Kernels::both);
+  work.needs.outputs = 2;
+  work.needs.candidates = 10;
+  work.needs.test = 500;
+  work.plan = Plan();
+  work.plan->device_input_bytes = 400;
+  const ResourcePlan plan = plan_resources(work, Solver::conjugate_gradients, room_of(24e9));
+  CHECK(share_of(plan, "kernels") == 0);
+  CHECK(share_of(plan, "widened rows") == 0);
+  REQUIRE(plan.on_device.items.size() == 3);
+  CHECK(plan.on_device.items[0].bytes == 400 * (n + 500));
+  CHECK(plan.on_device.items[1].bytes == 2 * 8 * n * 20);
+  CHECK(plan.on_device.bytes() < 0.5 * matrix);
+  // The matrix is somewhere: in memory where it is factorized, or in a store.
+  CHECK(share_of(plan_resources(work, Solver::cholesky, room_of(24e9)), "kernels") > 0);
+  CHECK(plan_resources(work, Solver::cholesky, room_of(24e9)).on_device.items.empty());
+  work.needs.in_store = true;
+  CHECK(plan_resources(work, Solver::conjugate_gradients, room_of(24e9)).on_device.items.empty());
+}
+
 TEST_CASE("resources: a store takes disk in place of memory") {
   Workload stored = of(Work::kernels, Kernels::both);
   stored.needs.in_store = true;

@@ -74,6 +74,8 @@ struct ResourcePlan {
   Solver solver;
   MemoryPhase peak;  ///< The phase that takes most.
   MemoryRoom room;
+  /// In the memory of the device that multiplies without the matrix; empty without one.
+  MemoryPhase on_device = {};
   double disk_bytes = 0;  ///< Of a store, or of the files of Work::kernels.
   /// Measured for the kernels, estimated from their operations for the solver; 0 without Workload::plan.
   Cost kernel_cost = {};
@@ -96,6 +98,9 @@ struct ResourcePlan {
 
 /// Throws ArgumentError("WHERE: ... does not fit: ...") with what to do, before anything is computed.
 void require_resources(const char* where, const ResourcePlan& plan, const Workload& work);
+
+/// What a device holds that multiplies without the matrix (KernelProducts); empty if none does.
+[[nodiscard]] MemoryPhase device_memory(const Workload& work, Solver solver);
 
 /// "kernels 74.5 GiB, states 1 GiB, ..."
 [[nodiscard]] std::string items_text(const MemoryPhase& phase);

@@ -299,6 +299,8 @@ class GpRun {
       });
       if (!largest || bytes(plan) > bytes(*largest)) largest = std::move(plan);
     }
+    // Matrices that are kept are computed as such.
+    if (!options_.gram_folder.empty()) largest->device_input_bytes = 0;
     return *largest;
   }
 

@@ -29,6 +29,17 @@ class Phases {
         entry_{static_cast<double>(needs_.entry_bytes)},
         square_{n_ * n_ * real} {}
 
+  [[nodiscard]] MemoryPhase on_device() const {
+    if (!multiplies_on_device()) return {};
+    // Of training and test inputs; a vector and its product, and what the shares of a launch leave (DeviceProducts).
+    constexpr double most_vectors = 64, sums = 64.0 * (1 << 20);
+    const double others = static_cast<double>(std::max(needs_.validation, needs_.test));
+    return {"products",
+            {{"inputs and states", work_.plan->device_input_bytes * (n_ + others)},
+             {"vectors", 2 * real * n_ * std::min(most_vectors, systems())},
+             {"sums", sums}}};
+  }
+
   std::vector<MemoryPhase> all() {
     if (work_.work == Work::new_inputs) {
       add_new_inputs();
@@ -71,6 +82,7 @@ class Phases {
 
   /// Kernels in memory while they are computed, and until a solver takes them.
   [[nodiscard]] double held() const {
+    if (multiplies_on_device()) return 0;
     const double count = kernels_computed(work_);
     if (needs_.in_store) {
       const auto side = static_cast<double>(
@@ -85,6 +97,12 @@ class Phases {
     // The means and squares of replicates, in double.
     const double replicated = work_.plan && work_.plan->replicates > 1 ? 1 + 2 * real / entry_ : 1;
     return whole * replicated / needs_.ranks;
+  }
+
+  /// Whether the matrix is nowhere: a device makes its tiles in every product.
+  [[nodiscard]] bool multiplies_on_device() const {
+    return solver_ == Solver::conjugate_gradients && work_.work == Work::prediction && !needs_.in_store &&
+           !needs_.flip && work_.plan && work_.plan->device_input_bytes > 0;
   }
 
   [[nodiscard]] double states() const {
@@ -176,6 +194,12 @@ class Phases {
     add_with("saving", 0, {{"factorization", (bayesian ? 2 : 3) * square_}});
   }
 
+  /// Solved for together while the regulariser is chosen.
+  [[nodiscard]] double systems() const {
+    return needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
+                          : static_cast<double>(needs_.outputs);
+  }
+
   /// Of a model: its matrices are in memory already, and the states of its training inputs stay once they are made.
   void add_new_inputs() {
     const bool bayesian = needs_.kernels == Kernels::nngp;
@@ -232,16 +256,15 @@ class Phases {
     const double matrices = needs_.in_store ? 0 : held();
     add_with("preconditioner", matrices,
              {{"preconditioner", real * (2 * n_ * columns + 4 * columns * columns)}, {"tiles", tiles}});
-    const double systems = needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
-                                          : static_cast<double>(needs_.outputs);
-    const double together = std::max(systems, std::min(right_hand_sides, n_));
+    const double together = std::max(systems(), std::min(right_hand_sides, n_));
     // Rows of validation and test inputs are read together, up to a block.
     const double rows = std::min(block_rows, static_cast<double>(std::max(needs_.validation, needs_.test)));
     // Of matrices in memory some rows are widened at a time, and those of test inputs as a whole.
     constexpr double widened_rows = 512;
     const double others = static_cast<double>(needs_.validation) + static_cast<double>(needs_.test);
-    const double widened =
-        needs_.in_store || entry_ == real ? 0 : real * n_ * (widened_rows + kernels_computed(work_) * others);
+    const double widened = needs_.in_store || entry_ == real || multiplies_on_device()
+                               ? 0
+                               : real * n_ * (widened_rows + kernels_computed(work_) * others);
     add_with("conjugate gradients", matrices,
              {{"preconditioner", real * n_ * columns},
               {"widened rows", widened},
@@ -272,6 +295,8 @@ Index store_side(const Workload& work, Index rows) {
   const Index grid = work.plan ? work.plan->grid : 1;
   return store::default_tile_side(rows, grid, work.plan ? work.plan->flops : 0);
 }
+
+MemoryPhase device_memory(const Workload& work, Solver solver) { return Phases(work, solver).on_device(); }
 
 std::vector<MemoryPhase> memory_phases(const Workload& work, Solver solver) {
   return Phases(work, solver).all();

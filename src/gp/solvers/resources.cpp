@@ -169,6 +169,7 @@ ResourcePlan plan_resources(const Workload& work, Solver solver, const MemoryRoo
   ResourcePlan plan{.solver = solver, .peak = {}, .room = room};
   for (MemoryPhase& phase : memory_phases(work, solver))
     if (plan.peak.items.empty() || phase.bytes() > plan.peak.bytes()) plan.peak = std::move(phase);
+  plan.on_device = device_memory(work, solver);
   plan.disk_bytes = disk_bytes(work);
   plan.kernel_cost = kernel_cost(work);
   if (work.work != Work::kernels && flops_a_second > 0) {

@@ -34,10 +34,7 @@ DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan&
   const opencl::Device& device = session_->device();
   group_ =
       std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
-  const std::vector<DeviceGap> gaps = device_gaps(plan.program);
-  if (!gaps.empty())
-    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu",
-                                  device.name, to_string(gaps)));
+  require_no_gaps(device_gaps(plan.program), device.name);
   if (precision_ == numerics::formula::Precision::wide && !device.has_double)
     throw DeviceError(
         fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));

@@ -8,7 +8,9 @@
 #include "kernel/device/map_source.hpp"
 #include "kernel/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
+#include "network/pulled_readout.hpp"
 #include "numerics/formula/row_formula.hpp"
+#include "widelimit/device_error.hpp"
 
 namespace widelimit {
 namespace {
@@ -18,8 +20,13 @@ std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
   if (const auto* row = std::get_if<RowNode>(&operation))
     return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
-  if (std::holds_alternative<PairNode>(operation) && position_matrices(operation) == nullptr)
-    return "covariances that are needed as a whole";
+  const auto* pair = std::get_if<PairNode>(&operation);
+  if (pair != nullptr && position_matrices(operation) == nullptr) {
+    const std::vector<std::string> pulled = pulled_layers(*pair->stage);
+    return pulled.empty()
+               ? "covariances that are needed as a whole"
+               : fmt::format("{} before it, which need covariances as a whole", fmt::join(pulled, ", "));
+  }
   if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
   return "";
 }
@@ -37,6 +44,12 @@ std::vector<DeviceGap> device_gaps(const Program& program) {
     if (!reason.empty()) gaps.push_back({nodes[id].path, std::move(reason)});
   }
   return gaps;
+}
+
+void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device) {
+  if (!gaps.empty())
+    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu", device,
+                                  to_string(gaps)));
 }
 
 std::string to_string(const std::vector<DeviceGap>& gaps) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernel/device/device_plan.hpp"
+#include "kernel/device/product_plan.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/inputs/typical_inputs.hpp"
@@ -239,6 +240,8 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
         static_cast<double>(WorkspaceLayout(pair, layout, {inputs_at_once, inputs_at_once}).total());
   }
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
+  if (gram_plan.device != nullptr)
+    plan.device_input_bytes = product_bytes_of_input(gram_plan, sizeof(Scalar));
   if (gram_plan.device != nullptr)
     plan.device =
         gram_plan.device->session().device().name +
