@@ -12,7 +12,7 @@ constexpr Index groups_of_launch = 1 << 16;
 
 /// What is kept of the pairs of a launch: enough of them to keep a GPU busy, and less than this share of its memory,
 /// because every thread has its own.
-constexpr std::uint64_t kept_bytes_wanted = std::uint64_t{128} << 20, kept_share = 64;
+constexpr std::uint64_t kept_bytes_wanted = std::uint64_t{512} << 20, kept_share = 128;
 
 }  // namespace
 

@@ -32,9 +32,12 @@ void DeviceVectors<Scalar>::run(const Side& left, const Side& right, bool symmet
   if (read_.bytes() < kernels * entries * sizeof(Scalar))
     read_ = session.host_memory(kernels * entries * sizeof(Scalar));
   stop_.check();
-  for (std::size_t s = 0; s < sources; ++s) multiply(s, left, right, symmetric);
-  evaluate(left, right, symmetric);
-  queue_.read(values_, read_.data(), kernels * entries * sizeof(Scalar));
+  const Graph& graph = plan_.program.graph;
+  session.naming(graph.nodes[graph.output].path, [&] {
+    for (std::size_t s = 0; s < sources; ++s) multiply(s, left, right, symmetric);
+    evaluate(left, right, symmetric);
+    queue_.read(values_, read_.data(), kernels * entries * sizeof(Scalar));
+  });
 }
 
 template <typename Scalar>

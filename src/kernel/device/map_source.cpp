@@ -31,27 +31,66 @@ PositionMap::Side pool_side(const PoolNode& pool, const Index3& input, const Ind
   const Window3 window(pool.window);
   const Index3 front = window.front(input);
   PositionMap::Side side{.axes = {}, .input = input, .output = output};
+  side.windows = {window.size, front};
   for (std::size_t k = 0; k < 3; ++k)
     side.axes[k] = window_axis(window, k, input[k], output[k], front[k], pool.kind);
   return side;
 }
 
-/// A matrix as tables of a program.
-std::string tables(const PositionMap::Side& side, const numerics::formula::Statements& numbers) {
-  std::string text;
-  for (std::size_t k = 0; k < 3; ++k) {
-    const SparseAxis& axis = side.axes[k];
+/// The entries of row a of a matrix, as macros: numbers from BEGIN<k>(a) to END<k>(a), each with a column and a weight.
+class MatrixText {
+ public:
+  MatrixText(const PositionMap::Side& side, const Index3& stride,
+             const numerics::formula::Statements& numbers)
+      : numbers_{numbers} {
+    for (std::size_t k = 0; k < 3; ++k)
+      if (side.windows)
+        write_windows(k, side, stride[k]);
+      else
+        write_tables(k, side.axes[k]);
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void write_windows(std::size_t k, const PositionMap::Side& side, Index stride) {
+    const Index size = side.windows->size[k], front = side.windows->front[k];
+    // Windows of which nothing is left have no entries, and no weight.
+    const double weight = side.axes[k].weight.empty() ? 0 : side.axes[k].weight.front();
+    text_ += fmt::format(
+        "#define BEGIN{0}(a) max(0, {1} * (a) - ({2}))\n#define END{0}(a) min({3}, {1} * (a) - ({2}) + {4})\n"
+        "#define COLUMN{0}(i) (i)\n#define WEIGHT{0}(i) {5}\n",
+        k, stride, front, side.input[k], size, numbers_.literal(weight));
+  }
+  void write_tables(std::size_t k, const SparseAxis& axis) {
     const auto table = [&](const char* type, const char* name, const auto& values, const auto& written) {
-      text += fmt::format("constant {} {}{}[] = {{", type, name, k);
-      for (const auto& value : values) text += written(value) + ", ";
+      text_ += fmt::format("constant {} {}{}[] = {{", type, name, k);
+      for (const auto& value : values) text_ += written(value) + ", ";
       // A table of nothing is not possible.
-      text += values.empty() ? "0};\n" : "};\n";
+      text_ += values.empty() ? "0};\n" : "};\n";
     };
     table("int", "begin", axis.begin, [](std::size_t value) { return std::to_string(value); });
     table("int", "column", axis.column, [](Index value) { return std::to_string(value); });
-    table("real", "weight", axis.weight, [&](double value) { return numbers.literal(value); });
+    table("real", "weight", axis.weight, [&](double value) { return numbers_.literal(value); });
+    text_ += fmt::format(
+        "#define BEGIN{0}(a) begin{0}[a]\n#define END{0}(a) begin{0}[(a) + 1]\n#define COLUMN{0}(i) "
+        "column{0}[i]\n"
+        "#define WEIGHT{0}(i) weight{0}[i]\n",
+        k);
   }
-  return text;
+
+  const numerics::formula::Statements& numbers_;
+  std::string text_;
+};
+
+/// Devices have at least so many bytes for tables.
+constexpr std::size_t most_table_bytes = 60'000;
+
+std::size_t table_bytes(const PositionMap::Side& side) {
+  std::size_t bytes = 0;
+  for (const SparseAxis& axis : side.axes)
+    bytes += sizeof(int) * (axis.begin.size() + axis.column.size()) + sizeof(double) * axis.weight.size();
+  return side.windows ? 0 : bytes;
 }
 
 constexpr std::array<const char*, 3> axes{"x", "y", "z"};
@@ -74,7 +113,7 @@ class MapWriter {
     }
     open_sums(before, {"x", "y", "z"});
     for (std::size_t k = 0; k < 3; ++k) {
-      line("const int a{0} = column{0}[i{0}];", k);
+      line("const int a{0} = COLUMN{0}(i{0});", k);
       write_displacement(before, k, fmt::format("b{0} - a{0}", k));
     }
     close_sums(before.place(named("d"), named("a")));
@@ -87,7 +126,7 @@ class MapWriter {
     for (std::size_t k = 0; k < 3; ++k) write_right_position(after, k, axes[k], "b");
     open_sums(between, named("b"));
     for (std::size_t k = 0; k < 3; ++k)
-      write_displacement(between, k, fmt::format("column{0}[i{0}] - {1} * {2}", k, map_.stride[k], axes[k]));
+      write_displacement(between, k, fmt::format("COLUMN{0}(i{0}) - {1} * {2}", k, map_.stride[k], axes[k]));
     close_sums(between.place(named("d"), {"x", "y", "z"}));
     return std::move(text_);
   }
@@ -102,7 +141,7 @@ class MapWriter {
 
   void begin(const PositionMap::Side& side, const KeptPlanes& to) {
     text_ = source_beginning(options_.precision) + around_function;
-    text_ += tables(side, numerics::formula::Statements(options_.precision, ""));
+    text_ += MatrixText(side, map_.stride, numerics::formula::Statements(options_.precision, "")).text();
     text_ += run_kernel_head(options_);
     line("const ulong group = get_group_id(0);");
     line("global real* numbers = kept + group / shares * {};", kernels() * kernel_size_);
@@ -134,7 +173,7 @@ class MapWriter {
     from_ = &from;
     for (int kernel = 0; kernel < kernels(); ++kernel) line("real sum{0} = 0, low{0} = 0;", kernel);
     for (std::size_t k = 0; k < 3; ++k)
-      line("for (int i{0} = begin{0}[{1}]; i{0} < begin{0}[{1} + 1]; ++i{0}) {{", k, outputs[k]);
+      line("for (int i{0} = BEGIN{0}({1}); i{0} < END{0}({1}); ++i{0}) {{", k, outputs[k]);
   }
   void write_displacement(const KeptPlanes& at, std::size_t k, const std::string& difference) {
     line("const int d{} = {};", k, at.displacement(k, difference));
@@ -142,7 +181,7 @@ class MapWriter {
     if (!at.wraps(k)) line("if (d{0} < 0 || d{0} >= {1}) continue;", k, at.count[k]);
   }
   void close_sums(const std::string& place) {
-    line("const real factor = weight0[i0] * weight1[i1] * weight2[i2];");
+    line("const real factor = WEIGHT0(i0) * WEIGHT1(i1) * WEIGHT2(i2);");
     line("const int place = {};", place);
     for (int kernel = 0; kernel < kernels(); ++kernel)
       line("add(&sum{0}, &low{0}, factor * numbers[{1} + place]);", kernel,
@@ -178,6 +217,11 @@ PositionMap position_map(const Program& program, NodeId node, const PairGeometry
   const PositionMatrices& stage = *position_matrices(operation);
   PositionMap map{{stage.matrices(geometry.shapes.left[input]), left_in, left_out},
                   {stage.matrices(geometry.shapes.right[input]), right_in, right_out}};
+  for (const PositionMap::Side* side : {&map.left, &map.right})
+    if (table_bytes(*side) > most_table_bytes)
+      throw DeviceError(
+          fmt::format("device: {} has a map whose tables take {} bytes, more than {}; choose the device cpu",
+                      program.graph.nodes[node].path, table_bytes(*side), most_table_bytes));
   for (const PositionMap::Side* side : {&map.left, &map.right})
     for (std::size_t k = 0; k < 3; ++k)
       if (side->axes[k].columns != side->input[k] || side->axes[k].rows() != side->output[k])

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "kernel/device/kept_planes.hpp"
@@ -14,6 +15,11 @@ struct PositionMap {
   struct Side {
     std::array<SparseAxis, 3> axes;
     Index3 input, output;  ///< Sizes.
+    /// For poolings, whose matrices need no tables: where the window of the first output begins, to the left.
+    struct Windows {
+      Index3 size, front;
+    };
+    std::optional<Windows> windows = {};
   };
   Side left, right;
   /// How many positions windows move on from one output to the next, or about so: neighbouring outputs then read

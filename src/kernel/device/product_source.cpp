@@ -49,6 +49,8 @@ inline int are_multiples(real p, real p_rest, real q, real q_rest, real c, real 
 // additions however many channels there are.
 constexpr const char* product_kernel = R"(
 #define DEPTH 16
+// Numbers of an item are in registers only where their places are known.
+#define UNROLL _Pragma("unroll")
 #define SQUARE (4 * SIDE)
 __attribute__((reqd_work_group_size(SIDE * SIDE, 1, 1)))
 kernel void products(global const real* lefts, ulong left_first, global const real* left_numbers, ulong left_count,
@@ -64,6 +66,7 @@ kernel void products(global const real* lefts, ulong left_first, global const re
   left_numbers += 2 * SOURCE * left_count;
   right_numbers += 2 * SOURCE * right_count;
   real sum[16], low[16];
+UNROLL
   for (int n = 0; n < 16; ++n) sum[n] = low[n] = 0;
   for (int block = 0; block < CHANNELS; block += DEPTH) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -75,17 +78,22 @@ kernel void products(global const real* lefts, ulong left_first, global const re
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     real part[16];
+UNROLL
     for (int n = 0; n < 16; ++n) part[n] = 0;
     for (int c = 0; c < DEPTH; ++c) {
       real left[4], right[4];
+UNROLL
       for (int n = 0; n < 4; ++n) {
         left[n] = a[(y + n * SIDE) * (DEPTH + 1) + c];
         right[n] = b[(x + n * SIDE) * (DEPTH + 1) + c];
       }
+UNROLL
       for (int n = 0; n < 16; ++n) part[n] = fma(left[n / 4], right[n % 4], part[n]);
     }
+UNROLL
     for (int n = 0; n < 16; ++n) add(&sum[n], &low[n], part[n]);
   }
+UNROLL
   for (int n = 0; n < 16; ++n) {
     const int row = first_row + y + n / 4 * SIDE, column = first_column + x + n % 4 * SIDE;
     if (row >= rows || column >= columns) continue;

@@ -41,5 +41,14 @@ TEST_CASE("a choice names one device, or the error lists those that answer") {
   CHECK(error("").find("several devices answer") != std::string::npos);
 }
 
+TEST_CASE("errors of a device name it, and the layer at which they happened") {
+  const std::string name = open_device("pocl")->device().name;
+  const std::string message = error_message<DeviceError>([] {
+    open_device("pocl")->naming("layers[2] (relu)",
+                                [] { throw DeviceError("device: running a kernel: out of resources"); });
+  });
+  CHECK(message == "device: " + name + ", at layers[2] (relu): running a kernel: out of resources");
+}
+
 }  // namespace
 }  // namespace widelimit::testing::device_choice_test

@@ -184,28 +184,37 @@ TEST_CASE("inputs of several shapes are pooled, and go around their borders") {
          {"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "relu"},)" +
       gap);
   std::vector<xt::xarray<double>> sequences;
-  for (const Index length : {5, 8, 6, 5, 1})
+  for (const Index length : {5, 8, 1})
     sequences.push_back(random_inputs(static_cast<unsigned>(length), {length, 2}));
   check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
 }
 
 TEST_CASE("entries of a device do not depend on tiles, threads or the kernels that are asked for") {
-  const Network network = network_of(conv + R"({"layer": "relu"},)" + gap);
-  const Inputs<float> x(xt::xarray<float>(xt::cast<float>(inputs_of({5, 5, 2}))));
-  const auto whole = gram(network, x, on_device());
-  GramOptions options = on_device();
-  options.tile_size = 2;
-  options.threads = 1;
-  CHECK(gram(network, x, options).ntk == whole.ntk);
-  options.state_memory_bytes = 1;
-  CHECK(gram(network, x, options).ntk == whole.ntk);
-  CHECK(gram(network, x, x, on_device()).ntk == whole.ntk);
-  CHECK(gram(network, x, on_device(Kernels::nngp)).nngp == whole.nngp);
-  CHECK(gram_diagonal(network, x, on_device()).ntk.col(0) == whole.ntk.diagonal());
-  CHECK(gram_diagonal(network, x, on_device()).nngp.col(0) == whole.nngp.diagonal());
-  // Equal inputs have equal kernels, bit by bit.
-  CHECK(whole.ntk(0, 1) == whole.ntk(0, 0));
-  CHECK(whole.ntk(1, 3) == whole.ntk(0, 3));
+  const std::string relu = conv + R"({"layer": "relu"},)";
+  for (const std::string& layers :
+       {relu + gap, relu + R"({"layer": "average_pool", "window": [2, 2]},)" + relu + gap}) {
+    CAPTURE(layers);
+    const Network network = network_of(layers);
+    const Inputs<float> x(xt::xarray<float>(xt::cast<float>(inputs_of({5, 5, 2}))));
+    const auto whole = gram(network, x, on_device());
+    GramOptions options = on_device();
+    options.tile_size = 2;
+    options.threads = 1;
+    CHECK(gram(network, x, options).ntk == whole.ntk);
+    options.state_memory_bytes = 1;
+    CHECK(gram(network, x, options).ntk == whole.ntk);
+    // With the sides exchanged, a pooling adds up in another order, as on the CPU.
+    const auto upper = [](const Matrix<float>& matrix) -> Matrix<float> {
+      return matrix.triangularView<Eigen::Upper>();
+    };
+    CHECK(upper(gram(network, x, x, on_device()).ntk) == upper(whole.ntk));
+    CHECK(gram(network, x, on_device(Kernels::nngp)).nngp == whole.nngp);
+    CHECK(gram_diagonal(network, x, on_device()).ntk.col(0) == whole.ntk.diagonal());
+    CHECK(gram_diagonal(network, x, on_device()).nngp.col(0) == whole.nngp.diagonal());
+    // Equal inputs have equal kernels, bit by bit.
+    CHECK(whole.ntk(0, 1) == whole.ntk(0, 0));
+    CHECK(whole.ntk(1, 3) == whole.ntk(0, 3));
+  }
 }
 
 TEST_CASE("a device gives flatten equal positions only, whatever else is demanded") {
