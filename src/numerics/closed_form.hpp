@@ -4,11 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "numerics/formula/activation_slopes.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::numerics {
@@ -70,14 +71,14 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double to
 /// An Activation from a formula: a small immutable object with
 ///   double value(double) const, double derivative(double) const,
 ///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const,
-/// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
-/// slopes(). Where it has
-///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
-/// and, where other backends can compute it, formula::RowFormulaPointer readable() const (numerics/formula/), whose
-/// auxiliary number is the variance,
-/// derivatives come from them. Without slopes() they are differences of the dual, and without self_slopes() they are
-/// sums of slopes(). bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves
-/// a row; the formula is inlined there.
+/// or dual(p, q, c, double root), root = root_determinant(p, q, c), or neither if text() is as good; and, where phi is positively homogeneous,
+/// slopes(). Derivatives of the dual are those of its formula, as other backends read it too (numerics/formula/), whose
+/// first auxiliary number is the variance:
+///   auto text() const, and bool on_devices() const if it is not always for these.
+/// Without text() they come from
+///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const.
+/// bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves a row; the formula
+/// is inlined there.
 template <typename Formula>
 class ClosedForm : public Activation, public formula::Readable {
  public:
@@ -96,8 +97,10 @@ class ClosedForm : public Activation, public formula::Readable {
   }
 
   [[nodiscard]] formula::RowFormulaPointer formula() const override {
-    if constexpr (requires { formula_.readable(); })
-      return formula_.readable();
+    if constexpr (requires { formula_.on_devices(); })
+      if (!formula_.on_devices()) return nullptr;
+    if constexpr (has_text)
+      return formula::row_formula(formula_.text());
     else
       return nullptr;
   }
@@ -106,12 +109,10 @@ class ClosedForm : public Activation, public formula::Readable {
     return entry_slopes(p, q, c);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
-    if constexpr (requires { formula_.self_slopes(p); })
-      return formula_.self_slopes(p);
-    else if constexpr (has_slopes)
-      return along_diagonal(formula_.slopes(p, p, p, 0.0));
+    if constexpr (has_text)
+      return formula::activation_self_slopes(*this, formula_.text(), p);
     else
-      return Activation::self_slopes(p);
+      return formula_.self_slopes(p);
   }
 
   void apply(const DualRow<float>& row) const override { apply_row(row); }
@@ -135,7 +136,7 @@ class ClosedForm : public Activation, public formula::Readable {
     if constexpr (takes_root)
       return formula_.dual(p, q, c, root_determinant(p, q, c));
     else
-      return formula_.dual(p, q, c);
+      return entry_without_root(p, q, c);
   }
 
   /// The dual where c^2 = pq but for the rounding of c: the determinant is exactly 0.
@@ -144,21 +145,30 @@ class ClosedForm : public Activation, public formula::Readable {
     if constexpr (takes_root)
       return formula_.dual(p, q, c, 0.0);
     else
-      return formula_.dual(p, q, c);
+      return entry_without_root(p, q, c);
   }
 
  private:
-  static constexpr bool has_slopes = requires(const Formula& formula, double x) {
-    formula.slopes(x, x, x, x);
-  };
+  static constexpr bool has_text = requires(const Formula& formula) { formula.text(); };
+
+  template <typename Scalar>
+  Dual<Scalar> entry_without_root(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (requires { formula_.dual(p, q, c); }) {
+      return formula_.dual(p, q, c);
+    } else {
+      const auto [value, factor] =
+          formula_.text().template apply<Scalar>(std::span(&p, 1), std::span(&q, 1), c);
+      return {value, factor};
+    }
+  }
 
   template <typename Scalar>
   DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
     const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
-    if constexpr (has_slopes)
-      return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
+    if constexpr (has_text)
+      return formula::activation_slopes(*this, formula_.text(), wide_p, wide_q, static_cast<double>(c));
     else
-      return Activation::slopes(wide_p, wide_q, static_cast<double>(c));
+      return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
   }
 
   template <typename Scalar>

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "kernel/plan/affine_kind.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/plan/affine_kind.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 namespace {

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "numerics/formula/arc.hpp"
-#include "numerics/formula/row_formula.hpp"
 #include "numerics/rows/homogeneous_row.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
 
@@ -44,18 +46,28 @@ struct HomogeneousFormula {
 
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N weight = N(dual.weight), aligned = N(dual.aligned), opposed = N(dual.opposed);
-    const N inverse = left[1] * right[1];
-    const N weighted_root = weight * root(determinant(left[0], right[0], c));
-    const N over_sine = angle_over_sine(fused(-magnitude(c), inverse, N(1)));
-    // The weight times the sine, 1 without a variance.
-    const N product = weighted_root * inverse;
-    const N sine = choose(is_less(left[1], N(0)), weight, choose(is_less(right[1], N(0)), weight, product));
-    const N derivative =
-        choose(is_less(c, N(0)), fused(sine, over_sine, opposed), fused(-sine, over_sine, aligned));
-    return {fused(derivative, c, weighted_root), derivative};
+    const N weight = N(dual.weight), right_angle = N(std::numbers::pi / 2);
+    const N root = steep_root(left[0], right[0], c);
+    const N between = acute_angle(root, magnitude(c), left[1] * right[1]);
+    const N known = choose(is_less(right[1], N(0)), right_angle, between);
+    const N angle = choose(is_less(left[1], N(0)), right_angle, known);
+    const N derivative = choose(is_less(c, N(0)), fused(weight, angle, N(dual.opposed)),
+                                fused(-weight, angle, N(dual.aligned)));
+    return {homogeneous_value(derivative, c, weight * root, left[0], right[0]), derivative};
   }
 };
+
+/// The sine of the angle between two variables, `cosine` its cosine. Without pq, which may leave the range of float.
+template <typename N>
+N sine_between(const N& /*p*/, const N& /*q*/, const N& /*c*/, const N& cosine) {
+  return root(at_least(N(0), (N(1) - magnitude(cosine)) * (N(1) + magnitude(cosine))));
+}
+/// From pq - c^2, because the cosine of nearly equal variables does not know their distance well enough for slopes.
+template <typename N, std::size_t count>
+Jet<N, count> sine_between(const Jet<N, count>& p, const Jet<N, count>& q, const Jet<N, count>& c,
+                           const Jet<N, count>& /*cosine*/) {
+  return root(determinant(p, q, c)) / (root(p) * root(q));
+}
 
 /// The correlation c / sqrt(pq), with the sine of its angle. Correlations within `jump_tolerance` rounding errors of 1
 /// and -1 count as these, whose sine is exactly 0. A variance of 0 counts as uncorrelated.
@@ -64,15 +76,11 @@ struct JumpAngle {
   N cosine;
   N sine;
 
-  JumpAngle(const N& p, const N& q, const N& c, double tolerance)
-      : cosine{choose(both(is_less(N(0), p), is_less(N(0), q)), c / (root(p) * root(q)), N(0))},
-        sine{sine_of(cosine, tolerance)} {}
-
- private:
-  static N sine_of(const N& cosine, double tolerance) {
-    const N distance = N(1) - magnitude(cosine);
-    const N square = at_least(N(0), distance * (N(1) + magnitude(cosine)));
-    return choose(is_less(distance, N(tolerance * epsilon_of(cosine))), N(0), root(square));
+  JumpAngle(const N& p, const N& q, const N& c, double tolerance) : cosine(0), sine(0) {
+    const auto known = both(is_less(N(0), p), is_less(N(0), q));
+    cosine = choose(known, c / (root(p) * root(q)), N(0));
+    const auto perfect = is_less(N(1) - magnitude(cosine), N(tolerance * epsilon_of(cosine)));
+    sine = choose(known, choose(perfect, N(0), sine_between(p, q, c, cosine)), N(1));
   }
 };
 
@@ -96,29 +104,16 @@ struct SignFormula {
   }
 };
 
-/// phi(x) = 1 for x > 0, 1/2 at 0: the probability (pi - theta) / (2 pi) that both variables are positive.
-struct StepFormula {
-  double tolerance;
-
-  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
-  template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-  }
-  template <typename N>
-  [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const JumpAngle<N> at(left[0], right[0], c, tolerance);
-    return {N(std::numbers::inv_pi / 2) * angle(at.sine, -at.cosine), N(0)};
-  }
-};
-
-/// phi(x) = x^degree for x > 0, degree >= 2: the recurrence of rectified.cpp.
+/// phi(x) = x^degree for x > 0: the recurrence of rectified.cpp. A degree of 0 is the step, 1/2 at 0: the probability
+/// (pi - theta) / (2 pi) that both variables are positive.
 struct RectifiedFormula {
   int degree;
+  double jump_tolerance;
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   [[nodiscard]] double largest_variance(Precision precision) const {
-    return precision == Precision::narrow ? (degree > 8 ? 1e2 : 1e4) : 1e9;
+    if (precision == Precision::narrow) return degree == 0 ? 1e30 : degree > 8 ? 1e2 : 1e4;
+    return std::pow(10, 290.0 / std::max(degree, 1));
   }
   template <typename N>
   static void prepare(const N& variance, std::vector<N>& numbers) {
@@ -126,11 +121,15 @@ struct RectifiedFormula {
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N det = determinant(left[0], right[0], c), sine = root(det);
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
+    if (degree == 0) {
+      const JumpAngle<N> at(left[0], right[0], c, jump_tolerance);
+      return {over_two_pi * angle(at.sine, -at.cosine), N(0)};
+    }
+    const N det = determinant(left[0], right[0], c), sine = root(det);
     N lower =
         choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
-    N moment = fused(c, lower, over_two_pi * sine);
+    N moment = homogeneous_value(lower, c, over_two_pi * sine, left[0], right[0]);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));
       lower = moment;
