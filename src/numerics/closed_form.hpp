@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
+#include "numerics/adjoint_rows.hpp"
 #include "numerics/formula/activation_slopes.hpp"
+#include "numerics/rows/formula_rows.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::numerics {
@@ -70,15 +72,16 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double to
 
 /// An Activation from a formula: a small immutable object with
 ///   double value(double) const, double derivative(double) const,
-///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const,
-/// or dual(p, q, c, double root), root = root_determinant(p, q, c), or neither if text() is as good; and, where phi is positively homogeneous,
-/// slopes(). Derivatives of the dual are those of its formula, as other backends read it too (numerics/formula/), whose
-/// first auxiliary number is the variance:
-///   auto text() const, and bool on_devices() const if it is not always for these.
-/// Without text() they come from
-///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const.
-/// bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves a row; the formula
-/// is inlined there.
+///   auto text() const: the dual's formula as all readers have it (numerics/formula/), whose first auxiliary number is
+///   the variance; and bool on_devices() const if these cannot always read it;
+/// and perhaps
+///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const or dual(p, q, c, double root),
+///   root = root_determinant(p, q, c): right in a wider range than the text, or faster;
+///   HomogeneousSlopes slopes() const, where phi is positively homogeneous;
+///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const, which
+///   stand for those of the text; needed, with a dual, where there is none;
+///   bool jumps() const: whether phi is discontinuous, see jump_tolerance.
+/// One virtual call serves a row; the formula is inlined there.
 template <typename Formula>
 class ClosedForm : public Activation, public formula::Readable {
  public:
@@ -109,10 +112,10 @@ class ClosedForm : public Activation, public formula::Readable {
     return entry_slopes(p, q, c);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
-    if constexpr (has_text)
-      return formula::activation_self_slopes(*this, formula_.text(), p);
-    else
+    if constexpr (has_slopes)
       return formula_.self_slopes(p);
+    else
+      return formula::activation_self_slopes(*this, formula_.text(), p);
   }
 
   void apply(const DualRow<float>& row) const override { apply_row(row); }
@@ -150,6 +153,9 @@ class ClosedForm : public Activation, public formula::Readable {
 
  private:
   static constexpr bool has_text = requires(const Formula& formula) { formula.text(); };
+  static constexpr bool has_slopes = requires(const Formula& formula, double x) {
+    formula.slopes(x, x, x, x);
+  };
 
   template <typename Scalar>
   Dual<Scalar> entry_without_root(Scalar p, Scalar q, Scalar c) const {
@@ -165,16 +171,38 @@ class ClosedForm : public Activation, public formula::Readable {
   template <typename Scalar>
   DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
     const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
-    if constexpr (has_text)
-      return formula::activation_slopes(*this, formula_.text(), wide_p, wide_q, static_cast<double>(c));
-    else
+    if constexpr (has_slopes)
       return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
+    else
+      return formula::activation_slopes(*this, formula_.text(), wide_p, wide_q, static_cast<double>(c));
   }
 
   template <typename Scalar>
   void apply_adjoint_row(const AdjointRow<Scalar>& row) const {
-    for (std::size_t i = 0; i < row.size; ++i)
-      write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
+    if constexpr (has_slopes) {
+      for (std::size_t i = 0; i < row.size; ++i)
+        write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
+    } else {
+      go_back_by_vectors(row);
+    }
+  }
+
+  void go_back_by_vectors(const AdjointRow<float>& row) const {
+    in_double(row, [this](const AdjointRow<double>& wide) { go_back_by_vectors(wide); });
+  }
+  /// Entries out of range are done by themselves, so that they do not change the bits of the others.
+  void go_back_by_vectors(const AdjointRow<double>& row) const {
+    const auto text = formula_.text();
+    const auto within = [&](std::size_t i) {
+      return formula::is_within_range(text, row.left_variance[i], row.right_variance[i]);
+    };
+    for (std::size_t begin = 0, end = 0; begin < row.size; begin = end) {
+      while (end < row.size && within(end)) ++end;
+      if (end > begin) go_back(text, part_of(row, begin, end - begin));
+      if (end == row.size) return;
+      write_adjoint(row, end, slopes(row.left_variance[end], row.right_variance[end], row.nngp[end]));
+      ++end;
+    }
   }
 
   /// The caller knows that the two positions may be multiples of each other, so the wider perfect_tolerance applies.

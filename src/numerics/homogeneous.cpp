@@ -21,6 +21,10 @@ class Linear {
   [[nodiscard]] double derivative(double) const { return slope_; }
   [[nodiscard]] HomogeneousSlopes slopes() const { return {slope_, slope_}; }
   [[nodiscard]] formula::LinearFormula text() const { return {slope_ * slope_}; }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    return {dual(p, q, c), {0, 0}, {0, 0}, 0, slope_ * slope_};
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p), {slope_ * slope_, 0}}; }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar, Scalar, Scalar c) const {

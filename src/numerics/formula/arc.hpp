@@ -1,5 +1,10 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_ARC) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_ARC
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
 #include <array>
 #include <cstddef>
 
@@ -10,6 +15,7 @@
 /// says of homogeneous functions. Jets have overloads where the slopes of a formula would be 0 / 0, or differences of
 /// large numbers, at perfect correlation and next to it.
 namespace widelimit::numerics::formula {
+#endif
 
 /// Coefficients of a polynomial, lowest order first, for either precision: what float needs is shorter.
 template <std::size_t narrow_size, std::size_t wide_size>
@@ -100,5 +106,6 @@ Jet<N, count> homogeneous_value(const Jet<N, count>& factor, const Jet<N, count>
     jet.slopes[k] = factor.value * c.slopes[k] + (in_p * p.slopes[k] + in_q * q.slopes[k]);
   return jet;
 }
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

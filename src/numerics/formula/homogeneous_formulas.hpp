@@ -1,6 +1,12 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_HOMOGENEOUS) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_HOMOGENEOUS
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -11,16 +17,17 @@
 #include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
+#endif
 
 /// phi(x) = slope * x, and other stages that do not read variances: K' = factor K + constant, T' = factor T.
 struct LinearFormula {
   double factor;
-  std::size_t auxiliary = 1;  ///< Activations prepare the variance, which nothing reads.
 
-  [[nodiscard]] std::size_t auxiliary_count() const { return auxiliary; }
+  /// Activations prepare the variance, which nothing reads.
+  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
-    if (auxiliary > 0) numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
@@ -39,9 +46,8 @@ struct HomogeneousFormula {
   }
 
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-    numbers.push_back(choose(is_less(N(0), variance), N(1) / root(variance), N(-1)));
+  static std::array<N, 2> prepare(const N& variance) {
+    return {variance, choose(is_less(N(0), variance), N(1) / root(variance), N(-1))};
   }
 
   template <typename N>
@@ -57,18 +63,6 @@ struct HomogeneousFormula {
   }
 };
 
-/// The sine of the angle between two variables, `cosine` its cosine. Without pq, which may leave the range of float.
-template <typename N>
-N sine_between(const N& /*p*/, const N& /*q*/, const N& /*c*/, const N& cosine) {
-  return root(at_least(N(0), (N(1) - magnitude(cosine)) * (N(1) + magnitude(cosine))));
-}
-/// From pq - c^2, because the cosine of nearly equal variables does not know their distance well enough for slopes.
-template <typename N, std::size_t count>
-Jet<N, count> sine_between(const Jet<N, count>& p, const Jet<N, count>& q, const Jet<N, count>& c,
-                           const Jet<N, count>& /*cosine*/) {
-  return root(determinant(p, q, c)) / (root(p) * root(q));
-}
-
 /// The correlation c / sqrt(pq), with the sine of its angle. Correlations within `jump_tolerance` rounding errors of 1
 /// and -1 count as these, whose sine is exactly 0. A variance of 0 counts as uncorrelated.
 template <typename N>
@@ -76,13 +70,40 @@ struct JumpAngle {
   N cosine;
   N sine;
 
-  JumpAngle(const N& p, const N& q, const N& c, double tolerance) : cosine(0), sine(0) {
-    const auto known = both(is_less(N(0), p), is_less(N(0), q));
-    cosine = choose(known, c / (root(p) * root(q)), N(0));
-    const auto perfect = is_less(N(1) - magnitude(cosine), N(tolerance * epsilon_of(cosine)));
-    sine = choose(known, choose(perfect, N(0), sine_between(p, q, c, cosine)), N(1));
+  JumpAngle(const N& p, const N& q, const N& c, double tolerance)
+      : cosine{choose(both(is_less(N(0), p), is_less(N(0), q)), c / (root(p) * root(q)), N(0))},
+        sine{sine_of(cosine, tolerance)} {}
+
+ private:
+  static N sine_of(const N& cosine, double tolerance) {
+    const N distance = N(1) - magnitude(cosine);
+    const N square = at_least(N(0), distance * (N(1) + magnitude(cosine)));
+    return choose(is_less(distance, N(tolerance * epsilon_of(cosine))), N(0), root(square));
   }
 };
+
+/// The value of a function of the angle between two variables alone, whose slope in the angle is `weight`.
+template <typename N>
+N jump_value(const N& value, double /*weight*/, const N& /*p*/, const N& /*q*/, const N& /*c*/,
+             double /*tolerance*/) {
+  return value;
+}
+/// Its slope in c is weight / sqrt(pq - c^2), infinite at perfect correlation, where it counts as 0. Euler's relation
+/// 2p f_p + c f_c = 0 gives the others.
+template <typename N, std::size_t count>
+Jet<N, count> jump_value(const Jet<N, count>& value, double weight, const Jet<N, count>& p,
+                         const Jet<N, count>& q, const Jet<N, count>& c, double tolerance) {
+  const N sine = root(determinant(p.value, q.value, c.value)), largest = root(p.value) * root(q.value);
+  const auto imperfect = is_less(magnitude(c.value), largest * N(1 - tolerance * epsilon_of(largest)));
+  const auto regular = both(imperfect, is_less(N(0), sine));
+  const N in_c = N(weight) / sine, half = N(-0.5) * c.value * in_c;
+  Jet<N, count> jet(value.value);
+  for (std::size_t k = 0; k < count; ++k) {
+    const N in_variances = half * (p.slopes[k] / p.value + q.slopes[k] / q.value);
+    jet.slopes[k] = choose(regular, in_variances + in_c * c.slopes[k], N(0));
+  }
+  return jet;
+}
 
 /// phi(x) = sign(x): (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer.
 struct SignFormula {
@@ -90,8 +111,8 @@ struct SignFormula {
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -100,7 +121,8 @@ struct SignFormula {
     const N near_zero = two_over_pi * angle(at.cosine, at.sine);
     const N from_end = N(1) - two_over_pi * angle(at.sine, magnitude(at.cosine));
     const N near_end = choose(is_less(at.cosine, N(0)), -from_end, from_end);
-    return {choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero), N(0)};
+    const N value = choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero);
+    return {jump_value(value, 2 * std::numbers::inv_pi, left[0], right[0], c, tolerance), N(0)};
   }
 };
 
@@ -116,15 +138,16 @@ struct RectifiedFormula {
     return std::pow(10, 290.0 / std::max(degree, 1));
   }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
     if (degree == 0) {
       const JumpAngle<N> at(left[0], right[0], c, jump_tolerance);
-      return {over_two_pi * angle(at.sine, -at.cosine), N(0)};
+      const N value = over_two_pi * angle(at.sine, -at.cosine);
+      return {jump_value(value, std::numbers::inv_pi / 2, left[0], right[0], c, jump_tolerance), N(0)};
     }
     const N det = determinant(left[0], right[0], c), sine = root(det);
     N lower =
@@ -145,9 +168,9 @@ struct NormFormula {
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
+  std::array<N, 1> prepare(const N& variance) const {
     const N shifted = variance + N(epsilon);
-    numbers.push_back(choose(is_less(N(0), shifted), N(1) / root(shifted), N(0)));
+    return {choose(is_less(N(0), shifted), N(1) / root(shifted), N(0))};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -173,11 +196,14 @@ struct DropoutFormula {
   [[nodiscard]] static std::size_t auxiliary_count() { return 0; }
   [[nodiscard]] double self_factor() const { return 1 / keep; }
   template <typename N>
-  static void prepare(const N&, std::vector<N>&) {}
+  static std::array<N, 0> prepare(const N&) {
+    return {};
+  }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
     return {c, N(1)};
   }
 };
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

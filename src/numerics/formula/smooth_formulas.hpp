@@ -1,5 +1,11 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_SMOOTH) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_SMOOTH
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
+#include <array>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -10,6 +16,7 @@
 #include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
+#endif
 
 /// What erf, GELU and exp(-x^2) share. Auxiliary numbers: the variance p, and the inverse root of s + p.
 struct TiltedFormula {
@@ -20,9 +27,8 @@ struct TiltedFormula {
     return precision == Precision::narrow ? 1e18 : 1e150;
   }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
-    numbers.push_back(variance);
-    numbers.push_back(N(1) / root(N(dual.shift) + variance));
+  std::array<N, 2> prepare(const N& variance) const {
+    return {variance, N(1) / root(N(dual.shift) + variance)};
   }
 
  protected:
@@ -77,8 +83,8 @@ struct GaussianFormula : TiltedFormula {
 struct ExponentialFormula {
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
 
  protected:
@@ -140,7 +146,8 @@ struct PolynomialFormula {
 
   [[nodiscard]] std::size_t auxiliary_count() const { return table.size(); }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
+  std::vector<N> prepare(const N& variance) const {
+    std::vector<N> numbers;
     const N from_centre = variance - N(centre);
     for (const std::vector<double>& row : table) {
       // Symbols fold no constants, so an order without moments, and the highest coefficient, are numbers as such.
@@ -149,6 +156,7 @@ struct PolynomialFormula {
         sum = fused(sum, from_centre, N(row[m]));
       numbers.push_back(sum);
     }
+    return numbers;
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -182,5 +190,6 @@ struct GaborFormula : ExponentialFormula {
     return {factor * sine, factor * fused(weight, sine, fused(N(8) * tilted, c, one) * inverse * cosine)};
   }
 };
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

@@ -54,10 +54,7 @@ struct Place {
 template <typename Formula>
 DualSlopes precise_slopes(const Formula& of, const Place& at) {
   const auto dual = [&](const Precise& p, const Precise& q, const Precise& c) {
-    std::vector<Precise> left, right;
-    of.template prepare<Precise>(p, left);
-    of.template prepare<Precise>(q, right);
-    return of.template apply<Precise>(left, right, c);
+    return of.template apply<Precise>(of.prepare(p), of.prepare(q), c);
   };
   const Precise p = at.p, q = at.q, c = at.c, tiny("1e-25");
   const auto along = [&](const Precise& in_p, const Precise& in_q, const Precise& in_c, const Precise& step) {
@@ -79,8 +76,7 @@ DualSlopes precise_slopes(const Formula& of, const Place& at) {
 template <typename Formula>
 Dual<double> precise_self_slopes(const Formula& of, double variance) {
   const auto dual = [&](const Precise& p) {
-    std::vector<Precise> numbers;
-    of.template prepare<Precise>(p, numbers);
+    const auto numbers = of.prepare(p);
     return of.template apply<Precise>(numbers, numbers, p);
   };
   const Precise p = variance, step = p * Precise("1e-25");

@@ -84,11 +84,7 @@ double largest_variance_of(const Formula& formula, Precision precision) {
 template <typename Formula>
 DualSlopes slopes_of(const Formula& formula, double p, double q, double c) {
   using Number = Jet<double, 3>;
-  thread_local std::vector<Number> left, right;
-  left.clear();
-  right.clear();
-  formula.template prepare<Number>(Number::variable(p, 0), left);
-  formula.template prepare<Number>(Number::variable(q, 1), right);
+  const auto left = formula.prepare(Number::variable(p, 0)), right = formula.prepare(Number::variable(q, 1));
   const auto [value, factor] = formula.template apply<Number>(left, right, Number::variable(c, 2));
   return {{value.value, factor.value},
           {value.slopes[0], factor.slopes[0]},
@@ -102,9 +98,7 @@ template <typename Formula>
 SelfSlopes self_slopes_of(const Formula& formula, double p) {
   using Number = Jet<double, 1>;
   const Number variance = Number::variable(p, 0);
-  thread_local std::vector<Number> numbers;
-  numbers.clear();
-  formula.template prepare<Number>(variance, numbers);
+  const auto numbers = formula.prepare(variance);
   const auto [value, factor] = formula.template apply<Number>(numbers, numbers, variance);
   return {{value.value, factor.value}, {value.slopes[0], factor.slopes[0]}};
 }
@@ -112,7 +106,7 @@ SelfSlopes self_slopes_of(const Formula& formula, double p) {
 /// Implements RowFormula by the templates
 ///
 ///     std::size_t auxiliary_count() const;
-///     template <typename N> void prepare(const N& variance, std::vector<N>& auxiliary) const;
+///     template <typename N> std::array<N, auxiliary_count> prepare(const N& variance) const, or an std::vector;
 ///     template <typename N> Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const;
 ///
 /// of `Formula`, and, if it has them, double largest_variance(Precision) and double self_factor(). Without prepare(),
@@ -169,14 +163,15 @@ class RowFormulaOf final : public RowFormula {
     throw std::logic_error(
         "formula: auxiliary numbers that do not come from variances have no slopes in them");
   }
-  static constexpr bool has_prepare = requires(const Formula& formula, double p, std::vector<double>& all) {
-    formula.template prepare<double>(p, all);
-  };
+  static constexpr bool has_prepare = requires(const Formula& formula, double p) { formula.prepare(p); };
   template <typename N>
   std::vector<N> prepared(const N& variance) const {
-    std::vector<N> auxiliary;
-    if constexpr (has_prepare) formula_.template prepare<N>(variance, auxiliary);
-    return auxiliary;
+    if constexpr (has_prepare) {
+      const auto numbers = formula_.prepare(variance);
+      return {numbers.begin(), numbers.end()};
+    } else {
+      return {};
+    }
   }
 
   Formula formula_;

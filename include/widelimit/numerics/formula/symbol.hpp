@@ -29,11 +29,11 @@ class Statements {
   int declared_ = 0;
 };
 
-/// A number that is only known as text: a name, or a constant. Arithmetic on it writes statements; on constants, and with
-/// the constants 0 and 1 where they leave nothing to compute, it is done at once.
+/// A number that is only known as text: a name, or a constant. Arithmetic on it writes statements; on constants, and
+/// with the constants 0 and 1 where they leave nothing to compute, it is done at once.
 class Symbol {
  public:
-  Symbol(double number = 0) : number_{number} {}  // NOLINT: constants of formulas are numbers
+  Symbol(double number) : number_{number} {}  // NOLINT: constants of formulas are numbers
   Symbol(Statements& statements, std::string name) : statements_{&statements}, name_{std::move(name)} {}
 
   /// Null for a constant.
