@@ -18,7 +18,8 @@ namespace widelimit::numerics::formula {
 #endif
 
 /// A number and its slopes in `count` directions, which arithmetic carries along (forward mode): a formula of jets
-/// gives its value and its derivatives. N is float or double, or another number of formulas, such as Symbol and Jet itself.
+/// gives its value and its derivatives. N is float or double, or another number of formulas, such as Symbol and Jet
+/// itself.
 ///
 /// Where a function has no finite slope, as the root at 0, the slope counts as 0. A bound of at_least() is for rounding
 /// errors, so that slopes pass through it. magnitude() has the slope 1 at 0, as is_less(x, 0) is false there.
