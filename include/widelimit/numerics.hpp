@@ -11,6 +11,7 @@
 #include "widelimit/numerics/formula/number.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
 #include "widelimit/numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula_activation.hpp"
 #include "widelimit/numerics/gaussian_expectation.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/numerics/number_range.hpp"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "widelimit/numerics/dual.hpp"
@@ -54,6 +55,13 @@ class RowFormula {
 
 using RowFormulaPointer = std::shared_ptr<const RowFormula>;
 
+/// What a device would compute of a pair of positions with the variances p and q and the covariance c, in double; for
+/// formulas that prepare().
+[[nodiscard]] std::string text_of(const RowFormula& formula);
+
+/// 32 hexadecimal digits that tell formulas apart by their text, the same in every process.
+[[nodiscard]] std::string digest_of(const RowFormula& formula);
+
 /// What activations and row stages also are if they have a formula that can be read.
 class Readable {
  public:
@@ -61,6 +69,8 @@ class Readable {
 
   /// Null if this one has none after all.
   [[nodiscard]] virtual RowFormulaPointer formula() const = 0;
+  /// Whether the digest of the formula stands for the parameters of a layer of a user's own.
+  [[nodiscard]] virtual bool is_own() const { return false; }
 };
 
 /// The formula of an activation or a row stage; null if it cannot be read.
