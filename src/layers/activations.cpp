@@ -118,7 +118,7 @@ Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
   std::optional<ordered_json> parameters;
   const auto* readable = dynamic_cast<const numerics::formula::Readable*>(activation.get());
   if (readable != nullptr && readable->is_own())
-    parameters = {{"formula", numerics::formula::digest_of(*readable->formula())}};
+    parameters.emplace(ordered_json{{"formula", numerics::formula::digest_of(*readable->formula())}});
   return Layer(std::make_shared<UserNonlinearity>(
       UserKind(std::move(kind), std::move(parameters), activation), std::move(activation)));
 }
