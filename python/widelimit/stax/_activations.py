@@ -24,7 +24,7 @@ def _parameter(name, value):
 def nonlinearity(name: str, kind: str, **parameters: tuple[str, Any]) -> Triple:
     """The layer of a kind, called `name`; each field of it with the argument's name and value."""
     checked = {field: _parameter(f"{name}: {argument}", value) for field, (argument, value) in parameters.items()}
-    return triple(Simple(name, layers.nonlinearity(kind, **checked)))
+    return triple(Simple(name, layers.nonlinearity(kind, **checked), kind, checked))
 
 
 def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any] | None = None,
@@ -38,19 +38,25 @@ def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any
     if nngp_fn is None:
         if fn is None:
             raise ValueError("Elementwise: expected fn or nngp_fn")
-        return triple(_OfFunctions("Elementwise", layers.elementwise, (fn,)))
-    return triple(_OfFunctions("Elementwise", _dual, (nngp_fn, d_nngp_fn)))
+        return triple(OfFunctions("Elementwise", layers.elementwise, (fn,)))
+    return triple(OfFunctions("Elementwise", _dual, (nngp_fn, d_nngp_fn)))
 
 
-class _OfFunctions(Simple):
+class OfFunctions(Simple):
     """A nonlinearity made of a user's functions; pickled with these, where they can be."""
 
     def __init__(self, name, make, functions):
         super().__init__(name, make(*functions))
         self._made_of = name, make, functions
 
+    @property
+    def function(self):
+        """phi, None if there is only its dual."""
+        _, make, functions = self._made_of
+        return functions[0] if make is layers.elementwise else None
+
     def __reduce__(self):
-        return _OfFunctions, self._made_of
+        return OfFunctions, self._made_of
 
 
 def _dual(nngp_fn, d_nngp_fn):
@@ -82,4 +88,4 @@ def ElementwiseNumerical(fn: Callable[..., Any], deg: int, df: Callable[..., Any
                          do_backprop: bool = False) -> Triple:
     """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg, the number of its points in
     neural-tangents, is chosen here. Functions and errors as of Elementwise()."""
-    return triple(_OfFunctions("ElementwiseNumerical", layers.elementwise, (fn, df)))
+    return triple(OfFunctions("ElementwiseNumerical", layers.elementwise, (fn, df)))

@@ -67,11 +67,16 @@ class _Repeat(Module):
         return value
 
     def form(self, value, counter):
+        trees, behind = self.forms(value, counter)
+        return stacked(trees) if trees else (), behind
+
+    def forms(self, value, counter):
+        """The structure of each repetition, and the value after them."""
         trees = []
         for _ in range(self.times):
             tree, value = self.module.form(value, counter)
             trees.append(tree)
-        return stacked(trees) if trees else (), value
+        return trees, value
 
     def parts(self):
         return (self.module,)

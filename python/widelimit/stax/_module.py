@@ -1,7 +1,7 @@
 """The form of stax layers: modules that turn a value, the layers so far with the shape after them, into the next value."""
 
-from dataclasses import dataclass, replace
-from typing import Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class Simple(Module):
 
     name: str
     layer: object
+    kind: str = ""  # With its fields, as network files have them; "" for a user's functions.
+    fields: Dict[str, Any] = field(default_factory=dict)
     diagonal = Diagonal()
     is_pointwise = True
 
