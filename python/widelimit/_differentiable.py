@@ -32,13 +32,17 @@ class Differentiable:
     def check_way_back(self, wanted: Sequence[bool]) -> None:
         """NotImplementedError if there is no backward pass to these inputs."""
 
+    def formula(self) -> Any:
+        """forward() as a function of JAX's arrays alone, which has all derivatives; None if there is none."""
+        return None
+
 
 def differentiated(function: Differentiable, inputs: Sequence[Any], dtype: Any = None) -> list[Any]:
     """The function's results at inputs some of which are live (_caller.py), as arrays of their library that can be
     differentiated. dtype: the element type of the results, a NumPy one; None: that of the inputs."""
     jax = sys.modules.get("jax")
     if jax is not None and any(isinstance(value, jax.core.Tracer) for value in inputs):
-        from .jax import traced
+        from ._host_functions import traced
 
         return traced(function, inputs, dtype)
     from .torch import recorded
@@ -83,6 +87,30 @@ class _Kernels(Differentiable):
         self.network, self.kernels, self.options = network, kernels, options
         self.names = _names_of(kernels)
 
+    def formula(self):
+        if any(value is not None for name, value in self.options.items() if name != "threads"):
+            return None
+        from ._formulas import descriptions, of_inputs, step_of
+
+        layers = descriptions(self.network.layers)
+        if layers is None:
+            return None
+        step = step_of(layers)
+
+        def kernels(*inputs):
+            found = step(of_inputs(*self._pair(inputs), "ntk" in self.names, False))
+            return [self._of_pairs(getattr(found, name)) for name in self.names]
+
+        return kernels
+
+    @staticmethod
+    def _pair(inputs):
+        return inputs[0], inputs[1] if len(inputs) == 2 else None
+
+    @staticmethod
+    def _of_pairs(array):
+        return array[:, :, 0, 0]
+
     def _chosen(self, found):
         return [getattr(found, name) for name in self.names]
 
@@ -116,6 +144,10 @@ class Diagonal(_Kernels):
         super().__init__(network, kernels, options)
         check_axes([shape], channel_axis=-1)
         self.shapes = [shape[:1]] * len(self.names)
+
+    @staticmethod
+    def _of_pairs(array):
+        return array.diagonal()[0, 0]
 
     def forward(self, x):
         return self._chosen(gram_diagonal(self.network, x, self.kernels, **self.options))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable
 
 import numpy as np
 
 from .. import layers
 from .._arrays import real, whole
-from .._jax import is_of_jax
+from .._jax import is_function_of_jax, is_of_jax
 from ._module import Simple
 from ._triple import Triple, triple
 
@@ -46,7 +47,11 @@ class OfFunctions(Simple):
     """A nonlinearity made of a user's functions; pickled with these, where they can be."""
 
     def __init__(self, name, make, functions):
-        super().__init__(name, make(*functions))
+        layer = make(*functions)
+        dual = None if make is layers.elementwise else _formula_of(*functions)
+        if dual is not None:
+            layer._dual = dual
+        super().__init__(name, layer)
         self._made_of = name, make, functions
 
     @property
@@ -62,6 +67,20 @@ class OfFunctions(Simple):
 def _dual(nngp_fn, d_nngp_fn):
     slope = _slope_of(nngp_fn) if d_nngp_fn is None else d_nngp_fn
     return layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: slope(c, p, q))
+
+
+def _formula_of(nngp_fn, d_nngp_fn):
+    """The dual as a function of JAX's arrays; None if the functions are not such."""
+    if "jax" not in sys.modules:
+        return None
+    from .._duals import by_price
+
+    functions = [function for function in (nngp_fn, d_nngp_fn) if function is not None]
+    if not all(is_function_of_jax(function, 3) for function in functions):
+        return None
+    if d_nngp_fn is None:
+        return by_price(lambda p, q, c: nngp_fn(c, p, q))
+    return lambda p, q, c: (nngp_fn(c, p, q), d_nngp_fn(c, p, q))
 
 
 def _slope_of(nngp_fn):

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from .. import layers
+from .._jax import is_function_of_jax
 from . import _attention, _combinators, _module, _pools, _positions, _weights
 from ._activations import OfFunctions
 from ._keys import split
@@ -159,11 +160,7 @@ def _(module):
 
 @_knows.register(OfFunctions)
 def _(module):
-    try:
-        jax.eval_shape(module.function, jax.ShapeDtypeStruct((2,), jnp.float32))
-    except Exception:  # A function of NumPy's arrays, or none at all.
-        return False
-    return True
+    return is_function_of_jax(module.function)
 
 
 @outputs.register(_pools._Pool)
