@@ -22,6 +22,7 @@
 namespace widelimit::gp {
 
 struct ModelState;
+struct Workload;
 
 /// The distribution of functions with which a model predicts.
 enum class ModelKind {
@@ -155,6 +156,11 @@ class Model {
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
+  /// What predict() takes for these inputs beside the model, which is in memory: for plan_resources(). Errors: those of
+  /// predict() for inputs that do not fit.
+  template <typename Scalar>
+  [[nodiscard]] Workload workload(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
   /// A warning for people about inputs whose numbers are far outside those of the training inputs, or are all far
   /// smaller, with both ranges. Empty if there is nothing to say. Cost: one pass over both.
   template <typename Scalar>
@@ -223,7 +229,8 @@ class Model {
   static void check_folder(const std::filesystem::path& folder);
 
   /// The model that was saved, whose predictions have the same bits. Errors: DataError naming the file for a folder
-  /// without a model, one of another version, and files that are missing or changed. `options`: threads and memory.
+  /// without a model, one of another version, and files that are missing or changed; ArgumentError for a model that
+  /// does not fit into memory, before its arrays are read. `options`: threads and memory.
   [[nodiscard]] static Model load(const std::filesystem::path& folder, const GramOptions& options = {});
 
  private:

@@ -190,10 +190,7 @@ struct Checked {
 template <typename Scalar>
 std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Scalar>& task,
                                          const FitArguments& arguments, const Interrupt& interrupt) {
-  GramOptions run;
-  run.threads = arguments.kernel.threads;
-  run.device = arguments.kernel.device;
-  run.exact_attention = arguments.kernel.exact_attention;
+  GramOptions run = gram_options(arguments.kernel);
   run.stop = interrupt.token();
   std::vector<Checked> checked;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {
@@ -268,10 +265,8 @@ nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& 
 /// Refuses what does not fit into memory, before anything is computed.
 template <typename Scalar>
 void require_room(const Network& network, const GpTask<Scalar>& task, const FitArguments& arguments) {
-  GramOptions options;
-  options.kernels = arguments.kernel.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  options.threads = arguments.kernel.threads;
-  options.exact_attention = arguments.kernel.exact_attention;
+  GramOptions options = gram_options(arguments.kernel);
+  if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
   const gp::Criterion by = criterion_of(arguments);
   const gp::Workload work{

@@ -10,8 +10,10 @@
 #include "gp/data_side/input_files.hpp"
 #include "gp/inference/model_state.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::gp {
 /// A folder of a model: model.json with the network, the options and all small numbers, and an array for every matrix.
@@ -197,6 +199,16 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
       inputs, state.targets.rows(), outputs, state.scale.outputs(), state.posteriors.size(), names));
 }
 
+/// Refuses a model that does not fit into memory before its arrays are read.
+void require_room(const ArrayFolderReader& folder, int threads) {
+  const double bytes = folder.bytes_to_read(), left = MemoryRoom::here(threads).left();
+  if (bytes > left)
+    throw ArgumentError(
+        fmt::format("reading the model takes {} of memory, {} can be had; use a machine or a "
+                    "job with more, or fit with fewer inputs",
+                    numerics::memory_text(bytes), numerics::memory_text(left)));
+}
+
 }  // namespace
 
 void Model::save(const std::filesystem::path& path) const {
@@ -225,6 +237,7 @@ void Model::check_folder(const std::filesystem::path& path) {
 Model Model::load(const std::filesystem::path& path, const GramOptions& options) {
   const ArrayFolderReader folder(path, model_format());
   return naming_errors(path.string(), [&] {
+    require_room(folder, options.threads);
     const JsonValue& document = folder.document();
     auto state = std::make_shared<const ModelState>(
         ModelState{.kernel = read_kernel(folder, options),

@@ -14,6 +14,7 @@
 #include "gp/data_side/array_folder.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
@@ -102,6 +103,18 @@ std::optional<GramResult<Scalar>> stored(const std::filesystem::path& place, con
 }
 
 }  // namespace
+
+std::string treatment_of(bool flip, const GramOptions& options) {
+  std::string treatment;
+  const auto add = [&](const std::string& what) {
+    if (!what.empty()) treatment += (treatment.empty() ? "" : ", ") + what;
+  };
+  if (flip) add(mean_over_flips);
+  if (options.exact_attention) add("exact attention");
+  if (const std::string device = device_in_full(options.device); !device.empty())
+    add("computed by " + device);
+  return treatment;
+}
 
 template <typename Scalar>
 GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,

@@ -15,6 +15,8 @@
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/input_range.hpp"
 #include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/resources.hpp"
+#include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -226,6 +228,27 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
 }
 
 template <typename Scalar>
+Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const {
+  return in_precision(*state_, x, [&]<typename Own>(const Inputs<Own>& own, const ModelKernel<Own>& kernel) {
+    double numbers = 0;
+    for (Index i = 0; i < own.size(); ++i) numbers += static_cast<double>(own[i].size());
+    // Beside the inputs themselves there are copies: in the precision of the training inputs, and mirror images.
+    const double copies = (std::is_same_v<Own, Scalar> ? 0 : 1) + (kernel.flips() ? 1 : 0);
+    return Workload{.work = Work::new_inputs,
+                    .needs = {.inputs = train_size(),
+                              .entry_bytes = sizeof(Own),
+                              .kernels = kernels_of(*state_),
+                              .finite_times = false,
+                              .test = own.size(),
+                              .outputs = outputs(),
+                              .flip = kernel.flips()},
+                    .plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0),
+                    .input_bytes = copies * numbers * sizeof(Own),
+                    .posteriors = static_cast<Index>(state_->posteriors.size())};
+  });
+}
+
+template <typename Scalar>
 JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOptions& run) const {
   require_amplitudes(*state_, "Model::predict_jointly");
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
@@ -417,6 +440,8 @@ std::string Model::range_warning(const Inputs<Scalar>& x) const {
 
 template std::string Model::range_warning(const Inputs<float>&) const;
 template std::string Model::range_warning(const Inputs<double>&) const;
+template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;
+template Workload Model::workload(const Inputs<double>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<float>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<double>&, const GramOptions&) const;
 template ModelPrediction Model::predict(const Inputs<float>&, const GramOptions&) const;
