@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._differentiable import diagonal_kernels, pair_kernels
+from ._pair_kernels import diagonal_kernels, pair_kernels
 from .kernels import Gram
 from .stax._kernel_fn import KernelFunction
 

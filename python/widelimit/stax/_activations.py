@@ -46,6 +46,8 @@ def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any
 class OfFunctions(Simple):
     """A nonlinearity made of a user's functions; pickled with these, where they can be."""
 
+    in_jax = "function"
+
     def __init__(self, name, make, functions):
         layer = make(*functions)
         dual = None if make is layers.elementwise else _formula_of(*functions)

@@ -6,23 +6,20 @@ shapes: a Shapes with the number of attention heads.
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import random
 
-from . import _attention, _combinators, _module, _weights
 
 
-@singledispatch
 def drawn(module, key, value, shapes):
-    return ()
+    """See above."""
+    own = _DRAWN.get(module.in_jax)
+    return () if own is None else own(module, key, value, shapes)
 
 
-@drawn.register(_module.Sequence)
-def _(module, key, value, shapes):
+def _serial(module, key, value, shapes):
     found = []
     for part in module.modules:
         key, own = random.split(key)
@@ -31,15 +28,13 @@ def _(module, key, value, shapes):
     return found
 
 
-@drawn.register(_combinators._Parallel)
-def _(module, key, value, shapes):
+def _parallel(module, key, value, shapes):
     module.apply(value)  # Checks the number of branches.
     keys = random.split(key, len(module.modules))
     return tuple(drawn(*branch, shapes) for branch in zip(module.modules, keys, value.values))
 
 
-@drawn.register(_combinators._Repeat)
-def _(module, key, value, shapes):
+def _repeat(module, key, value, shapes):
     found = []
     for _ in range(module.times):
         key, own = random.split(key)
@@ -63,19 +58,19 @@ def _pair(module, key, value, shapes, scale):
     return drawn_weights, random.normal(second, biases.shape) * (module.b_std if is_standard else 1)
 
 
-@drawn.register(_weights._Dense)
-def _(module, key, value, shapes):
+def _dense(module, key, value, shapes):
     return _pair(module, key, value, shapes, module.W_std / (value.channels / module.s[0]) ** 0.5)
 
 
-@drawn.register(_weights._Convolution)
-def _(module, key, value, shapes):
+def _convolution(module, key, value, shapes):
     fan_in = value.channels * int(np.prod(module.filter_shape))
     return _pair(module, key, value, shapes, module.W_std / (fan_in / module.s[0]) ** 0.5)
 
 
-@drawn.register(_attention._Attention)
-def _(module, key, value, shapes):
+def _attention(module, key, value, shapes):
     keys = random.split(key, 6)
     return tuple(None if place is None else random.normal(own, place.shape)
                  for own, place in zip(keys, module.parameters(value, shapes)))
+
+
+_DRAWN = {"serial": _serial, "parallel": _parallel, "repeat": _repeat, "dense": _dense, "convolution": _convolution, "attention": _attention}

@@ -5,7 +5,7 @@ outputs(module, params, x, value, key): the activations after a module; `value` 
 
 from __future__ import annotations
 
-from functools import reduce, singledispatch
+from functools import reduce
 from operator import add, mul
 
 import jax
@@ -15,8 +15,6 @@ from jax import lax
 
 from .. import layers
 from .._jax import is_function_of_jax
-from . import _attention, _combinators, _module, _pools, _positions, _weights
-from ._activations import OfFunctions
 from ._keys import split
 from ._scalar_functions import scalar_function
 from ._structure import Shapes, are_alike
@@ -27,25 +25,22 @@ def is_of_jax(module):
     return _knows(module) and all(map(is_of_jax, module.parts()))
 
 
-@singledispatch
 def _knows(module):
-    return outputs.dispatch(type(module)) is not outputs.dispatch(object)
+    return module.in_jax in _OUTPUTS and (module.in_jax not in _CONDITIONS or _CONDITIONS[module.in_jax](module))
 
 
-@singledispatch
 def outputs(module, params, x, value, key):
-    raise NotImplementedError(f"apply_fn: {module.name}: a layer without outputs in JAX")
+    """See above; the word `in_jax` of a layer says which function of this file is its own."""
+    return _OUTPUTS[module.in_jax](module, params, x, value, key)
 
 
-@outputs.register(_module.Sequence)
-def _(module, params, x, value, key):
+def _serial(module, params, x, value, key):
     for part, own, own_key in zip(module.modules, params, split(key, len(module.modules))):
         x, value = outputs(part, own, x, value, own_key), part.apply(value)
     return x
 
 
-@outputs.register(_combinators._Repeat)
-def _(module, params, x, value, key):
+def _repeat(module, params, x, value, key):
     are_stacked = are_alike(module.forms(value, Shapes())[0])
     for k in range(module.times):
         own = jax.tree_util.tree_map(lambda array: array[k], params) if are_stacked else params[k]
@@ -53,24 +48,20 @@ def _(module, params, x, value, key):
     return x
 
 
-@outputs.register(_combinators._FanOut)
-def _(module, params, x, value, key):
+def _fan_out(module, params, x, value, key):
     return [x] * module.number
 
 
-@outputs.register(_combinators._Parallel)
-def _(module, params, x, value, key):
+def _parallel(module, params, x, value, key):
     module.apply(value)  # Checks the number of branches.
     return [outputs(part, *rest) for part, *rest in zip(module.modules, params, x, value.values, split(key, len(x)))]
 
 
-@outputs.register(_combinators._FanInElementwise)
-def _(module, params, x, value, key):
+def _fan_in(module, params, x, value, key):
     return reduce(add if module.join is layers.sum else mul, x)
 
 
-@outputs.register(_combinators._FanInConcat)
-def _(module, params, x, value, key):
+def _concat(module, params, x, value, key):
     return jnp.concatenate(x, module.axis)
 
 
@@ -85,8 +76,7 @@ def _with_biases(x, biases, factor):
     return x if biases is None else x + factor * biases
 
 
-@outputs.register(_weights._Dense)
-def _(module, params, x, value, key):
+def _dense(module, params, x, value, key):
     weights, biases = params
     norm, factor = _norms(module, value.channels)
     product = jnp.moveaxis(jnp.tensordot(x, weights, (value.channel_axis, 0)), -1, value.channel_axis)
@@ -103,8 +93,7 @@ def _numbers_of(axes, is_filter=False):
     return letters + "IO" if is_filter else "N" + letters + "C"
 
 
-@outputs.register(_weights._Convolution)
-def _(module, params, x, value, key):
+def _convolution(module, params, x, value, key):
     weights, biases = params
     axes = len(value.shape)
     norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
@@ -143,28 +132,23 @@ def _folded(x, shape):
     return x
 
 
-@outputs.register(_module.Simple)
-def _(module, params, x, value, key):
+def _nonlinearity(module, params, x, value, key):
     return scalar_function(module.kind, module.fields)(x)
 
 
-@outputs.register(OfFunctions)
-def _(module, params, x, value, key):
+def _function(module, params, x, value, key):
     return module.function(x)
 
 
-@_knows.register(_module.Simple)
-def _(module):
+def _knows_nonlinearity(module):
     return scalar_function(module.kind, module.fields) is not None
 
 
-@_knows.register(OfFunctions)
-def _(module):
+def _knows_function(module):
     return is_function_of_jax(module.function)
 
 
-@outputs.register(_pools._Pool)
-def _(module, params, x, value, key):
+def _pool(module, params, x, value, key):
     window, strides = ([1] * x.ndim for _ in range(2))
     for axis, size, stride in zip(value.spatial_axes, module.window, module.strides):
         window[axis], strides[axis] = size, stride
@@ -180,50 +164,42 @@ def _(module, params, x, value, key):
     return summed(x) / (summed(jnp.ones_like(x)) if module.normalize_edges else np.prod(window))
 
 
-@outputs.register(_pools._GlobalPool)
-def _(module, params, x, value, key):
+def _global_pool(module, params, x, value, key):
     return jnp.mean(x, value.spatial_axes) if module.name == "GlobalAvgPool" else jnp.sum(x, value.spatial_axes)
 
 
-@outputs.register(_pools._Flatten)
-def _(module, params, x, value, key):
+def _flatten(module, params, x, value, key):
     flat = _last(x, value).reshape(x.shape[value.batch_axis], -1)
     return flat if module.batch_axis_out == 0 else flat.T
 
 
-@outputs.register(_pools._Identity)
-def _(module, params, x, value, key):
+def _identity(module, params, x, value, key):
     return x
 
 
-@outputs.register(_pools._Dropout)
-def _(module, params, x, value, key):
+def _dropout(module, params, x, value, key):
     return jnp.where(jax.random.bernoulli(key, module.keep, x.shape), x / module.keep, 0)
 
 
-@outputs.register(_pools._LayerNorm)
-def _(module, params, x, value, key):
+def _layer_norm(module, params, x, value, key):
     module.apply(value)  # Checks the axes.
     centred = x - x.mean(module.axes, keepdims=True)
     return centred / jnp.sqrt((centred**2).mean(module.axes, keepdims=True) + module.eps)
 
 
-@outputs.register(_positions._ImageResize)
-def _(module, params, x, value, key):
+def _resize(module, params, x, value, key):
     shape = list(x.shape)
     for axis, size in zip(value.spatial_axes, module.apply(value).shape):
         shape[axis] = size
     return jax.image.resize(x, shape, module.method, module.antialias)
 
 
-@outputs.register(_positions._Index)
-def _(module, params, x, value, key):
+def _index(module, params, x, value, key):
     module.apply(value)  # Checks what the library takes.
     return x[module.index]
 
 
-@outputs.register(_positions._DotGeneral)
-def _(module, params, x, value, key):
+def _dot_general(module, params, x, value, key):
     if module.other.ndim == 0:
         return x * float(module.other)
     module.apply(value)
@@ -231,8 +207,7 @@ def _(module, params, x, value, key):
     return jnp.einsum(x, ours, jnp.asarray(module.other, x.dtype), theirs, order)
 
 
-@outputs.register(_attention._Attention)
-def _(module, params, x, value, key):
+def _attention(module, params, x, value, key):
     queries, keys, values, output, biases, encodings = params
     fields, n = module.fields, x.shape[value.batch_axis]
     seen = x if encodings is None else _encoded(module.encodings.fields(value), x, encodings)
@@ -242,7 +217,7 @@ def _(module, params, x, value, key):
     queries = keys if queries is None else jnp.einsum("npc,hck->nhpk", seen, queries)
     width = keys.shape[-1] if fields["scaling"] == "inverse_width" else keys.shape[-1] ** 0.5
     logits = fields["query_key_std"] / (value.channels * width) * jnp.einsum("nhpk,nhqk->nhpq", queries, keys)
-    heads = jnp.einsum("nhpq,nqc,hck->npkh", _WEIGHTS[fields["weights"]](logits), of_values, values)
+    heads = jnp.einsum("nhpq,nqc,hck->npkh", _LOGITS[fields["weights"]](logits), of_values, values)
     heads = heads.reshape(*heads.shape[:2], -1)
     scale = fields["output_value_variance"] ** 0.5 / (heads.shape[-1] * value.channels) ** 0.5
     found = (scale * heads @ output).reshape(n, *value.shape, -1)
@@ -250,7 +225,7 @@ def _(module, params, x, value, key):
                         fields["bias_variance"] ** 0.5)
 
 
-_WEIGHTS = {"softmax": jax.nn.softmax, "identity": lambda logits: logits, "relu": lambda logits: jnp.maximum(logits, 0),
+_LOGITS = {"softmax": jax.nn.softmax, "identity": lambda logits: logits, "relu": lambda logits: jnp.maximum(logits, 0),
             "abs": jnp.abs}
 
 
@@ -259,7 +234,31 @@ def _encoded(fields, x, encodings):
     return fields["input_weight"] ** 0.5 * x + fields["position_weight"] ** 0.5 * encodings
 
 
-@_knows.register(_attention._Attention)
-def _(module):
+def _knows_attention(module):
     # Of correlated encodings the library takes a root that only it knows.
-    return module.fields["weights"] in _WEIGHTS and (module.encodings is None or module.encodings.decay is None)
+    return module.fields["weights"] in _LOGITS and (module.encodings is None or module.encodings.decay is None)
+
+
+_OUTPUTS = {
+    "serial": _serial,
+    "repeat": _repeat,
+    "fan_out": _fan_out,
+    "parallel": _parallel,
+    "fan_in": _fan_in,
+    "concat": _concat,
+    "dense": _dense,
+    "convolution": _convolution,
+    "nonlinearity": _nonlinearity,
+    "function": _function,
+    "pool": _pool,
+    "global_pool": _global_pool,
+    "flatten": _flatten,
+    "identity": _identity,
+    "dropout": _dropout,
+    "layer_norm": _layer_norm,
+    "resize": _resize,
+    "index": _index,
+    "dot_general": _dot_general,
+    "attention": _attention,
+}
+_CONDITIONS = {"nonlinearity": _knows_nonlinearity, "function": _knows_function, "attention": _knows_attention}
