@@ -315,10 +315,30 @@ class Model:
         return new
 
     def predict(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
-                graphs: Graphs | None = None) -> Prediction:
-        """A Prediction for every input; x, lengths, mask and graphs are as in fit(). ArgumentError for inputs of another form
-        than the training inputs', and for NaN."""
-        return Prediction(*self._model.predict(self._batch(x, lengths, mask, graphs), threads))
+                graphs: Graphs | None = None, batch_size: int | None = None, progress: Progress = None) -> Prediction:
+        """A Prediction for every input; x, lengths, mask and graphs are as in fit(). batch_size: so many inputs at a time, which
+        holds less memory and agrees to rounding; with progress and without it, a twentieth of them. ArgumentError for inputs of
+        another form than the training inputs', and for NaN."""
+        whole_batch = self._batch(x, lengths, mask, graphs)
+        if batch_size is None and (progress is None or progress is False):
+            return Prediction(*self._model.predict(whole_batch, threads))
+        inputs = list(x) if is_ragged(x) else numbers(x, type_of_inputs(None, x), "x")
+        size = max(1, -(-len(inputs) // 20)) if batch_size is None else whole(batch_size, "batch_size", 1)
+        parts = []
+        with told(progress, "predictions") as tell:
+            for first in range(0, len(inputs), size):
+                rows = slice(first, min(first + size, len(inputs)))
+                others = [None if given is None else given[rows] for given in (lengths, mask, graphs)]
+                some = _Inputs(self.preprocessing, inputs[rows], None).batch(inputs[rows], "x", *others)
+                parts.append(Prediction(*self._model.predict(some, threads)))
+                if tell is not None:
+                    tell(rows.stop, len(inputs))
+        if not parts:
+            return Prediction(*self._model.predict(whole_batch, threads))
+        joined = {name: np.concatenate([getattr(part, name) for part in parts])
+                  for name in ("mean", "standard_deviation", "class_probabilities")
+                  if getattr(parts[0], name) is not None and np.size(getattr(parts[0], name))}
+        return parts[0]._replace(**joined)
 
     def mean(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
              graphs: Graphs | None = None) -> Numbers:
