@@ -185,10 +185,12 @@ class _Inputs:
             preprocessing = Preprocessing.fit(preprocessing, self._array(x), mirror_images=flip)
         self.preprocessing = preprocessing
 
-    def _array(self, x):
+    @staticmethod
+    def _array(x):
+        # Rounded only after the preprocessing, which takes large offsets away.
         if is_ragged(x):
             raise NotImplementedError("preprocessing: expected one array of inputs, got a list of different sizes")
-        return numbers(x, self.dtype, "x")
+        return numbers(x, name="x")
 
     def batch(self, x, name, lengths=None, mask=None, graphs=None):
         """A batch as the compiled half takes it."""

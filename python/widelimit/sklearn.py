@@ -198,12 +198,13 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         self._is_flat = y.ndim == 1
         y = np.asarray(y, float).reshape(len(y), -1)
-        self._offset = y.mean(0)
-        equal = (y == y[0]).all(0)
-        self._offset[equal] = y[0, equal]
-        deviation = y.std(0)
-        self._factor = np.where(equal | (deviation == 0), 1.0, deviation)
-        return self._fit_targets(X, np.ascontiguousarray((y - self._offset) / self._factor), apart=True)
+        # Differences from the first target, and units of the largest one: no offset and no size costs digits.
+        self._offset = y[0] + (y - y[0]).mean(0)
+        residuals = y - self._offset
+        largest = np.abs(residuals).max(0)
+        unit = np.where(largest > 0, largest, 1.0)
+        self._factor = np.where(largest > 0, unit * (residuals / unit).std(0), 1.0)
+        return self._fit_targets(X, np.ascontiguousarray(residuals / self._factor), apart=True)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <type_traits>
+#include <utility>
 
 #include "cli/output/result_text.hpp"
 #include "cli/tasks/gp_task.hpp"
@@ -45,7 +47,47 @@ void warn_of_ranges(const GpTask<Scalar>& task) {
   check("test", task.test);
 }
 
+GpSet<float> rounded(GpSet<double> set, const char* name, bool is_training) {
+  if (set.size() > 0)
+    if (const std::string lost = gp::lost_in_float(set.inputs(), is_training); !lost.empty())
+      throw DataError(fmt::format("{} data: {}{}", name, lost, " (--preprocess channel, --precision double)"));
+  GpSet<float> result;
+  result.x = xt::cast<float>(set.x);
+  for (const auto& sequence : set.sequences) result.sequences.emplace_back(xt::cast<float>(sequence));
+  result.targets = std::move(set.targets);
+  result.names = std::move(set.names);
+  result.graphs = std::move(set.graphs);
+  result.mask = std::move(set.mask);
+  return result;
+}
+
 }  // namespace
+
+template <typename Scalar, typename Read>
+GpTask<Scalar> in_precision_of(GpTask<Read> task) {
+  if constexpr (std::is_same_v<Scalar, Read>) {
+    return task;
+  } else {
+    GpTask<Scalar> result;
+    result.description = std::move(task.description);
+    result.notes = std::move(task.notes);
+    result.default_preprocessing = task.default_preprocessing;
+    result.preprocessing = std::move(task.preprocessing);
+    result.kind = task.kind;
+    result.class_names = std::move(task.class_names);
+    result.train = rounded(std::move(task.train), "training", true);
+    if (task.validation) result.validation = rounded(std::move(*task.validation), "validation", false);
+    result.test = rounded(std::move(task.test), "test", false);
+    result.test_faces = std::move(task.test_faces);
+    result.missing = std::move(task.missing);
+    result.preparation = std::move(task.preparation);
+    return result;
+  }
+}
+
+template GpTask<float> in_precision_of(GpTask<double>);
+template GpTask<float> in_precision_of(GpTask<float>);
+template GpTask<double> in_precision_of(GpTask<double>);
 
 template <typename Scalar>
 void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip) {

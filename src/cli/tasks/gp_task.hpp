@@ -94,6 +94,11 @@ struct PreprocessingChoice {
 template <typename Scalar>
 void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip);
 
+/// A task in another precision; the same where it has it already. DataError, naming file and row, for numbers of which
+/// nothing would be left (gp::lost_in_float()).
+template <typename Scalar, typename Read>
+[[nodiscard]] GpTask<Scalar> in_precision_of(GpTask<Read> task);
+
 /// ArgumentError unless the inputs are images, which have mirror images.
 template <typename Scalar>
 void require_images_for_flips(const GpTask<Scalar>& task) {

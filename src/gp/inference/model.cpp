@@ -42,16 +42,22 @@ void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train) {
                                     text(train), text(x)));
 }
 
+/// Throws ArgumentError for inputs of which nothing would be left in the precision of a float model.
+void require_range_of_float(const Inputs<double>& x) {
+  if (const std::string lost = lost_in_float(x, false); !lost.empty())
+    throw ArgumentError("Model: the inputs are rounded to float, as those of the training: " + lost);
+}
+void require_range_of_float(const Inputs<float>&) {}
+
 /// body(inputs, kernel) with the inputs in the precision of the training inputs.
 template <typename Scalar, typename Body>
 decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, const Body& body) {
   return std::visit(
       [&]<typename Own>(const ModelKernel<Own>& kernel) {
         require_like_training(x, kernel.train());
-        if constexpr (std::is_same_v<Own, Scalar>)
-          return body(x, kernel);
-        else
-          return body(copied_inputs<Own, Scalar>({&x}), kernel);
+        if constexpr (std::is_same_v<Own, Scalar>) return body(x, kernel);
+        if constexpr (std::is_same_v<Own, float>) require_range_of_float(x);
+        return body(copied_inputs<Own, Scalar>({&x}), kernel);
       },
       state.kernel);
 }
