@@ -47,7 +47,8 @@ template <typename Scalar>
 
 /// A task, ready for kernels: read, put through check(task), which throws what speaks against it, and prepare_inputs().
 template <typename Scalar, typename Check>
-[[nodiscard]] GpTask<Scalar> load_prepared_task(const DataArguments& arguments, bool flip, const Check& check) {
+[[nodiscard]] GpTask<Scalar> load_prepared_task(const DataArguments& arguments, bool flip,
+                                                const Check& check) {
   const auto prepared = [&](auto task) {
     check(task);
     prepare_inputs(task, arguments.preprocessing, flip);

@@ -182,6 +182,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.kind = target.kind();
   task.class_names = target.classes();
   task.preparation = {{"table", encoding.to_json()}};
+  task.indicators = encoding.indicators();
   task.train = set_of<Scalar>(tables.train, encoding, target);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);

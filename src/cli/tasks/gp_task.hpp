@@ -60,6 +60,9 @@ struct GpTask {
   std::vector<std::string> notes;  ///< For people: what was left out, a line each.
   /// Where the user does not say. Left out of the description where it is `none`.
   gp::PreprocessingKind default_preprocessing = gp::PreprocessingKind::none;
+  std::string default_reason;  ///< For people: why it is not the usual one; else empty.
+  /// Of tables, which channels are 0 or 1 for a category or a missing cell: they are not standardised.
+  std::vector<bool> indicators;
   gp::Preprocessing preprocessing;  ///< Fitted to the training inputs and applied to all.
   TargetKind kind = TargetKind::classes;
   std::vector<std::string> class_names;     ///< Of classes, two for a single output; empty for numbers.

@@ -73,37 +73,40 @@ class RoundedNumbers {
 
 constexpr const char* remedy_in_float = "rescale the inputs, standardise them (channel), or use double";
 
-/// Adds the numbers of an input to those of its channels. The text of what is lost of it; empty if nothing is.
-std::string lost_of_input(std::span<const double> numbers, Index input,
-                          std::vector<RoundedNumbers>& channels) {
+/// Adds the numbers of input i to those of its channels, and tells what is lost of it.
+std::optional<FloatLoss> lost_of_input(std::span<const double> numbers, Index i,
+                                       std::vector<RoundedNumbers>& channels) {
   RoundedNumbers own;
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     // Numbers that are not finite before are not lost here, and whoever reads inputs refuses them.
     if (std::isfinite(numbers[k]) && !std::isfinite(static_cast<float>(numbers[k])))
-      return fmt::format("{:.6g}, a number of input {} (from 0), is beyond the range of float: {}", numbers[k],
-                         input, remedy_in_float);
+      return FloatLoss{fmt::format("{:.6g} is beyond the range of float: {}", numbers[k], remedy_in_float),
+                       i};
     own.add(numbers[k]);
     channels[k % channels.size()].add(numbers[k]);
   }
-  if (!own.vanished()) return "";
-  return fmt::format("all numbers of input {} (from 0) are rounded to 0 in float: {}", input, remedy_in_float);
+  if (!own.vanished()) return std::nullopt;
+  return FloatLoss{fmt::format("all numbers are rounded to 0 in float: {}", remedy_in_float), i};
 }
 
 }  // namespace
 
-std::string lost_in_float(const Inputs<double>& x, bool is_training) {
+std::optional<FloatLoss> lost_in_float(const Inputs<double>& x, bool is_training) {
   std::vector<RoundedNumbers> channels(static_cast<std::size_t>(x.channels()));
   for (Index i = 0; i < x.size(); ++i)
-    if (std::string lost = lost_of_input(x[i], i, channels); !lost.empty()) return lost;
+    if (auto lost = lost_of_input(x[i], i, channels)) return lost;
   for (std::size_t c = 0; c < channels.size(); ++c) {
     if (channels[c].vanished())
-      return fmt::format("all numbers of channel {} (from 0) are rounded to 0 in float: {}", c,
-                         remedy_in_float);
+      return FloatLoss{
+          fmt::format("all numbers of channel {} (from 0) are rounded to 0 in float: {}", c, remedy_in_float),
+          {}};
     if (is_training && channels[c].became_equal())
-      return fmt::format("the numbers of channel {} (from 0) differ, and are rounded to one in float: {}", c,
-                         remedy_in_float);
+      return FloatLoss{
+          fmt::format("the numbers of channel {} (from 0) differ, and are rounded to one in float: {}", c,
+                      remedy_in_float),
+          {}};
   }
-  return "";
+  return std::nullopt;
 }
 
 template <typename Train, typename Scalar>

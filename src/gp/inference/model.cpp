@@ -44,8 +44,11 @@ void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train) {
 
 /// Throws ArgumentError for inputs of which nothing would be left in the precision of a float model.
 void require_range_of_float(const Inputs<double>& x) {
-  if (const std::string lost = lost_in_float(x, false); !lost.empty())
-    throw ArgumentError("Model: the inputs are rounded to float, as those of the training: " + lost);
+  const auto lost = lost_in_float(x, false);
+  if (!lost) return;
+  const std::string of = lost->input ? fmt::format(" of input {} (from 0)", *lost->input) : "";
+  throw ArgumentError(
+      fmt::format("Model: the numbers{} are rounded to float, as those of the training: {}", of, lost->text));
 }
 void require_range_of_float(const Inputs<float>&) {}
 
@@ -224,10 +227,9 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
       prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
   }
   if (!state_->class_names.empty())
-    // Classes share one variance. A scale on the scores is its inverse on their deviations.
+    // Classes share one variance.
     prediction.class_probabilities =
-        gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
-                                                     (probability_scale() * probability_scale()));
+        class_calibration().probabilities(prediction.mean, prediction.observation_variance().col(0));
   return prediction;
 }
 
@@ -369,8 +371,8 @@ Model Model::with_amplitude(double amplitude) const {
   ModelState state = *state_;
   for (OutputPosterior& part : state.posteriors) {
     part.amplitudes.setConstant(amplitude);
-    // The fitted scale of probabilities belongs to the amplitude that is replaced.
-    part.probability_scale = 1;
+    // The fitted calibration belongs to the amplitude that is replaced.
+    part.class_calibration = {};
   }
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
@@ -390,7 +392,9 @@ Vector<double> Model::amplitude() const {
   return amplitudes;
 }
 
-double Model::probability_scale() const { return state_->posteriors.front().probability_scale; }
+const ClassCalibration& Model::class_calibration() const {
+  return state_->posteriors.front().class_calibration;
+}
 
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 
