@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "kernel/device/device_readouts.hpp"
+#include "kernel/backends/device/device_readouts.hpp"
 #include "kernel/run/first_error.hpp"
 #include "kernel/run/input_recording.hpp"
 #include "numerics/blas_threads.hpp"
@@ -257,10 +257,11 @@ void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<
   states.set_on_device(on_device);
   // Vectors have no readouts: what they have recorded on the CPU, its checks have seen.
   if (plan_.vectors_only) return;
-  const auto& points = plan_.program.points.instructions;
-  const bool reads_variances = std::any_of(points.begin(), points.end(), [&](const Instruction& instruction) {
-    return needs_variances(plan_.program.graph.nodes[instruction.node].operation);
-  });
+  const auto& instructions = plan_.program.pair_rows.instructions;
+  const bool reads_variances =
+      std::any_of(instructions.begin(), instructions.end(), [&](const Instruction& instruction) {
+        return needs_variances(plan_.program.graph.nodes[instruction.node].operation);
+      });
   if (!reads_variances) return;
   DeviceReadouts<Scalar> readouts(plan_, StopRequest(options_.stop));
   FirstError errors;
@@ -279,7 +280,7 @@ void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<
         return FeatureStage::Values{nngp, ntk};
       };
       errors.run(begin + i, [&] {
-        naming_input(x, begin + i, [&] { state_workers_.local().record_points(states[begin + i], read); });
+        naming_input(x, begin + i, [&] { state_workers_.local().record_pair_rows(states[begin + i], read); });
       });
     });
     errors.rethrow();

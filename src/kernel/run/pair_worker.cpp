@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/inputs/multiples.hpp"
-#include "kernel/planes/vector_padding.hpp"
 #include "kernel/run/source_values.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
@@ -29,7 +29,7 @@ constexpr std::size_t mirrored_rows = 16;
 
 /// Copies the entries of some rows of a tile that were computed to the places of the mirrored pairs.
 template <typename Scalar, typename Result>
-void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> places,
+void mirror(std::span<const PairRow<Scalar>> rows, std::span<const Index> places,
             std::span<const Index> columns, Result* matrix, Index matrix_columns) {
   for (std::size_t j = 0; j < columns.size(); ++j) {
     Result* mirrored = matrix + columns[j] * matrix_columns;
@@ -72,9 +72,9 @@ template <typename Scalar>
 PairWorker<Scalar>::PairWorker(const GramPlan& plan, const TileSize& most, StopRequest stop)
     : plan_{plan},
       planes_(plan.program, plan.demand(Purpose::result), plan.vectors_only ? 0 : most.pairs(), stop),
-      points_(plan.program, plan.any_layout(), plan.kernel, most.left, most.right, stop),
+      pair_rows_(plan.program, plan.any_layout(), plan.kernel, most.left, most.right, stop),
       most_{most} {
-  const auto sources = static_cast<Index>(points_.source_nodes().size());
+  const auto sources = static_cast<Index>(pair_rows_.source_nodes().size());
   if (plan.device != nullptr && plan.vectors_only) {
     device_vectors_.emplace(plan, stop);
     return;
@@ -88,13 +88,13 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, const TileSize& most, StopR
 
 template <typename Scalar>
 void PairWorker<Scalar>::start_timer() {
-  for (StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+  for (StepTimer* timer : {&timer_, &planes_.timer(), &pair_rows_.timer()})
     timer->start(plan_.program.graph.nodes.size());
 }
 
 template <typename Scalar>
 void PairWorker<Scalar>::add_seconds(std::vector<double>& seconds_per_node) {
-  for (const StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+  for (const StepTimer* timer : {&timer_, &planes_.timer(), &pair_rows_.timer()})
     timer->add_to(seconds_per_node);
 }
 
@@ -110,8 +110,8 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     device_->run(tile_, *left.block->on_device(), *right.block->on_device());
   else
     planes_.run(tile_);
-  // The points' stages pack the arrays of the right inputs once for all rows of the tile.
-  points_.begin_tile(tile_.right);
+  // The stages of rows of pairs pack the arrays of the right inputs once for all rows of the tile.
+  pair_rows_.begin_tile(tile_.right);
   rows_.clear();
   mirrored_ = 0;
   for (Index i = left.begin; i < left.end; ++i) {
@@ -122,20 +122,20 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
   }
   const auto lefts = static_cast<Index>(rows_.size());
   bool finite = true;
-  for (Index begin = 0; begin < lefts; begin += points_.rows_at_once()) {
-    const auto rows =
-        std::span(rows_).subspan(static_cast<std::size_t>(begin),
-                                 static_cast<std::size_t>(std::min(points_.rows_at_once(), lefts - begin)));
+  for (Index begin = 0; begin < lefts; begin += pair_rows_.rows_at_once()) {
+    const auto rows = std::span(rows_).subspan(
+        static_cast<std::size_t>(begin),
+        static_cast<std::size_t>(std::min(pair_rows_.rows_at_once(), lefts - begin)));
     const auto for_each_row = [&](const auto& body) {
       for (std::size_t r = 0; r < rows.size(); ++r)
-        body(begin + static_cast<Index>(r), rows[r].same, static_cast<Index>(r) * points_.row_step());
+        body(begin + static_cast<Index>(r), rows[r].same, static_cast<Index>(r) * pair_rows_.row_step());
     };
-    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s)
-      timer_.time(points_.source_nodes()[s], [&] {
+    for (std::size_t s = 0; s < pair_rows_.source_nodes().size(); ++s)
+      timer_.time(pair_rows_.source_nodes()[s], [&] {
         for_each_row(
-            [&](Index i, Index same, Index step) { fill_source(s, i, same, points_.source(s) + step); });
+            [&](Index i, Index same, Index step) { fill_source(s, i, same, pair_rows_.source(s) + step); });
       });
-    const Plane<Scalar> values = points_.run(rows);
+    const Plane<Scalar> values = pair_rows_.run(rows);
     for_each_row([&](Index i, Index same, Index step) {
       const Index row = place.rows[static_cast<std::size_t>(i)];
       // A row begins at its diagonal entry; the entries before it are mirrored from rows above.
@@ -201,19 +201,20 @@ bool PairWorker<Scalar>::run_diagonal(const StateRange<Scalar>& inputs, std::spa
   for (Index i = 0; i < inputs.end - inputs.begin; ++i) tile_.pairs.push_back({i, i, true});
   device_->run(tile_, states, states);
   for (Index i = inputs.begin; i < inputs.end; ++i)
-    write_one(i, points_of_itself((*inputs.block)[i], i - inputs.begin));
+    write_one(i, pair_row_of_itself((*inputs.block)[i], i - inputs.begin));
   return finite;
 }
 
 template <typename Scalar>
-Plane<Scalar> PairWorker<Scalar>::points_of_itself(const InputState<Scalar>& input, Index number) {
+Plane<Scalar> PairWorker<Scalar>::pair_row_of_itself(const InputState<Scalar>& input, Index number) {
   tile_.left.assign(1, &input);
   tile_.right.assign(1, &input);
   pair_number_.assign(1, number);
   rows_.assign(1, {&input, 0, {}});
-  points_.begin_tile(tile_.right);
-  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) fill_source(s, 0, 0, points_.source(s));
-  return points_.run(rows_);
+  pair_rows_.begin_tile(tile_.right);
+  for (std::size_t s = 0; s < pair_rows_.source_nodes().size(); ++s)
+    fill_source(s, 0, 0, pair_rows_.source(s));
+  return pair_rows_.run(rows_);
 }
 
 /// Mirrors all finished rows that are not mirrored yet, as soon as there are enough of them or the tile ends.
@@ -222,7 +223,7 @@ template <typename Result>
 void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
                                      const GramTarget<Result>& target) {
   if (end < tile_.left.size() && end - mirrored_ < mirrored_rows) return;
-  const auto rows = std::span<const PointRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
+  const auto rows = std::span<const PairRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
   for (Result* matrix : {target.nngp, target.ntk})
     if (matrix != nullptr)
       mirror(rows, place.rows.subspan(mirrored_, rows.size()), place.columns, matrix, target.columns);
@@ -273,8 +274,8 @@ void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
   const auto lefts = static_cast<Index>(tile_.left.size());
   // The second half begins on a multiple of the vector length, so that its part of each row of products is aligned.
   const Index half = padded(lefts / 2);
-  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
-    const NodeId node = points_.source_nodes()[s];
+  for (std::size_t s = 0; s < pair_rows_.source_nodes().size(); ++s) {
+    const NodeId node = pair_rows_.source_nodes()[s];
     if (!is_input(plan_, node)) continue;
     timer_.time(node, [&] {
       for (Index j = 0; j < columns(); ++j)
@@ -292,7 +293,7 @@ void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
 template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, Index left_count,
                                          Index first_right) {
-  const NodeId node = points_.source_nodes()[source];
+  const NodeId node = pair_rows_.source_nodes()[source];
   const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
   const Scalar *left = tile_.left[static_cast<std::size_t>(first_left)]->array(node, 0),
                *right = tile_.right[static_cast<std::size_t>(first_right)]->array(node, 0);
@@ -319,7 +320,7 @@ void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, I
 /// planes that the tile has passed through. Entries of mirrored pairs may stay as they were; nothing reads them.
 template <typename Scalar>
 void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source) {
-  const NodeId node = points_.source_nodes()[number];
+  const NodeId node = pair_rows_.source_nodes()[number];
   const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
   if (feature_node(plan_, node) != nullptr) {
     const auto first = static_cast<std::size_t>(std::max<Index>(same, 0));
@@ -363,7 +364,7 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
 /// half the digits of the angle (docs/theory/accuracy.md, sections 1 and 2).
 template <typename Scalar>
 void PairWorker<Scalar>::take_multiples(std::size_t source, Index row, Index same, Scalar* values) {
-  const NodeId node = points_.source_nodes()[source];
+  const NodeId node = pair_rows_.source_nodes()[source];
   const Index first = std::max<Index>(same, 0);
   const Scalar* bounds = deviations(source);
   const Scalar factor = std::sqrt(tile_.left[static_cast<std::size_t>(row)]->extra(node)[0]) *

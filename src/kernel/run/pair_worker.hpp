@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "kernel/device/device_readouts.hpp"
-#include "kernel/device/device_vectors.hpp"
-#include "kernel/planes/plane_executor.hpp"
-#include "kernel/points/point_executor.hpp"
+#include "kernel/backends/cpu/pair_rows/pair_row_executor.hpp"
+#include "kernel/backends/cpu/planes/plane_executor.hpp"
+#include "kernel/backends/device/device_readouts.hpp"
+#include "kernel/backends/device/device_vectors.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
@@ -72,7 +72,7 @@ class PairWorker {
   [[nodiscard]] bool run_on_device(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
                                    Batches batches, const TilePlace& place, const GramTarget<Result>& target);
   /// An input with itself after all others of a launch; `number` is its pair there.
-  [[nodiscard]] Plane<Scalar> points_of_itself(const InputState<Scalar>& input, Index number);
+  [[nodiscard]] Plane<Scalar> pair_row_of_itself(const InputState<Scalar>& input, Index number);
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
   void multiply_inputs(bool symmetric);
   void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
@@ -97,7 +97,7 @@ class PairWorker {
 
   const GramPlan& plan_;
   PlaneExecutor<Scalar> planes_;
-  PointExecutor<Scalar> points_;
+  PairRowExecutor<Scalar> pair_rows_;
   AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
   AlignedBuffer<Scalar> deviations_;  ///< [source][right]
   std::optional<DeviceReadouts<Scalar>> device_;
@@ -105,7 +105,7 @@ class PairWorker {
   TileSize most_;
   StepTimer timer_;
   Tile<Scalar> tile_;
-  std::vector<PointRow<Scalar>> rows_;
+  std::vector<PairRow<Scalar>> rows_;
   std::size_t mirrored_ = 0;        ///< Rows of the tile whose mirrored entries are written.
   std::vector<Index> pair_number_;  ///< [left][right]: index into tile_.pairs, or -1 for mirrored pairs.
 };

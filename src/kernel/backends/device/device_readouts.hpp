@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "kernel/backends/cpu/planes/tile.hpp"
+#include "kernel/backends/device/device_launcher.hpp"
+#include "kernel/backends/device/device_states.hpp"
+#include "widelimit/stop_request.hpp"
+
+namespace widelimit {
+
+/// Computes the readouts of tiles of pairs on a device, as PlaneExecutor does on the CPU. Every thread has its own
+/// queue.
+template <typename Scalar>
+class DeviceReadouts {
+ public:
+  /// The plan, which has one for a device, must outlive this.
+  DeviceReadouts(const GramPlan& plan, StopRequest stop);
+
+  /// All inputs of a side have one shape and belong to the states of that side.
+  void run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left, const DeviceStates<Scalar>& right);
+
+  struct Entry {
+    double nngp = 0;
+    double ntk = 0;
+  };
+  /// The value of a readout for a pair of the last tile.
+  [[nodiscard]] const Entry& readout(NodeId node, Index pair) const {
+    return entries_.at(node)[static_cast<std::size_t>(pair)];
+  }
+
+ private:
+  /// Adds up what the work-groups of a launch have left for its pairs.
+  void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
+
+  const GramPlan& plan_;
+  DeviceLauncher<Scalar> launcher_;
+  std::map<NodeId, std::vector<Entry>> entries_;  ///< [readout][pair]
+};
+
+}  // namespace widelimit
