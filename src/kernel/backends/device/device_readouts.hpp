@@ -3,9 +3,9 @@
 #include <map>
 #include <vector>
 
-#include "kernel/backends/cpu/planes/tile.hpp"
 #include "kernel/backends/device/device_launcher.hpp"
 #include "kernel/backends/device/device_states.hpp"
+#include "kernel/backends/tile_readouts.hpp"
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit {
@@ -13,20 +13,20 @@ namespace widelimit {
 /// Computes the readouts of tiles of pairs on a device, as PlaneExecutor does on the CPU. Every thread has its own
 /// queue.
 template <typename Scalar>
-class DeviceReadouts {
+class DeviceReadouts final : public TileReadouts<Scalar> {
  public:
   /// The plan, which has one for a device, must outlive this.
   DeviceReadouts(const GramPlan& plan, StopRequest stop);
 
   /// All inputs of a side have one shape and belong to the states of that side.
   void run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left, const DeviceStates<Scalar>& right);
+  void run(const Tile<Scalar>& tile, const StateBlock<Scalar>& left,
+           const StateBlock<Scalar>& right) override {
+    run(tile, *left.on_device(), *right.on_device());
+  }
 
-  struct Entry {
-    double nngp = 0;
-    double ntk = 0;
-  };
-  /// The value of a readout for a pair of the last tile.
-  [[nodiscard]] const Entry& readout(NodeId node, Index pair) const {
+  using Entry = typename TileReadouts<Scalar>::Entry;
+  [[nodiscard]] Entry readout(NodeId node, Index pair) const override {
     return entries_.at(node)[static_cast<std::size_t>(pair)];
   }
 

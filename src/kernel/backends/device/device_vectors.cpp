@@ -1,5 +1,6 @@
 #include "kernel/backends/device/device_vectors.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernel/backends/device/device_plan.hpp"
@@ -17,6 +18,36 @@ std::size_t groups_of(Index items, Index group) {
 template <typename Scalar>
 DeviceVectors<Scalar>::DeviceVectors(const GramPlan& plan, StopRequest stop)
     : plan_{plan}, device_{*plan.device}, queue_{device_.session().queue()}, stop_{stop} {}
+
+template <typename Scalar>
+typename DeviceVectors<Scalar>::Side DeviceVectors<Scalar>::side(const StateRange<Scalar>& range) {
+  const Index first = range.block->begin();
+  return {*range.block->on_device(), range.begin - first, range.end - first};
+}
+
+template <typename Scalar>
+void DeviceVectors<Scalar>::begin(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
+                                  Batches batches) {
+  const bool one_block = left.block->on_device() == right.block->on_device();
+  run(side(left), side(right), batches == Batches::one && one_block);
+}
+
+template <typename Scalar>
+TileRows<Scalar> DeviceVectors<Scalar>::rows(Index first, Index /*end*/) {
+  return {row(first), columns_};
+}
+
+template <typename Scalar>
+void DeviceVectors<Scalar>::diagonal(const StateRange<Scalar>& inputs,
+                                     const typename TileBackend<Scalar>::Visit& visit) {
+  constexpr Index together = 64;
+  for (Index begin = inputs.begin; begin < inputs.end; begin += together) {
+    const Index end = std::min(begin + together, inputs.end);
+    const Side part = side({inputs.block, begin, end});
+    run(part, part, true);
+    for (Index i = begin; i < end; ++i) visit(i, row(i - begin) + (i - begin));
+  }
+}
 
 template <typename Scalar>
 void DeviceVectors<Scalar>::run(const Side& left, const Side& right, bool symmetric) {
