@@ -2,6 +2,9 @@
 # run_on_device.sh MINUTES: the experiments for a machine with a device, most telling first, as many as MINUTES allow. Every program
 # estimates its time before it begins and leaves out a cell that does not fit; tiles and rows are kept, so that the next call goes on.
 #
+# A machine without a network needs this folder, the wheel of `make wheel` (installed with `pip install --no-index --no-deps`), NumPy,
+# SciPy and the data. Afterwards bring the files of ROWS back.
+#
 #   PYTHON   an interpreter with the package widelimit, NumPy and SciPy [python3]
 #   DEVICE   as `widelimit devices` prints it [gpu]
 #   CIFAR    folder of CIFAR-10's binary files; REVIEWS, VECTORS: aclImdb and its word vectors (left out: no reviews)
@@ -27,7 +30,7 @@ else
   small="--train 320 --test 2000"
   figure="--size 32 --train 2000 --validation 4000 --test 2000"
   table="--size 32 --train 5000 --validation 1000 --test 1000"
-  search="--size 32 --train 2000 --validation 4000 --settings 300 --depth 8"
+  search="--size 8 --train 500 --validation 1000 --settings 300 --depth 8"
   reviews="--train 3200 --validation 1600 --test 1600"
   draws="0 1 2 3 4" depths="1 2 4 8"
 fi
@@ -60,7 +63,7 @@ for depth in $depths; do
 done
 # (c) its table 2, in part
 for head in struct residual gap lap flatten; do run attention_depth $head 8 0 --data "$CIFAR" $table; done
-# (d) its appendix A.1
+# (d) its appendix A.1, at 8 x 8: 300 settings at the paper's size are 4 billion pairs
 run hyperparameters search --data "$CIFAR" $search
 # (e) its table 3
 if [ -n "${REVIEWS:-}" ] && [ -n "${VECTORS:-}" ]; then

@@ -10,7 +10,7 @@ import pathlib
 from tables import DATA, EXPERIMENTS, processor, rows_of, shows
 
 PAGES = {"softmax_samples": EXPERIMENTS / "infinite-attention.md", "scale_mixture": EXPERIMENTS / "finite-networks.md"}
-SEEDS = {"softmax_samples": "seeds 1 to 48 for two tokens, a quarter of them for more", "scale_mixture": "seed as the program has it"}
+SEEDS = {"softmax_samples": "seeds 0 to 47 for two tokens, a quarter of them for more", "scale_mixture": "seed 1"}
 
 
 def keep(folder):
