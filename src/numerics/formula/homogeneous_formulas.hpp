@@ -150,15 +150,17 @@ struct RectifiedFormula {
       return {jump_value(value, std::numbers::inv_pi / 2, left[0], right[0], c, jump_tolerance), N(0)};
     }
     const N det = determinant(left[0], right[0], c), sine = root(det);
-    N lower =
-        choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
+    const auto known = both(is_less(N(0), left[0]), is_less(N(0), right[0]));
+    N lower = choose(known, over_two_pi * angle(sine, -c), quarter);
     N moment = homogeneous_value(lower, c, over_two_pi * sine, left[0], right[0]);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));
       lower = moment;
       moment = next;
     }
-    return {moment, N(degree * degree) * lower};
+    // Without a variance both are 0, and their slopes count as 0 like them.
+    if (degree > 1) return {choose(known, moment, N(0)), choose(known, N(degree * degree) * lower, N(0))};
+    return {moment, lower};
   }
 };
 
