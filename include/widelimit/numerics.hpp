@@ -5,6 +5,7 @@
 #include "widelimit/numerics/activation.hpp"
 #include "widelimit/numerics/activations.hpp"
 #include "widelimit/numerics/blas_kernels.hpp"
+#include "widelimit/numerics/cores.hpp"
 #include "widelimit/numerics/dual.hpp"
 #include "widelimit/numerics/dual_activation.hpp"
 #include "widelimit/numerics/formula/jet.hpp"
