@@ -11,6 +11,17 @@ namespace {
 
 constexpr int highest_rectified_degree = 32;
 
+/// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
+/// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by
+/// rounding, the slope is infinite and counts as 0. By hand, because a formula of the angle is slower, and knows the
+/// angle of nearly equal variables less well.
+DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
+  if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
+    return {dual, {0, 0}, {0, 0}, 0, 0};
+  const double slope = weight / root;
+  return {dual, {-c / (2 * p) * slope, 0}, {-c / (2 * q) * slope, 0}, 0, slope};
+}
+
 struct Sign {
   [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
   [[nodiscard]] static double derivative(double) { return 0; }
@@ -27,6 +38,10 @@ struct Sign {
     if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
     return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
   }
+  [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
+    return jump_slopes(dual(p, q, c, root), 2 * std::numbers::inv_pi, p, q, c, root);
+  }
+  [[nodiscard]] static SelfSlopes self_slopes(double p) { return {dual(p, p, p, 0), {0, 0}}; }
 };
 
 /// M_n = E[u_+^n v_+^n]. With x = cos(theta), M_n = (pq)^(n/2) sin(theta)^(2n+1) g^(n)(x) / (2 pi), g(x) =
@@ -81,12 +96,23 @@ class RectifiedMonomial {
   int degree_;
 };
 
+/// 1 for x > 0, 1/2 at 0.
+struct Step : RectifiedMonomial {
+  Step() : RectifiedMonomial(0) {}
+
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
+    return jump_slopes(dual(p, q, c, root), std::numbers::inv_pi / 2, p, q, c, root);
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p, 0.0), {0, 0}}; }
+};
+
 }  // namespace
 
 ActivationPtr sign() { return make_closed_form(Sign{}); }
 
 ActivationPtr rectified_monomial(int degree) {
   require_within("rectified_monomial", "degree", degree, 0, highest_rectified_degree);
+  if (degree == 0) return make_closed_form(Step{});
   if (degree == 1) return relu();
   return make_closed_form(RectifiedMonomial{degree});
 }

@@ -10,7 +10,6 @@
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/plan/affine_kind.hpp"
-#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 namespace {

@@ -46,22 +46,14 @@ void DevicePlan::make_vectors(const GramPlan& plan) {
   const bool large = device.is_gpu && device.largest_group >= large_square_side * large_square_side;
   const Index side = large ? large_square_side : small_square_side;
   const StateLayout& layout = plan.any_layout();
-  std::vector<VectorSource::Source> sources;
-  std::vector<std::string> products;
-  for (const Instruction& instruction : plan.program.pair_rows.instructions) {
-    if (!is_input(plan, instruction.node)) continue;
-    const auto number = static_cast<Index>(sources.size());
-    sources.push_back(
-        {instruction.node, vector_channels(plan, instruction.node), layout.offset[instruction.node]});
-    products.push_back(product_source({.precision = precision_,
-                                       .group_side = side,
-                                       .channels = sources.back().channels,
-                                       .leading = layout.size,
-                                       .first = sources.back().first,
-                                       .source = number}));
-  }
-  vectors_.emplace(DeviceVectorPlan{VectorSource(plan.program, layout, sources, precision_, plan.kernel),
-                                    std::move(products), side});
+  std::vector<VectorSource::Source> inputs;
+  for (const Instruction& instruction : plan.program.pair_rows.instructions)
+    if (is_input(plan, instruction.node))
+      inputs.push_back(
+          {instruction.node, vector_channels(plan, instruction.node), layout.offset[instruction.node]});
+  VectorSource source(plan.program, layout, inputs, precision_, plan.kernel);
+  vectors_.emplace(
+      DeviceVectorPlan{std::move(source), std::move(inputs), product_source(precision_, side), side});
 }
 
 ChainSourceOptions DevicePlan::source_options(Kernel kernel) const {

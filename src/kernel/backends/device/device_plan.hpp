@@ -20,8 +20,9 @@ struct GramPlan;
 /// How a network without positions is computed.
 struct DeviceVectorPlan {
   VectorSource source;
-  std::vector<std::string> products;  ///< Sources of the products of every input node.
-  Index group_side;                   ///< Of those.
+  std::vector<VectorSource::Source> inputs;
+  std::string products;  ///< See product_source().
+  Index group_side;      ///< Of those.
 };
 
 /// How a plan is computed on a device: the sources of its steps. What comes after the positions stays on the CPU,

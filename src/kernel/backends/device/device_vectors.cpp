@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernel/backends/device/device_plan.hpp"
+#include "kernel/inputs/multiples.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
@@ -54,7 +55,7 @@ void DeviceVectors<Scalar>::run(const Side& left, const Side& right, bool symmet
   rows_ = left.size();
   columns_ = right.size();
   opencl::Session& session = device_.session();
-  const auto sources = device_.vectors().products.size();
+  const auto sources = device_.vectors().inputs.size();
   const auto entries = static_cast<std::size_t>(rows_ * columns_);
   const std::size_t kernels = plan_.kernel == Kernel::with_ntk ? 2 : 1;
   session.reserve(products_, sources * entries * sizeof(Scalar));
@@ -75,7 +76,7 @@ template <typename Scalar>
 void DeviceVectors<Scalar>::multiply(std::size_t source, const Side& left, const Side& right,
                                      bool symmetric) {
   const DeviceVectorPlan& vectors = device_.vectors();
-  opencl::Kernel kernel = device_.session().kernel(vectors.products[source], "products");
+  opencl::Kernel kernel = device_.session().kernel(vectors.products, "products");
   // The variances of a source are two rows of the numbers of inputs.
   const auto set = [&](cl_uint first, const Side& side) {
     kernel.set(first, side.states.buffer());
@@ -90,6 +91,12 @@ void DeviceVectors<Scalar>::multiply(std::size_t source, const Side& left, const
   kernel.set(10, std::int32_t{symmetric});
   kernel.set(11, products_);
   kernel.set(12, multiples_);
+  const VectorSource::Source& input = vectors.inputs[source];
+  kernel.set(13, static_cast<std::int32_t>(input.channels));
+  kernel.set(14, static_cast<std::uint64_t>(plan_.any_layout().size));
+  kernel.set(15, static_cast<std::uint64_t>(input.first));
+  kernel.set(16, static_cast<std::int32_t>(source));
+  kernel.set(17, least_correlation_of_multiples<Scalar>(input.channels));
   const Index square = product_square(vectors.group_side);
   queue_.run(kernel, groups_of(rows_, square) * groups_of(columns_, square),
              static_cast<std::size_t>(vectors.group_side * vectors.group_side));

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernel/backends/device/source_beginning.hpp"
-#include "kernel/inputs/multiples.hpp"
 
 namespace widelimit {
 
@@ -56,25 +55,25 @@ __attribute__((reqd_work_group_size(SIDE * SIDE, 1, 1)))
 kernel void products(global const real* lefts, ulong left_first, global const real* left_numbers, ulong left_count,
                      global const real* rights, ulong right_first, global const real* right_numbers,
                      ulong right_count, int rows, int columns, int symmetric, global real* values,
-                     global uchar* multiples) {
+                     global uchar* multiples, int channels, ulong leading, ulong first, int source, real least) {
   local real a[SQUARE * (DEPTH + 1)], b[SQUARE * (DEPTH + 1)];
   const int item = (int)get_local_id(0), x = item % SIDE, y = item / SIDE;
   const int across = (columns + SQUARE - 1) / SQUARE, group = (int)get_group_id(0);
   const int first_row = group / across * SQUARE, first_column = group % across * SQUARE;
-  lefts += FIRST + left_first * LEADING;
-  rights += FIRST + right_first * LEADING;
-  left_numbers += 2 * SOURCE * left_count;
-  right_numbers += 2 * SOURCE * right_count;
+  lefts += first + left_first * leading;
+  rights += first + right_first * leading;
+  left_numbers += 2 * source * left_count;
+  right_numbers += 2 * source * right_count;
   real sum[16], low[16];
 UNROLL
   for (int n = 0; n < 16; ++n) sum[n] = low[n] = 0;
-  for (int block = 0; block < CHANNELS; block += DEPTH) {
+  for (int block = 0; block < channels; block += DEPTH) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int n = item; n < SQUARE * DEPTH; n += SIDE * SIDE) {
       const int i = n / DEPTH, c = n % DEPTH, row = first_row + i, column = first_column + i;
-      const int there = block + c < CHANNELS;
-      a[i * (DEPTH + 1) + c] = there && row < rows ? lefts[(ulong)row * LEADING + block + c] : 0;
-      b[i * (DEPTH + 1) + c] = there && column < columns ? rights[(ulong)column * LEADING + block + c] : 0;
+      const int there = block + c < channels;
+      a[i * (DEPTH + 1) + c] = there && row < rows ? lefts[(ulong)row * leading + block + c] : 0;
+      b[i * (DEPTH + 1) + c] = there && column < columns ? rights[(ulong)column * leading + block + c] : 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     real part[16];
@@ -99,42 +98,30 @@ UNROLL
     if (row >= rows || column >= columns) continue;
     const ulong i = left_first + row, j = right_first + column;
     const real p = left_numbers[i], q = right_numbers[j];
-    real mean = (sum[n] + low[n]) / CHANNELS;
+    real mean = (sum[n] + low[n]) / channels;
     int found = 0;
     if (symmetric && i == j) {
       mean = p;
-    } else if (fabs(mean) > LEAST * sqrt(p) * sqrt(q)) {
+    } else if (fabs(mean) > least * sqrt(p) * sqrt(q)) {
       real rest;
-      mean_product(lefts + (ulong)row * LEADING, rights + (ulong)column * LEADING, CHANNELS, &mean, &rest);
+      mean_product(lefts + (ulong)row * leading, rights + (ulong)column * leading, channels, &mean, &rest);
       found = are_multiples(p, left_numbers[left_count + i], q, right_numbers[right_count + j], mean, rest);
     }
     const int place = row * columns + column;
-    values[SOURCE * (ulong)rows * columns + place] = mean;
-    multiples[place] = (uchar)(SOURCE > 0 ? multiples[place] | found : found);
+    values[source * (ulong)rows * columns + place] = mean;
+    multiples[place] = (uchar)(source > 0 ? multiples[place] | found : found);
   }
 }
 )";
 
-template <typename Scalar>
-double least_correlation(Index channels) {
-  return static_cast<double>(least_correlation_of_multiples<Scalar>(channels));
-}
-
 }  // namespace
 
-std::string product_source(const ProductSourceOptions& options) {
-  const bool wide = options.precision == Precision::wide;
-  const numerics::formula::Statements numbers(options.precision, "");
-  const double least =
-      wide ? least_correlation<double>(options.channels) : least_correlation<float>(options.channels);
-  const double angle =
-      wide ? 16 * std::numeric_limits<double>::epsilon() : double{std::numeric_limits<float>::epsilon()};
-  return source_beginning(options.precision) +
-         fmt::format(
-             "#define SIDE {}\n#define CHANNELS {}\n#define LEADING {}\n#define FIRST {}\n#define SOURCE {}\n"
-             "#define LEAST {}\n#define ANGLE {}\n",
-             options.group_side, options.channels, options.leading, options.first, options.source,
-             numbers.literal(least), numbers.literal(angle)) +
+std::string product_source(Precision precision, Index group_side) {
+  const double angle = precision == Precision::wide ? 16 * std::numeric_limits<double>::epsilon()
+                                                    : double{std::numeric_limits<float>::epsilon()};
+  return source_beginning(precision) +
+         fmt::format("#define SIDE {}\n#define ANGLE {}\n", group_side,
+                     numerics::formula::Statements(precision, "").literal(angle)) +
          mean_product_function + multiples_function + product_kernel;
 }
 
