@@ -14,8 +14,9 @@ constexpr int highest_rectified_degree = 32;
 /// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
 /// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by
 /// rounding, the slope is infinite and counts as 0. By hand, because a formula of the angle is slower, and knows the
-/// angle of nearly equal variables less well.
-DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
+/// angle of nearly equal variables less well. Always inlined, as write_adjoint() is.
+[[gnu::always_inline]] inline DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p,
+                                                     double q, double c, double root) {
   if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
     return {dual, {0, 0}, {0, 0}, 0, 0};
   const double slope = weight / root;
