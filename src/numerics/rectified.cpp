@@ -86,7 +86,7 @@ class RectifiedMonomial {
     return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
   }
 
- private:
+ protected:
   /// pi - theta.
   template <typename Scalar>
   [[nodiscard]] static Scalar orthant_angle(Scalar p, Scalar q, Scalar c, Scalar root) {
@@ -94,6 +94,7 @@ class RectifiedMonomial {
     return std::atan2(root, -c);
   }
 
+ private:
   int degree_;
 };
 
@@ -102,7 +103,8 @@ struct Step : RectifiedMonomial {
   Step() : RectifiedMonomial(0) {}
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
-    return jump_slopes(dual(p, q, c, root), std::numbers::inv_pi / 2, p, q, c, root);
+    const double weight = std::numbers::inv_pi / 2;
+    return jump_slopes({weight * orthant_angle(p, q, c, root), 0}, weight, p, q, c, root);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p, 0.0), {0, 0}}; }
 };
