@@ -14,8 +14,9 @@ constexpr int highest_rectified_degree = 32;
 /// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
 /// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by
 /// rounding, the slope is infinite and counts as 0. By hand, because a formula of the angle is slower, and knows the
-/// angle of nearly equal variables less well.
-DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
+/// angle of nearly equal variables less well. Always inlined, as write_adjoint() is.
+[[gnu::always_inline]] inline DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p,
+                                                     double q, double c, double root) {
   if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
     return {dual, {0, 0}, {0, 0}, 0, 0};
   const double slope = weight / root;
@@ -85,7 +86,7 @@ class RectifiedMonomial {
     return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
   }
 
- private:
+ protected:
   /// pi - theta.
   template <typename Scalar>
   [[nodiscard]] static Scalar orthant_angle(Scalar p, Scalar q, Scalar c, Scalar root) {
@@ -93,6 +94,7 @@ class RectifiedMonomial {
     return std::atan2(root, -c);
   }
 
+ private:
   int degree_;
 };
 
@@ -101,7 +103,8 @@ struct Step : RectifiedMonomial {
   Step() : RectifiedMonomial(0) {}
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
-    return jump_slopes(dual(p, q, c, root), std::numbers::inv_pi / 2, p, q, c, root);
+    const double weight = std::numbers::inv_pi / 2;
+    return jump_slopes({weight * orthant_angle(p, q, c, root), 0}, weight, p, q, c, root);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p, 0.0), {0, 0}}; }
 };
