@@ -9,6 +9,7 @@
 
 #include "kernel/backends/device/device_error.hpp"
 #include "kernel/backends/reference/naive_pairs.hpp"
+#include "widelimit/device_error.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/gram.hpp"
