@@ -51,6 +51,8 @@ struct EncodingChoice {
   std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
   bool one_hot = true;                ///< Categories become a number each; else they are an error.
   MissingCells missing = MissingCells::error;
+  std::optional<std::string> noise_variance;  ///< The column of known noise variances of targets.
+  std::optional<std::string> weight;          ///< The column of the weights of rows.
 };
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
@@ -71,6 +73,11 @@ class TableEncoding {
   /// [rows, numbers]. Columns are found by their names. Errors: a column that is missing or unknown, a field that is
   /// empty, no finite number, or a category that the training table does not have.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
+
+  /// Of each number the column that it comes from, with the category: "colour", "colour=red".
+  [[nodiscard]] std::vector<std::string> number_names() const;
+  /// Of each number the place of its column.
+  [[nodiscard]] std::vector<Index> number_columns() const;
 
   [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
 
