@@ -13,12 +13,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._arrays import batch, numbers, whole
+from ._arrays import numbers, whole
 from ._calibration import probability_scale
-from ._core import Network, NumericalError, Regression, learn_inputs
+from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
-from .models import class_scores
+from .models import _learn_inputs, class_scores
 
 
 def default_network() -> Network:
@@ -101,8 +101,7 @@ class _WideNetwork(BaseEstimator):
             raise ValueError("expected relevance or learn_features, got both")
         if not self.relevance and rounds == 0:
             return candidates
-        found = learn_inputs(self._network, batch(X, np.float64, "X"), targets, classes, self.kernel, rounds, True, [], True,
-                             self.threads)
+        found = _learn_inputs(self._network, X, targets, classes, self.kernel, rounds, threads=self.threads)
         self._network, self.feature_map_, regularizer, self.learned_ = found
         return candidates if regularizer is None else [*candidates, regularizer]
 
@@ -151,9 +150,9 @@ class _WideNetwork(BaseEstimator):
         """Roots of the weights: with rows and columns of the kernel, and the targets, times them the noise of all is alike."""
         if weights is None:
             return np.ones(count)
-        weights = np.broadcast_to(numbers(weights, name="sample_weight"), (count,))
+        weights = np.broadcast_to(numbers(weights, name="weights"), (count,))
         if not (np.isfinite(weights) & (weights > 0)).all():
-            raise ValueError("sample_weight: expected positive, finite numbers")
+            raise ValueError("weights: expected positive, finite numbers")
         return np.sqrt(weights)
 
     def _likelihood(self, posterior, column):
@@ -232,8 +231,8 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkRegressor:
-        """X [n, features], y [n] or [n, outputs]; sample_weight [n], positive: the noise variance of a row is that of the model
+    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkRegressor:
+        """X [n, features], y [n] or [n, outputs]; weights [n], positive: the noise variance of a row is that of the model
         over its weight."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         self._is_flat = y.ndim == 1
@@ -243,7 +242,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         self._offset[equal] = y[0, equal]
         deviation = y.std(0)
         self._factor = np.where(equal | (deviation == 0), 1.0, deviation)
-        return self._fit_targets(X, np.ascontiguousarray((y - self._offset) / self._factor), apart=True, weights=sample_weight)
+        return self._fit_targets(X, np.ascontiguousarray((y - self._offset) / self._factor), apart=True, weights=weights)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with
@@ -288,15 +287,15 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     output, -1/2 and 1/2; more classes have one output each, one-hot minus 1/classes. The probability of a class is the
     probability that it has the largest of independent Gaussian outputs, by quadrature, so the predicted class has the largest."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels, sample_weight as in WideNetworkRegressor."""
+    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkClassifier:
+        """X [n, features], y [n] of any labels, weights as in WideNetworkRegressor."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, indices = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
         targets = class_scores(indices, len(self.classes_))
-        self._fit_targets(X, targets, apart=False, weights=sample_weight)
+        self._fit_targets(X, targets, apart=False, weights=weights)
         others = self._posteriors[0].leave_one_out()
         self._scale = probability_scale(self._targets - others.residuals, others.variances, indices)
         return self

@@ -113,6 +113,7 @@ TEST_CASE("model rows: a model with a learned map and row factors is saved with 
   for (const InputLearning how : {InputLearning::relevance, InputLearning::features}) {
     ModelOptions options{.weights = Vector<double>::LinSpaced(60, 0.5, 2)};
     options.learning = {.how = how, .rounds = 3};
+    options.gram.threads = 1;
     const Model model = Model::fit<double>(wide, x, y, options);
     REQUIRE(model.learned());
     REQUIRE(model.learned()->kept);

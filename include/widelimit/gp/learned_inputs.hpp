@@ -67,12 +67,12 @@ struct LearnedInputs {
 /// Learns which inputs matter. Computes in double, whatever the precision of the inputs.
 ///
 /// y        targets [n, outputs], standardised or class scores
-/// Errors   ArgumentError for fewer than 6 inputs, options out of range, groups of another number than channels, ragged images, and networks
-///          that have a layer without a backward pass; NetworkError, relevance, for layers that files do not know, unless
-///          `variances` is false; the errors of gram() and Regression.
+/// Errors   ArgumentError for fewer than 6 inputs, options out of range, groups of another number than channels, ragged
+///          images, and networks that have a layer without a backward pass; NetworkError, relevance, for layers that
+///          files do not know, unless `variances` is false; the errors of gram() and Regression.
 /// Cost     relevance: a step takes a Gram matrix, one or two backward passes (gram_vjp(), gram_number_vjp()) and 4 n^3
 ///          operations, n <= most_inputs. features: a round takes a Gram matrix, a backward pass for each output and
-///          4 n^3 operations.
+///          20 times n^3 operations.
 /// Source   relevance: MacKay 1995, Probable networks and plausible predictions, section 7; Rasmussen & Williams 2006,
 ///          equation 5.9. features: Radhakrishnan et al., Science 383, 2024, Mechanism for feature learning in neural
 ///          networks and backpropagation-free machine learning models, algorithm 1.

@@ -45,11 +45,11 @@ struct ModelOptions {
   /// for infinite time.
   std::optional<Noise> noise = {};
   /// `bayesian` only. Known noise variances of the observations, one for each training input, in squared units of the
-  /// targets, which are numbers: of a standardised output the amplitude that makes its targets most likely is found by a
-  /// search, unless `amplitude` gives it. Empty: `noise`, or what is chosen for it, is that of all.
+  /// targets, which are numbers: of a standardised output the amplitude that makes its targets most likely is found by
+  /// a search, unless `amplitude` gives it. Empty: `noise`, or what is chosen for it, is that of all.
   Vector<double> noise_variances = {};
-  /// `bayesian` only. Weights of the training inputs, positive: the noise variance of an observation is that of the model
-  /// over its weight. A weight of 2 says that a row is the mean of two observations. Empty: 1 for all.
+  /// `bayesian` only. Weights of the training inputs, positive: the noise variance of an observation is that of the
+  /// model over its weight. A weight of 2 says that a row is the mean of two observations. Empty: 1 for all.
   Vector<double> weights = {};
   std::vector<double> grid = regulariser_grid();
   /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
@@ -228,7 +228,8 @@ class Model {
   /// The scores of the regularisers of the grid, for all outputs (classes, or a single output) or for each; empty if
   /// the noise was given, and for a loaded model.
   [[nodiscard]] const std::vector<Selection>& selections() const;
-  /// The map of channels that inputs go through, the identity unless one was learned; inputs are handed over without it.
+  /// The map of channels that inputs go through, the identity unless one was learned; inputs are handed over without
+  /// it.
   [[nodiscard]] const FeatureMap& feature_map() const;
   /// What ModelOptions::learning found; nothing if it was not asked for, and for a loaded model.
   [[nodiscard]] const std::optional<LearnedInputs>& learned() const;

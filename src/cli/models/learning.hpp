@@ -58,8 +58,8 @@ struct LearnedTask {
   GpTask<Scalar> task;
 };
 
-/// Learns what was asked for, with the NNGP unless predictions are made with the NTK alone, and adds the regulariser that
-/// was learned to the candidates of `inference`; nothing if nothing was asked for.
+/// Learns what was asked for, with the NNGP unless predictions are made with the NTK alone, and adds the regulariser
+/// that was learned to the candidates of `inference`; nothing if nothing was asked for.
 template <typename Scalar>
 [[nodiscard]] std::optional<LearnedTask<Scalar>> learned_task(const Network& network,
                                                               const GpTask<Scalar>& task,

@@ -29,8 +29,8 @@ Vector<double> shared_by_groups(const Vector<double>& values, const std::vector<
   return shared;
 }
 
-/// The map whose metric is M: its root, [1, channels] or [channels, channels]. M has the mean diagonal 1, so that inputs
-/// keep their size.
+/// The map whose metric is M: its root, [1, channels] or [channels, channels]. M has the mean diagonal 1, so that
+/// inputs keep their size.
 Matrix<double> root_of_metric(Matrix<double> metric, const LearningOptions& options) {
   const double mean = metric.diagonal().mean();
   if (!(mean > 0)) return {};

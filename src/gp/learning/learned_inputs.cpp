@@ -77,8 +77,9 @@ LearnedInputs learned_from(const Network& network, const Inputs<double>& x, cons
                                                  : learn_features(network, x, y, options, run);
 }
 
-/// Judges what is learned by data that it was not learned from: each row of a third of the data, by what was learned from
-/// the other two. The densities of training data left out say too little, since all of them have chosen the scales.
+/// Judges what is learned by data that it was not learned from: each row of a third of the data, by what was learned
+/// from the other two. The densities of training data left out say too little, since all of them have chosen the
+/// scales.
 class Folds {
  public:
   Folds(const Network& network, const Inputs<double>& x, const Matrix<double>& y,
