@@ -8,6 +8,7 @@
 #include "widelimit/gp/conjugate_gradients.hpp"
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/cross_gram.hpp"
+#include "widelimit/gp/device_gram.hpp"
 #include "widelimit/gp/double_matrix.hpp"
 #include "widelimit/gp/feature_map.hpp"
 #include "widelimit/gp/gradient_flow.hpp"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import sys
+import warnings
 from typing import Any, Sequence, Union
 
 import numpy as np
@@ -42,6 +44,12 @@ def _numpy(array, name="inputs"):
     if isinstance(array, np.ndarray):
         return array
     refuse_traced(name, array)
+    if _is_frame(array):
+        return _of_frame(array, name)
+    if getattr(getattr(array, "device", None), "type", "cpu") != "cpu" and hasattr(array, "cpu"):
+        warnings.warn(f"{name}: a tensor on {array.device} is copied to the host, where it is used and the results are; x.cpu() "
+                      "does so without this warning", UserWarning, stacklevel=2)
+        array = array.detach().cpu()
     if getattr(array, "requires_grad", False):  # PyTorch's tensors under differentiation.
         array = array.detach()
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
@@ -49,8 +57,33 @@ def _numpy(array, name="inputs"):
     return np.from_dlpack(array)
 
 
-def numbers(array, dtype=np.float64, name="array"):
-    """A row-major array of `dtype`; not copied if it is one already."""
+def _is_frame(array):
+    """Whether this is a frame of pandas, whose columns may have several types."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(array, pandas.DataFrame)
+
+
+def _of_frame(frame, name):
+    """Columns of numbers and truth values together, in the type that holds them all. TypeError for others."""
+    other = [f"{column!r} ({dtype})" for column, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
+    if other:
+        raise TypeError(f"{name}: expected a frame whose columns are numbers or truth values, got {', '.join(map(str, other[:5]))}")
+    types = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]  # Columns that know missing values have such.
+    numeric = [dtype for dtype in types if dtype != bool]
+    common = np.result_type(*numeric) if numeric else np.dtype(float)
+    return frame.to_numpy(dtype=common if common.kind == "f" else float, na_value=np.nan)
+
+
+def _suspect_channels_first(shape, name):
+    """Warns of images that seem to have their channels before the positions."""
+    if len(shape) == 4 and shape[1] in (1, 3) and shape[2] == shape[3] > 4:
+        warnings.warn(f"{name}: channels are expected last, and shape {tuple(shape)} looks like images with channels first: write "
+                      "np.moveaxis(x, 1, -1), or give layers of stax their axes", UserWarning, stacklevel=4)
+
+
+def numbers(array, dtype=np.float64, name="array", of_inputs=False):
+    """A row-major array of `dtype`; not copied if it is one already. of_inputs: its rows are inputs, of which each must be left
+    something where it is rounded."""
     if array is None:
         raise TypeError(f"{name}: expected an array of real numbers, got None")
     array = _numpy(array, name)
@@ -58,7 +91,26 @@ def numbers(array, dtype=np.float64, name="array"):
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
+    if dtype == np.float32 and not _is_narrow(array.dtype):
+        return _rounded(array, name, of_inputs)
     return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _rounded(array, name, of_inputs):
+    """float32 from a wider type. ValueError where rounding would leave infinity of a finite number, or nothing of a channel, or
+    of an input."""
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.ascontiguousarray(array, dtype=np.float32)
+    remedy = "rescale it, standardise it, or compute in double"
+    beyond = np.isinf(rounded) & np.isfinite(array)
+    if beyond.any():
+        raise ValueError(f"{name}: {array[beyond][0]:.6g} is beyond the range of float: {remedy}")
+    there, left = array != 0, rounded != 0
+    axes = tuple(range(array.ndim))
+    for what, others in (("a channel", axes[:-1]), ("an input", axes[1:] if of_inputs else ())):
+        if others and (there.any(others) & ~left.any(others)).any():
+            raise ValueError(f"{name}: all numbers of {what} are rounded to 0 in float: {remedy}")
+    return rounded
 
 
 def scalar_or_array(value, name):
@@ -154,7 +206,8 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
     if is_ragged(inputs):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
     else:
-        arrays = numbers(inputs, dtype, name)
+        arrays = numbers(inputs, dtype, name, of_inputs=True)
+        _suspect_channels_first(arrays.shape, name)
     return kind(arrays, _lengths(lengths, f"lengths of {name}"), _masks(mask, f"mask of {name}", is_ragged(inputs)),
                 _graphs(graphs))
 

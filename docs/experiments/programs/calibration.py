@@ -1,6 +1,7 @@
 """Calibration of Gaussian process regression on labels, CIFAR-10 at 8 x 8: how sure predictions are, how sure they may be.
 
     python calibration.py NETWORK --data FOLDER --work FOLDER [--pool 2500] [--train 2000] [--test 2000] [--draws 5]
+                          [--device cpu] [--minutes M] [--estimate]
     python calibration.py summary|picture
 
 NETWORK, images, kernels and their folder are those of learning_curves.py. A draw is an order of the first `pool` training
@@ -9,8 +10,8 @@ by leave-one-out; each observation's variance is that of the posterior and the n
 
     own         1: the kernel as the network has it
     amplitude   the amplitude, in closed form from the training labels left out one by one
-    scale       the amplitude over the square of the probability scale (temperature) that leave-one-out finds: what models of
-                the package do; for class probabilities only
+    scale       the amplitude over the square of the temperature that leave-one-out finds (Guo et al. 2017), one factor on all
+                scores: what models of version 0.2 did; for class probabilities only
 
 Appends to docs/experiments/data/calibration.csv (accuracy, log loss and expected calibration error of the class probabilities,
 15 bins, and the negative log density of the test targets per class) and calibration_bins.csv (reliability).
@@ -21,8 +22,9 @@ import pathlib
 import numpy as np
 import widelimit
 from scipy.linalg import solve_triangular
+from scipy.optimize import minimize_scalar
 
-import learning_curves
+from computing import Computer, add_arguments
 from learning_curves import NETWORKS, REGULARISERS, best_leave_one_out, centred, images, kernels
 from tables import EXPERIMENTS, Table, rows_of, save, shows
 
@@ -32,9 +34,14 @@ PAGE = EXPERIMENTS.parent / "experiments.md"
 PICTURE = EXPERIMENTS.parent / "pictures" / "calibration.png"
 
 
-def diagonal(network, test, work, threads):
-    """NNGP and NTK of every test image with itself, [2, t]."""
-    return learning_curves.kept(work / f"diagonal_{len(test)}.npz", lambda: widelimit.gram_diagonal(network, test, threads=threads)[:2])
+def temperature_scale(left_out, variance, labels):
+    """The factor on scores under which the labels left out are most likely, each counted as 1 - 1 / (n + 2)."""
+    def loss(logarithm):
+        logs = np.log(np.maximum(widelimit.class_probabilities(left_out, variance * np.exp(-2 * logarithm)), 1e-300))
+        others = 1 / (len(labels) + 2)
+        share = others / (logs.shape[1] - 1)
+        return -(share * logs.sum(axis=1) + (1 - others - share) * logs[np.arange(len(labels)), labels]).mean()
+    return np.exp(minimize_scalar(loss, bounds=(-7, 7), method="bounded").x)
 
 
 def measured(square, cross, own, labels, truth):
@@ -47,8 +54,8 @@ def measured(square, cross, own, labels, truth):
     factor = np.linalg.cholesky(square + fit.regulariser * np.eye(len(square)))
     variance = own - (solve_triangular(factor, cross.T, lower=True) ** 2).sum(axis=0) + fit.regulariser
     left_out = centred(labels) - fit.residual
-    probability_scale = widelimit.probability_scale(left_out, fit.amplitude * fit.variance, labels)
-    factors = {"own": scale, "amplitude": fit.amplitude, "scale": fit.amplitude / probability_scale**2}
+    factors = {"own": scale, "amplitude": fit.amplitude,
+               "scale": fit.amplitude / temperature_scale(left_out, fit.amplitude * fit.variance, labels)**2}
     right = mean.argmax(axis=1) == truth
     for name in VARIANTS:
         spread = factors[name] * variance
@@ -60,16 +67,16 @@ def measured(square, cross, own, labels, truth):
 
 
 def fill(options):
+    computer = Computer(options)
     train, labels, test, truth = images(options.data, options.test)
     network = widelimit.Network.named(options.network)
-    work = options.work / f"{options.network}_8"
     pool = options.pool
-    square, cross = kernels(network, train[:pool], test, work, options.threads)
-    own = diagonal(network, test, work, options.threads)
+    square, cross = kernels(network, options, computer, train[:pool], test)
+    own = computer.diagonal(network, test)
     about = "draws 0, 1, ...; factor is on a kernel of mean diagonal 1"
     table = Table("calibration", KEYS, ("variant", "regulariser", "factor", "accuracy", "log_loss", "expected_calibration_error",
-                                        "negative_log_density"), about)
-    bins = Table("calibration_bins", KEYS, ("variant", "lower", "upper", "count", "mean_confidence", "accuracy"), about)
+                                        "negative_log_density"), about, computer)
+    bins = Table("calibration_bins", KEYS, ("variant", "lower", "upper", "count", "mean_confidence", "accuracy"), about, computer)
     for draw in range(options.draws):
         chosen = np.random.default_rng(draw).permutation(pool)[:options.train]
         for name, k, c, o in zip(("nngp", "ntk"), square, cross, own):
@@ -150,7 +157,7 @@ def main():
     parser.add_argument("--train", type=int, default=2000)
     parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    add_arguments(parser)
     options = parser.parse_args()
     if shows(options.network, SUMMARIES, draw_picture):
         return

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/feature_map.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
@@ -24,6 +25,7 @@
 namespace widelimit::gp {
 
 struct ModelState;
+struct Workload;
 
 /// The distribution of functions with which a model predicts.
 enum class ModelKind {
@@ -93,7 +95,7 @@ struct ModelPrediction {
   Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
   /// [outputs], the noise of observations; with weights of weight 1, with known variances their mean.
   Vector<double> noise_variance;
-  /// [n_test, classes]: the probability that a class has the largest observation (class_probabilities()), or empty.
+  /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.
   Matrix<double> class_probabilities;
 
   /// Roots of the variances, [n_test, outputs].
@@ -169,6 +171,11 @@ class Model {
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
+  /// What predict() takes for these inputs beside the model, which is in memory: for plan_resources(). Errors: those of
+  /// predict() for inputs that do not fit.
+  template <typename Scalar>
+  [[nodiscard]] Workload workload(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
   /// A warning for people about inputs whose numbers are far outside those of the training inputs, or are all far
   /// smaller, with both ranges. Empty if there is nothing to say. Cost: one pass over both.
   template <typename Scalar>
@@ -214,9 +221,9 @@ class Model {
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;
-  /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted
-  /// to training data left out, like the amplitude; 1 for numbers and with a given amplitude.
-  [[nodiscard]] double probability_scale() const;
+  /// How scores of classes become their probabilities: fitted to training data left out, like the amplitude; without
+  /// shifts for numbers and with a given amplitude.
+  [[nodiscard]] const ClassCalibration& class_calibration() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;
@@ -242,7 +249,8 @@ class Model {
   static void check_folder(const std::filesystem::path& folder);
 
   /// The model that was saved, whose predictions have the same bits. Errors: DataError naming the file for a folder
-  /// without a model, one of another version, and files that are missing or changed. `options`: threads and memory.
+  /// without a model, one of another version, and files that are missing or changed; ArgumentError for a model that
+  /// does not fit into memory, before its arrays are read. `options`: threads and memory.
   [[nodiscard]] static Model load(const std::filesystem::path& folder, const GramOptions& options = {});
 
  private:

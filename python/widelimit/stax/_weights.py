@@ -26,6 +26,7 @@ class _Dense(WithAxes):
     channel_axis: int
     parameterization: str
     s: Tuple[float, float]
+    in_jax = "dense"
     name = "Dense"
     diagonal = Diagonal()
     is_pointwise = True
@@ -116,6 +117,7 @@ class _Convolution(WithAxes):
     channel_axis: int
     filter_axes: Tuple[int, ...]  # Axes of an array of weights [window..., in, out], in the order in which callers have them.
     axes_behind: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
+    in_jax = "convolution"
 
     @property
     def diagonal(self):

@@ -32,14 +32,12 @@ namespace widelimit::cli {
 namespace {
 
 template <typename Scalar>
-GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
-  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
+void require_validation_for(const GpTask<Scalar>& task, const GpArguments& arguments) {
   const DataSource& source = data_source(arguments.data.kind);
   if (!task.validation && arguments.inference.takes_validation())
     throw DataError(
         fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
                     arguments.data.path.string(), source.validation, source.it));
-  return task;
 }
 
 /// Where the files of each network go in the output folder: a folder for each if there are several.
@@ -176,12 +174,14 @@ gp::Criterion criterion_of(const InferenceArguments& inference, gp::Solver solve
 /// A task, ready for kernels.
 template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
-  GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
-  require_amplitude(task, arguments);
-  if (arguments.inference.criterion && !arguments.inference.options.regulariser)
-    gp::require_criterion(*arguments.inference.criterion, task.kind);
-  if (arguments.inference.flip) require_images_for_flips(task);
-  prepare_inputs(task, arguments.data.preprocessing, arguments.inference.flip);
+  auto task =
+      load_prepared_task<Scalar>(arguments.data, arguments.inference.flip, [&](const auto& unprepared) {
+        require_validation_for(unprepared, arguments);
+        require_amplitude(unprepared, arguments);
+        if (arguments.inference.criterion && !arguments.inference.options.regulariser)
+          gp::require_criterion(*arguments.inference.criterion, unprepared.kind);
+        if (arguments.inference.flip) require_images_for_flips(unprepared);
+      });
   task.description += ", " + to_string(arguments.kernel.precision);
   return task;
 }
@@ -225,11 +225,17 @@ class GpRun {
 
   /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
-    const gp::MemoryRoom room = gp::MemoryRoom::here(options_.inference.threads);
+    const int threads = threads_of(options_.inference.threads, context_);
+    const gp::MemoryRoom room = gp::MemoryRoom::here(threads);
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.inference.solver, work, room.left());
     options_.solver = choice.solver;
     options_.inference.criterion = criterion_of(arguments.inference, choice.solver);
+    if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
+      options_.inference.threads = threads;
+    else if (is_first())
+      // It solves alone, with all of the machine's threads.
+      numerics::require_room_for_threads(options_.inference.threads);
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
     require_validation(choice);
     if (choice.solver == gp::Solver::distributed && !work.needs.against_distributed.empty())
@@ -279,10 +285,10 @@ class GpRun {
 
   /// Of the networks, which are computed one after the other, the one whose states and workspaces take most.
   [[nodiscard]] Plan largest_plan() const {
-    GramOptions options;
-    options.kernels = options_.inference.kernels;
-    options.threads = options_.inference.threads;
-    options.exact_attention = arguments_.kernel.exact_attention;
+    GramOptions options = gram_options(arguments_.kernel);
+    // As compute_grams() does it.
+    if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
+    options.threads = threads_of(options.threads, context_);
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;
@@ -293,6 +299,8 @@ class GpRun {
       });
       if (!largest || bytes(plan) > bytes(*largest)) largest = std::move(plan);
     }
+    // Matrices that are kept are computed as such.
+    if (!options_.gram_folder.empty()) largest->device_input_bytes = 0;
     return *largest;
   }
 
@@ -437,7 +445,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
     check_gp_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
-    numerics::require_room_for_threads(arguments->kernel.threads);
+    numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();
     else

@@ -205,10 +205,7 @@ struct Checked {
 template <typename Scalar>
 std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Scalar>& task,
                                          const FitArguments& arguments, const Interrupt& interrupt) {
-  GramOptions run;
-  run.threads = arguments.kernel.threads;
-  run.device = arguments.kernel.device;
-  run.exact_attention = arguments.kernel.exact_attention;
+  GramOptions run = gram_options(arguments.kernel);
   run.stop = interrupt.token();
   std::vector<Checked> checked;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {
@@ -285,10 +282,8 @@ nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& 
 /// Refuses what does not fit into memory, before anything is computed.
 template <typename Scalar>
 void require_room(const Network& network, const GpTask<Scalar>& task, const FitArguments& arguments) {
-  GramOptions options;
-  options.kernels = arguments.kernel.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  options.threads = arguments.kernel.threads;
-  options.exact_attention = arguments.kernel.exact_attention;
+  GramOptions options = gram_options(arguments.kernel);
+  if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
   const gp::Criterion by = criterion_of(arguments);
   const gp::Workload work{
@@ -322,11 +317,11 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
                                   {"--reliability", arguments.reliability}}});
   check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
                          .written = {{"--model", arguments.model}}});
-  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
-  require_validation(task, arguments);
-  if (arguments.flip) require_images_for_flips(task);
-  require_meaning(task, arguments);
-  prepare_inputs(task, arguments.data.preprocessing, arguments.flip);
+  const auto task = load_prepared_task<Scalar>(arguments.data, arguments.flip, [&](const auto& unprepared) {
+    require_validation(unprepared, arguments);
+    if (arguments.flip) require_images_for_flips(unprepared);
+    require_meaning(unprepared, arguments);
+  });
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));

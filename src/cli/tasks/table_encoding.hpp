@@ -78,6 +78,8 @@ class TableEncoding {
   [[nodiscard]] std::vector<std::string> number_names() const;
   /// Of each number the place of its column.
   [[nodiscard]] std::vector<Index> number_columns() const;
+  /// Of every number of inputs(), whether it is 0 or 1 for a category or a missing cell, and no measured number.
+  [[nodiscard]] std::vector<bool> indicators() const;
 
   [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
 

@@ -10,8 +10,10 @@
 #include "gp/data_side/input_files.hpp"
 #include "gp/inference/model_state.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::gp {
 /// A folder of a model: model.json with the network, the options and all small numbers, and an array for every matrix.
@@ -78,7 +80,8 @@ void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelStat
     const OutputPosterior& part = state.posteriors[p];
     Json described{{"outputs", part.outputs},
                    {"amplitudes", numbers_of(part.amplitudes)},
-                   {"probability_scale", part.probability_scale}};
+                   {"probability_scale", part.class_calibration.scale},
+                   {"probability_shifts", numbers_of(part.class_calibration.shifts)}};
     std::visit([&](const auto& posterior) { write_posterior(folder, described, posterior, p); },
                part.posterior);
     document["posteriors"].push_back(std::move(described));
@@ -126,9 +129,11 @@ std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, in
   std::vector<OutputPosterior> posteriors;
   for (std::size_t p = 0; p < parts.raw().size(); ++p) {
     const JsonValue described = parts.at(p);
-    posteriors.push_back({described.at("outputs").get<std::vector<Index>>(),
-                          read_posterior(folder, described, p, threads),
-                          vector_of(described.at("amplitudes")), described.at("probability_scale")});
+    posteriors.push_back(
+        {described.at("outputs").get<std::vector<Index>>(),
+         read_posterior(folder, described, p, threads),
+         vector_of(described.at("amplitudes")),
+         {described.at("probability_scale"), vector_of(described.at("probability_shifts"))}});
   }
   return posteriors;
 }
@@ -183,6 +188,11 @@ bool outputs_fit(const ModelState& state, Index inputs) {
     const Matrix<double>& weights = weights_of(part.posterior);
     if (weights.rows() != inputs || weights.cols() != count || part.amplitudes.size() != count) return false;
     if (!part.amplitudes.allFinite() || (part.amplitudes.array() < 0).any()) return false;
+    const ClassCalibration& calibration = part.class_calibration;
+    const auto classes = static_cast<Index>(state.class_names.size());
+    if (!(calibration.scale >= 0) || !std::isfinite(calibration.scale) || !calibration.shifts.allFinite() ||
+        (calibration.shifts.size() != 0 && calibration.shifts.size() != classes))
+      return false;
     for (const Index output : part.outputs) {
       if (output < 0 || output >= outputs || found[static_cast<std::size_t>(output)]) return false;
       found[static_cast<std::size_t>(output)] = true;
@@ -206,6 +216,16 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
       "the files do not fit each other: {} inputs, targets [{}, {}], scales of {} outputs, {} posteriors, "
       "{} class names",
       inputs, state.targets.rows(), outputs, state.scale.outputs(), state.posteriors.size(), names));
+}
+
+/// Refuses a model that does not fit into memory before its arrays are read.
+void require_room(const ArrayFolderReader& folder, int threads) {
+  const double bytes = folder.bytes_to_read(), left = MemoryRoom::here(threads).left();
+  if (bytes > left)
+    throw ArgumentError(
+        fmt::format("reading the model takes {} of memory, {} can be had; use a machine or a "
+                    "job with more, or fit with fewer inputs",
+                    numerics::memory_text(bytes), numerics::memory_text(left)));
 }
 
 }  // namespace
@@ -240,6 +260,7 @@ void Model::check_folder(const std::filesystem::path& path) {
 Model Model::load(const std::filesystem::path& path, const GramOptions& options) {
   const ArrayFolderReader folder(path, model_format());
   return naming_errors(path.string(), [&] {
+    require_room(folder, options.threads);
     const JsonValue& document = folder.document();
     auto state = std::make_shared<const ModelState>(
         ModelState{.kernel = read_kernel(folder, options),

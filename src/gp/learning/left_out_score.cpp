@@ -14,18 +14,17 @@
 #include "widelimit/gp/selection.hpp"
 
 namespace widelimit::gp {
-
 namespace {
 
-/// The scale of the scores of classes under which training data left out are most likely.
-double class_scale(const LeaveOneOut& others, const Matrix<double>& targets) {
-  return probability_scale(targets - others.residuals, others.variances, classes_of(targets));
+/// How scores become probabilities, from training data left out one by one.
+ClassCalibration calibration_of(const LeaveOneOut& others, const Matrix<double>& targets) {
+  return fit_class_calibration(targets - others.residuals, others.variances, classes_of(targets)).calibration;
 }
 
 /// -log of the probability of the true class of each row.
-Vector<double> log_losses(const Matrix<double>& means, const Vector<double>& variances, double scale,
-                          const Matrix<double>& targets) {
-  const Matrix<double> probabilities = class_probabilities(means, variances / (scale * scale));
+Vector<double> log_losses(const Matrix<double>& means, const Vector<double>& variances,
+                          const ClassCalibration& calibration, const Matrix<double>& targets) {
+  const Matrix<double> probabilities = calibration.probabilities(means, variances);
   const std::vector<int> labels = classes_of(targets);
   Vector<double> losses(means.rows());
   for (Index i = 0; i < means.rows(); ++i)
@@ -39,7 +38,7 @@ Vector<double> log_losses(const Matrix<double>& means, const Vector<double>& var
 double left_out_score(const Regression& regression, const Matrix<double>& targets, TargetKind kind) {
   const LeaveOneOut others = regression.leave_one_out();
   if (kind == TargetKind::numbers) return others.negative_log_predictive_density();
-  return log_losses(targets - others.residuals, others.variances, class_scale(others, targets), targets)
+  return log_losses(targets - others.residuals, others.variances, calibration_of(others, targets), targets)
       .mean();
 }
 
@@ -49,7 +48,7 @@ Vector<double> held_out_scores(const Regression& regression, const Matrix<double
   const Vector<double> variances =
       regression.variance(held.cross, held.variances).array() + regression.noise_variance();
   if (kind == TargetKind::classes)
-    return log_losses(means, variances, class_scale(regression.leave_one_out(), train_targets), held.targets);
+    return log_losses(means, variances, calibration_of(regression.leave_one_out(), train_targets), held.targets);
   const auto outputs = static_cast<double>(means.cols());
   const Vector<double> squares = (held.targets - means).rowwise().squaredNorm();
   return 0.5 *

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "opencl/session.hpp"
 
@@ -13,8 +14,12 @@ namespace widelimit {
 /// Throws DeviceError unless a choice means the CPU, because devices cannot compute `what`, several things.
 void require_cpu(const std::string& choice, const char* what);
 
-/// The device that a choice names: "gpu", the first GPU, or part of a platform's or device's name, case aside. One
-/// session is kept of each device. Throws DeviceError if there is none, or no longer.
+/// The one of these devices that a choice names: "gpu", a GPU, or part of a platform's or device's name, case aside;
+/// followed by ":N", number N of several, from 0. Throws DeviceError if there is none, or if there are several.
+const opencl::Device& chosen_device(const std::vector<opencl::Device>& devices, const std::string& choice);
+
+/// The device that a choice names among all. One session is kept of each device. Throws DeviceError if there is none,
+/// or no longer.
 std::shared_ptr<opencl::Session> open_device(const std::string& choice);
 
 }  // namespace widelimit

@@ -8,6 +8,7 @@
 
 #include "kernel/device/device_support.hpp"
 #include "kernel/run/gram_plan.hpp"
+#include "kernel/run/source_values.hpp"
 #include "widelimit/device_error.hpp"
 
 namespace widelimit {
@@ -17,26 +18,11 @@ namespace {
 /// vectors.
 constexpr Index group_of_gpu = 128, group_of_cpu = 64;
 
-/// Planes that one work-group takes before another one takes the next of the same pair. The number of groups of a pair
-/// must not depend on the tile, or sums would have another order.
-constexpr Index planes_of_group = 16, most_shares = 64;
+/// Items along the square work-groups of products.
+constexpr Index large_square_side = 16, small_square_side = 8;
 
 /// Bytes of sums that a tile leaves on the device.
 constexpr Index most_sum_bytes = Index{64} << 20, largest_side = 256;
-
-std::vector<int> flat(const RunPlaces& places) {
-  std::vector<int> numbers;
-  for (const auto& axis : places.offsets)
-    for (const RunPlaces::Offset& offset : axis) {
-      numbers.push_back(offset.first);
-      numbers.push_back(offset.second);
-    }
-  return numbers;
-}
-
-Index shares_of(Index planes) {
-  return std::clamp<Index>((planes + planes_of_group - 1) / planes_of_group, 1, most_shares);
-}
 
 }  // namespace
 
@@ -48,29 +34,57 @@ DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan&
   const opencl::Device& device = session_->device();
   group_ =
       std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
-  const std::vector<DeviceGap> gaps = device_gaps(plan.program);
-  if (!gaps.empty())
-    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu",
-                                  device.name, to_string(gaps)));
+  require_no_gaps(device_gaps(plan.program), device.name);
   if (precision_ == numerics::formula::Precision::wide && !device.has_double)
     throw DeviceError(
         fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+  if (plan.vectors_only) make_vectors(plan);
 }
 
-RunSourceOptions DevicePlan::source_options(const GramPlan& plan, bool records) const {
-  return {.precision = precision_,
-          .kernel = records ? Kernel::nngp_only : plan.kernel,
-          .group = group_,
-          .records = records};
-}
-
-void DevicePlan::require_local_memory(const GramPlan& plan, const RunSource& source, const Run& run) const {
+void DevicePlan::make_vectors(const GramPlan& plan) {
   const opencl::Device& device = session_->device();
-  if (source.local_bytes() <= device.local_memory) return;
-  throw DeviceError(fmt::format(
-      "device: the layers before {} need {} bytes of local memory for each work-group, {} has {}; choose "
-      "float, smaller inputs or the device cpu",
-      plan.program.graph.nodes[run.root].path, source.local_bytes(), device.name, device.local_memory));
+  const bool large = device.is_gpu && device.largest_group >= large_square_side * large_square_side;
+  const Index side = large ? large_square_side : small_square_side;
+  const StateLayout& layout = plan.any_layout();
+  std::vector<VectorSource::Source> sources;
+  std::vector<std::string> products;
+  for (const Instruction& instruction : plan.program.points.instructions) {
+    if (!is_input(plan, instruction.node)) continue;
+    const auto number = static_cast<Index>(sources.size());
+    sources.push_back(
+        {instruction.node, vector_channels(plan, instruction.node), layout.offset[instruction.node]});
+    products.push_back(product_source({.precision = precision_,
+                                       .group_side = side,
+                                       .channels = sources.back().channels,
+                                       .leading = layout.size,
+                                       .first = sources.back().first,
+                                       .source = number}));
+  }
+  vectors_.emplace(DeviceVectorPlan{VectorSource(plan.program, layout, sources, precision_, plan.kernel),
+                                    std::move(products), side});
+}
+
+RunSourceOptions DevicePlan::source_options(Kernel kernel) const {
+  return {.precision = precision_, .kernel = kernel, .group = group_};
+}
+
+void DevicePlan::require_memory(const DevicePair& pair) const {
+  const opencl::Device& device = session_->device();
+  for (const DeviceStep& step : pair.steps)
+    if (step.local_bytes > device.local_memory)
+      throw DeviceError(fmt::format(
+          "device: the layers before {} need {} bytes of local memory for each work-group, {} has {}; choose "
+          "float, smaller inputs or the device cpu",
+          step.path, step.local_bytes, device.name, device.local_memory));
+  const std::uint64_t bytes =
+      static_cast<std::uint64_t>(pair.kept) *
+      (precision_ == numerics::formula::Precision::wide ? sizeof(double) : sizeof(float));
+  if (bytes > device.largest_buffer)
+    throw DeviceError(
+        fmt::format("device: the covariances that the layers before {} keep need {} bytes for each pair, {} "
+                    "has {} for a buffer; "
+                    "choose float, smaller inputs or the device cpu",
+                    pair.steps.back().path, bytes, device.name, device.largest_buffer));
 }
 
 const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
@@ -78,41 +92,20 @@ const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left
   const std::scoped_lock lock(making_);
   if (const auto found = pairs_.find({left.shape, right.shape}); found != pairs_.end()) return found->second;
   // It is kept once it is complete: the next caller must not find what an error left of it.
-  DevicePair pair;
-  const Program& program = plan.program;
   const PairGeometry geometry =
-      make_geometry(program, left.shape, right.shape, Purpose::result, plan.demand_everything);
-  for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const auto& step = std::get<PlaneStep>(program.steps[s]);
-    const RunPlaces places = make_run_places(program, step, geometry, geometry.runs[s]);
-    const RunSource source(program, step.run, geometry, geometry.runs[s], places, left, right,
-                           source_options(plan, false));
-    require_local_memory(plan, source, step.run);
-    pair.steps.push_back({step.target, source.text(), flat(places), shares_of(places.planes()),
-                          readout_weight(program.graph, geometry, step.target)});
-  }
+      make_geometry(plan.program, left.shape, right.shape, Purpose::result, plan.demand_everything);
+  DevicePair pair = pair_steps(plan.program, geometry, left, right, source_options(plan.kernel));
+  require_memory(pair);
   return pairs_.emplace(std::pair(left.shape, right.shape), std::move(pair)).first->second;
 }
 
-const std::vector<std::string>& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {
+const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {
   const std::scoped_lock lock(making_);
   if (const auto found = records_.find(state.shape); found != records_.end()) return found->second;
-  std::vector<std::string> sources;
-  const Program& program = plan.program;
-  const PairGeometry geometry = make_geometry(program, state.shape, state.shape, Purpose::state, false);
-  for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const auto& step = std::get<PlaneStep>(program.steps[s]);
-    RunPlaces zero;
-    for (std::size_t k = 0; k < 3; ++k) {
-      zero.offsets[k] = {{0, 0}};
-      zero.whole[k] = true;
-    }
-    const RunSource source(program, step.run, geometry, geometry.runs[s], zero, state, state,
-                           source_options(plan, true));
-    require_local_memory(plan, source, step.run);
-    sources.push_back(source.text());
-  }
-  return records_.emplace(state.shape, std::move(sources)).first->second;
+  const PairGeometry geometry = make_geometry(plan.program, state.shape, state.shape, Purpose::state, false);
+  DevicePair pair = record_steps(plan.program, geometry, state, source_options(Kernel::nngp_only));
+  require_memory(pair);
+  return records_.emplace(state.shape, std::move(pair)).first->second;
 }
 
 std::size_t DevicePlan::state_memory(std::size_t wanted) const {
@@ -125,8 +118,8 @@ std::size_t DevicePlan::state_memory(std::size_t wanted) const {
 Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {
   const StateLayout& layout = plan.state_layouts.at(shape);
   Index bytes = 1;
-  for (const DevicePair::Step& step : pair(plan, layout, layout).steps)
-    bytes += step.shares * 4 * static_cast<Index>(sizeof(double));
+  for (const DeviceStep& step : pair(plan, layout, layout).steps)
+    if (step.sums) bytes += step.shares * 4 * static_cast<Index>(sizeof(double));
   const auto side =
       static_cast<Index>(std::sqrt(static_cast<double>(most_sum_bytes) / static_cast<double>(bytes)));
   return std::clamp<Index>(side, 1, largest_side);

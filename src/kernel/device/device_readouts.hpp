@@ -1,9 +1,9 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <vector>
 
+#include "kernel/device/device_launcher.hpp"
 #include "kernel/device/device_states.hpp"
 #include "kernel/planes/tile.hpp"
 #include "widelimit/stop_request.hpp"
@@ -31,19 +31,11 @@ class DeviceReadouts {
   }
 
  private:
-  void run(const DevicePair::Step& step, Index pairs, const DeviceStates<Scalar>& left,
-           const DeviceStates<Scalar>& right);
-  /// Adds up what the work-groups of a launch have left in read_, for its pairs.
-  void add_up(const DevicePair::Step& step, std::span<Entry> entries) const;
-  /// Takes a new buffer if this one is too small.
-  void reserve(opencl::Buffer& buffer, std::size_t bytes) const;
+  /// Adds up what the work-groups of a launch have left for its pairs.
+  void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
 
   const GramPlan& plan_;
-  const DevicePlan& device_;
-  opencl::Queue queue_;
-  StopRequest stop_;
-  opencl::Buffer pairs_, offsets_, sums_;
-  std::vector<Scalar> read_;                      ///< The sums of a launch.
+  DeviceLauncher<Scalar> launcher_;
   std::map<NodeId, std::vector<Entry>> entries_;  ///< [readout][pair]
 };
 

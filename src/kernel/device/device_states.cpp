@@ -2,33 +2,49 @@
 
 #include <map>
 
+#include "kernel/device/device_launcher.hpp"
+#include "kernel/device/device_plan.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
 
 template <typename Scalar>
-DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar>& block)
+DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar>& block, StopRequest stop)
     : first_{block[block.begin()].numbers()},
+      count_{block.end() - block.begin()},
       buffer_{plan.device->session().buffer(static_cast<std::size_t>(block.size()) * sizeof(Scalar))} {
-  const DevicePlan& device = *plan.device;
-  opencl::Session& session = device.session();
-  opencl::Queue queue = session.queue();
+  opencl::Queue queue = plan.device->session().queue();
   queue.write(buffer_, first_, buffer_.bytes());
-  std::map<const StateLayout*, std::vector<std::uint64_t>> places;
-  for (Index i = block.begin(); i < block.end(); ++i) places[&block[i].layout()].push_back(place(block[i]));
-  for (const auto& [layout, of_layout] : places) {
-    const std::size_t bytes = of_layout.size() * sizeof(std::uint64_t);
-    const opencl::Buffer numbers = session.buffer(bytes);
-    queue.write(numbers, of_layout.data(), bytes);
-    for (const std::string& source : device.records(plan, *layout)) {
-      opencl::Kernel kernel = session.kernel(source, "run");
-      kernel.set(0, buffer_);
-      kernel.set(1, numbers);
-      queue.run(kernel, of_layout.size(), static_cast<std::size_t>(device.group()));
-    }
-    // The places must stay until the kernels have read them.
-    queue.finish();
-  }
+  if (plan.vectors_only)
+    plan.device->session().naming("the inputs", [&] { record_vectors(*plan.device, queue); });
+  else
+    record_positions(plan, block, stop);
+}
+
+template <typename Scalar>
+void DeviceStates<Scalar>::record_vectors(const DevicePlan& device, opencl::Queue& queue) {
+  const VectorSource& source = device.vectors().source;
+  numbers_ = device.session().buffer(static_cast<std::size_t>(source.numbers() * count_) * sizeof(Scalar));
+  opencl::Kernel kernel = device.session().kernel(source.record(), "record");
+  kernel.set(0, buffer_);
+  kernel.set(1, static_cast<std::uint64_t>(count_));
+  kernel.set(2, numbers_);
+  const Index group = device.group();
+  queue.run(kernel, static_cast<std::size_t>((count_ + group - 1) / group), static_cast<std::size_t>(group));
+  queue.finish();
+}
+
+template <typename Scalar>
+void DeviceStates<Scalar>::record_positions(const GramPlan& plan, const StateBlock<Scalar>& block,
+                                            StopRequest stop) {
+  const DevicePlan& device = *plan.device;
+  DeviceLauncher<Scalar> launcher(device.session(), device.group(), stop);
+  using Pair = typename DeviceLauncher<Scalar>::Pair;
+  std::map<const StateLayout*, std::vector<Pair>> itself;
+  for (Index i = block.begin(); i < block.end(); ++i)
+    itself[&block[i].layout()].push_back({place(block[i]), place(block[i]), 1});
+  for (const auto& [layout, inputs] : itself)
+    launcher.run(device.records(plan, *layout), inputs, buffer_, buffer_, {});
 }
 
 template class DeviceStates<float>;

@@ -5,8 +5,16 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/device/map_source.hpp"
+#include "kernel/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
-#include "numerics/formula/row_formula.hpp"
+<<<<<<< HEAD
+#include "network/pulled_readout.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
+#include "widelimit/device_error.hpp"
+=======
+#include "widelimit/numerics/formula/row_formula.hpp"
+>>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 
 namespace widelimit {
 namespace {
@@ -16,11 +24,14 @@ std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
   if (const auto* row = std::get_if<RowNode>(&operation))
     return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
-  if (std::holds_alternative<PoolNode>(operation)) return "a pooling inside the network";
-  if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
+  const auto* pair = std::get_if<PairNode>(&operation);
+  if (pair != nullptr && position_matrices(operation) == nullptr) {
+    const std::vector<std::string> pulled = pulled_layers(*pair->stage);
+    return pulled.empty()
+               ? "covariances that are needed as a whole"
+               : fmt::format("{} before it, which need covariances as a whole", fmt::join(pulled, ", "));
+  }
   if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
-  if (is_affine_of_kind(operation, AffineKind::circular)) return "windows that go around the border";
-  if (program.kept[id]) return "a result that several others read";
   return "";
 }
 
@@ -29,13 +40,20 @@ std::string reason_of(const Program& program, NodeId id) {
 std::vector<DeviceGap> device_gaps(const Program& program) {
   std::vector<DeviceGap> gaps;
   const auto& nodes = program.graph.nodes;
-  if (program.steps.empty()) return {{nodes[program.graph.output].path, "no positions before it"}};
+  // What comes after the positions is computed on the CPU unless it is all there is.
+  if (program.steps.empty()) return scalar_gaps(program);
   for (NodeId id = 0; id < nodes.size(); ++id) {
     if (!program.has_positions[id]) continue;
     std::string reason = reason_of(program, id);
     if (!reason.empty()) gaps.push_back({nodes[id].path, std::move(reason)});
   }
   return gaps;
+}
+
+void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device) {
+  if (!gaps.empty())
+    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu", device,
+                                  to_string(gaps)));
 }
 
 std::string to_string(const std::vector<DeviceGap>& gaps) {

@@ -17,6 +17,9 @@ struct DeviceGap {
 /// comes after these, one number for each pair, is computed on the CPU anyway.
 std::vector<DeviceGap> device_gaps(const Program& program);
 
+/// Throws DeviceError, naming the layers, if there are any.
+void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device);
+
 /// "layer (reason), ..." of the first few.
 std::string to_string(const std::vector<DeviceGap>& gaps);
 

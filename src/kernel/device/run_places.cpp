@@ -36,8 +36,9 @@ bool same_sizes(const Run& run, const PairGeometry& geometry, const RunGeometry&
 RunPlaces make_run_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                           const RunGeometry& of_run) {
   const Run& run = step.run;
-  const auto& readout = std::get<ReadoutNode>(program.graph.nodes[step.target].operation);
-  const Offsets read = readout.kind == ReadoutKind::flatten ? Offsets::zero() : geometry.demanded[run.root];
+  const auto* readout = std::get_if<ReadoutNode>(&program.graph.nodes[step.target].operation);
+  const bool flattens = readout != nullptr && readout->kind == ReadoutKind::flatten;
+  const Offsets read = flattens ? Offsets::zero() : geometry.demanded[run.root];
   RunPlaces places;
   for (std::size_t k = 0; k < 3; ++k) {
     const std::vector<Index>& demanded = read.axis[k];

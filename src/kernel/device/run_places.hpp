@@ -23,8 +23,8 @@ struct RunPlaces {
   }
 };
 
-/// The places that the readout after a run reads. More offsets of its root may be demanded: by another reader of an
-/// input, or because everything is.
+/// The places that the step after a run reads: a readout, or what is kept. More offsets of its root may be demanded: by
+/// another reader of an input, or because everything is.
 RunPlaces make_run_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                           const RunGeometry& of_run);
 

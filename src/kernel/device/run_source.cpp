@@ -7,17 +7,19 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernel/device/entry_source.hpp"
+#include "kernel/device/source_beginning.hpp"
 #include "kernel/plan/affine_kind.hpp"
-#include "numerics/formula/row_formula.hpp"
+<<<<<<< HEAD
+=======
+#include "widelimit/numerics/formula/row_formula.hpp"
+>>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 
 namespace widelimit {
 namespace {
 
-using numerics::formula::Mapped;
 using numerics::formula::Precision;
-using numerics::formula::RowFormula;
 using numerics::formula::Statements;
-using numerics::formula::Symbol;
 
 constexpr std::array<char, 3> left_axis{'x', 'y', 'z'}, right_axis{'u', 'v', 'w'};
 
@@ -33,7 +35,7 @@ std::string in_comment(const std::string& path) {
 class Writer {
  public:
   Writer(const Program& program, const Run& run, const PairGeometry& geometry, const RunGeometry& of_run,
-         const RunPlaces& places, const StateLayout& left, const StateLayout& right,
+         const RunPlaces& places, const StateLayout& left, const StateLayout& right, const RunMemory& memory,
          const RunSourceOptions& options)
       : program_{program},
         run_{run},
@@ -42,8 +44,10 @@ class Writer {
         places_{places},
         left_{left},
         right_{right},
+        memory_{memory},
         options_{options},
-        last_reader_(run.instructions.size(), 0) {
+        last_reader_(run.instructions.size(), 0),
+        entries_(options.precision, options.kernel, options.records, names()) {
     for (std::size_t i = 0; i < run.instructions.size(); ++i)
       for (const std::size_t input : run.instructions[i].inputs) last_reader_[input] = i;
   }
@@ -74,9 +78,23 @@ class Writer {
     text_ += '\n';
   }
 
+  [[nodiscard]] EntrySource::Names names() const {
+    return {.value = [this](std::size_t i, char kernel) { return value(i, kernel); },
+            .number =
+                [this](EntrySource::Side side, NodeId node, std::size_t k) {
+                  const bool left = side == EntrySource::Side::left;
+                  return fmt::format(
+                      "{}[{}]", left ? "left" : "right",
+                      place(left ? left_ : right_, node, std::to_string(k), left ? left_axis : right_axis));
+                },
+            .same = "same && u == x && v == y && w == z"};
+  }
+
+  /// Whether an instruction reads entries around its own in another slot.
   [[nodiscard]] bool moves_windows(std::size_t i) const {
     const auto* affine = std::get_if<AffineNode>(&operation(i));
-    return affine != nullptr && affine_kind(*affine) != AffineKind::single_position;
+    return affine != nullptr && !run_.instructions[i].loads && affine_kind(*affine) != AffineKind::circular &&
+           affine_kind(*affine) != AffineKind::single_position;
   }
 
   /// Whether instruction i can be evaluated entry by entry in the loop that instruction `first` began.
@@ -100,12 +118,40 @@ class Writer {
     for (std::size_t i = first; i < end; ++i) write_instruction(i);
     for (std::size_t i = first; i < end; ++i)
       if (last_reader_[i] >= end) store(i);
-    if (end == run_.instructions.size() && !options_.records) {
-      line("part_k += k{};", end - 1);
-      if (with_ntk()) line("part_t += t{};", end - 1);
-    }
+    if (end == run_.instructions.size() && !options_.records) finish_entry(end - 1);
     line("}}}}");
     return end;
+  }
+
+  /// Keeps an entry of the root, or adds it to the sum of its plane.
+  void finish_entry(std::size_t root) {
+    const KeptPlanes* target = memory_.target;
+    for (const char kernel : {'k', 't'}) {
+      if (kernel == 't' && !with_ntk()) continue;
+      if (target == nullptr)
+        line("part_{0} += {0}{1};", kernel, root);
+      else
+        line("{} = {}{};", kept(*target, kernel, names_of(left_axis), names_of(right_axis)), kernel, root);
+    }
+  }
+
+  static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
+    return {std::string(1, axes[0]), std::string(1, axes[1]), std::string(1, axes[2])};
+  }
+  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads.
+  [[nodiscard]] bool is_kept(NodeId node) const {
+    if (memory_.kept.nodes.contains(node)) return true;
+    if (!options_.records) throw std::logic_error("device: a node is read that was not kept");
+    return false;
+  }
+  /// An entry of what is kept.
+  [[nodiscard]] std::string kept(const KeptPlanes& planes, char kernel, const KeptPlanes::Names& left,
+                                 const KeptPlanes::Names& right) const {
+    KeptPlanes::Names displacements;
+    for (std::size_t k = 0; k < 3; ++k)
+      displacements[k] = planes.displacement(k, fmt::format("{} - {}", right[k], left[k]));
+    return fmt::format("numbers[{} + {}]", planes.first + (kernel == 't' ? memory_.kept.size : 0),
+                       planes.place(displacements, left));
   }
 
   /// Offsets, extents and positions of the plane of an instruction.
@@ -132,8 +178,10 @@ class Writer {
   }
 
   [[nodiscard]] std::string product_of_extents() const {
-    const bool all = places_.whole[0] && places_.whole[1] && places_.whole[2];
-    return all ? "n0 * n1 * n2" : "n0 > 0 && n1 > 0 && n2 > 0 ? n0 * n1 * n2 : 0";
+    std::string some;
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!places_.whole[k]) some += fmt::format("{}n{} > 0", some.empty() ? "" : " && ", k);
+    return some.empty() ? "n0 * n1 * n2" : some + " ? n0 * n1 * n2 : 0";
   }
   [[nodiscard]] std::string origin(std::size_t k) const {
     return places_.whole[k] ? "" : fmt::format(" + origin{}", k);
@@ -155,7 +203,10 @@ class Writer {
 
   void write_instruction(std::size_t i) {
     line("// {}", in_comment(program_.graph.nodes[run_.instructions[i].node].path));
-    std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
+    if (run_.instructions[i].loads)
+      load(i);
+    else
+      std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
     in_registers_.insert(i);
   }
 
@@ -163,13 +214,23 @@ class Writer {
     line("real k{} = {};", i, nngp);
     if (with_ntk()) line("real t{} = {};", i, ntk);
   }
+  void load(std::size_t i) {
+    const NodeId node = run_.instructions[i].node;
+    const auto entry = [&](char kernel) -> std::string {
+      return is_kept(node)
+                 ? kept(memory_.kept.nodes.at(node), kernel, names_of(left_axis), names_of(right_axis))
+                 : "0";
+    };
+    entries_.declare(i, entry('k'), with_ntk() ? entry('t') : "0");
+    text_ += entries_.take();
+  }
+
   void store(std::size_t i) {
     line("slot_k{}[a] = k{};", run_.instructions[i].slot, i);
     if (with_ntk()) line("slot_t{}[a] = t{};", run_.instructions[i].slot, i);
   }
-  /// An input of an instruction at its own entry.
-  [[nodiscard]] std::string value(std::size_t i, std::size_t input, char kernel) const {
-    const std::size_t source = run_.instructions[i].inputs[input];
+  /// An instruction at the entry of the loop.
+  [[nodiscard]] std::string value(std::size_t source, char kernel) const {
     return in_registers_.contains(source)
                ? fmt::format("{}{}", kernel, source)
                : fmt::format("slot_{}{}[a]", kernel, run_.instructions[source].slot);
@@ -197,17 +258,17 @@ class Writer {
     const Window3 window(node.window);
     const double scale = node.weight_variance / static_cast<double>(product(window.size));
     if (affine_kind(node) == AffineKind::single_position) {
-      declare(i, value(i, 0, 'k'), with_ntk() ? value(i, 0, 't') : "0");
+      declare(i, value(run_.instructions[i].inputs[0], 'k'),
+              with_ntk() ? value(run_.instructions[i].inputs[0], 't') : "0");
     } else {
       declare(i, "0", "0");
-      write_window(i, window);
+      if (affine_kind(node) == AffineKind::circular)
+        write_around(i, window);
+      else
+        write_window(i, window);
     }
-    line("k{0} = fma({1}, k{0}, {2});", i, literal(scale), literal(node.bias_variance));
-    if (!with_ntk()) return;
-    if (node.weights == AffineNode::Weights::none)
-      line("t{0} = {1} * t{0};", i, literal(scale));
-    else
-      line("t{0} = fma({1}, t{0}, k{0});", i, literal(scale));
+    entries_.write_affine(i, scale, node.bias_variance, node.weights);
+    text_ += entries_.take();
   }
 
   /// Adds the entries that the window at this entry sees in both inputs.
@@ -236,70 +297,37 @@ class Writer {
     line("}}}}");
   }
 
+  /// The same for windows that go around the border, from what is kept.
+  void write_around(std::size_t i, const Window3& window) {
+    const NodeId source = program_.graph.nodes[run_.instructions[i].node].inputs[0];
+    if (!is_kept(source)) return;
+    const Index3 &left = geometry_.left_sizes[source], &right = geometry_.right_sizes[source];
+    const Index3 left_front = window.front(left), right_front = window.front(right);
+    for (std::size_t k = 0; k < 3; ++k) line("for (int i{0} = 0; i{0} < {1}; ++i{0}) {{", k, window.size[k]);
+    for (std::size_t k = 0; k < 3; ++k) {
+      line("const int a{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], left_axis[k],
+           left_front[k], left[k]);
+      line("const int b{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], right_axis[k],
+           right_front[k], right[k]);
+    }
+    const KeptPlanes& planes = memory_.kept.nodes.at(source);
+    for (const char kernel : {'k', 't'})
+      if (kernel == 'k' || with_ntk())
+        line("{}{} += {};", kernel, i, kept(planes, kernel, {"a0", "a1", "a2"}, {"b0", "b1", "b2"}));
+    line("}}}}}}");
+  }
+
   void write(std::size_t i, const RowNode& node) {
-    const NodeId id = run_.instructions[i].node;
-    const auto formula = numerics::formula::formula_of(*node.stage);
-    if (formula == nullptr) throw std::logic_error("device: a stage without formula");
-    declare(i, value(i, 0, 'k'), with_ntk() ? value(i, 0, 't') : "0");
-    line("{{");
-    Statements statements(options_.precision, fmt::format("v{}_", i));
-    const auto numbers = [&](const char* side, const StateLayout& state, const std::array<char, 3>& axis) {
-      std::vector<Symbol> all;
-      for (std::size_t k = 0; k < formula->auxiliary_count(); ++k) {
-        const std::string at = fmt::format("{}[{}]", side, place(state, id, std::to_string(k), axis));
-        all.emplace_back(statements, statements.declare("real", at));
-      }
-      return all;
-    };
-    const Symbol covariance(statements, fmt::format("k{}", i));
-    std::vector<Symbol> left, right;
-    if (options_.records && formula->prepares()) {
-      left = formula->prepare(covariance);
-      // Formulas do arithmetic on what has a name, also where it is the same for all variances.
-      for (Symbol& number : left)
-        if (number.statements() == nullptr)
-          number = Symbol(statements, statements.declare("real", number.written(statements)));
-      right = left;
-    } else {
-      left = numbers("left", left_, left_axis);
-      right = numbers("right", right_, right_axis);
-    }
-    const Mapped<Symbol> mapped = formula->apply(left, right, covariance);
-    text_ += statements.text();
-    if (options_.records && formula->prepares())
-      for (std::size_t k = 0; k < left.size(); ++k)
-        line("left[{}] = {};", place(left_, id, std::to_string(k), left_axis), left[k].written(statements));
-    line("k{} = {};", i, mapped.value.written(statements));
-    if (with_ntk()) line("t{0} = {1} * t{0};", i, mapped.factor.written(statements));
-    write_self_factor(i, *formula);
-    line("}}");
+    static_cast<void>(entries_.write_row(i, run_.instructions[i], *node.stage));
+    text_ += entries_.take();
   }
-
-  void write_self_factor(std::size_t i, const RowFormula& formula) {
-    if (formula.self_factor() == 1) return;
-    line("if ({}) {{", options_.records ? "1" : "same && u == x && v == y && w == z");
-    line("k{0} = {1} * k{0};", i, literal(formula.self_factor()));
-    if (with_ntk()) line("t{0} = {1} * t{0};", i, literal(formula.self_factor()));
-    line("}}");
-  }
-
   void write(std::size_t i, const SumNode& node) {
-    const auto sum = [&](char kernel) {
-      std::string terms = fmt::format("{} * {}", literal(node.factors[0]), value(i, 0, kernel));
-      for (std::size_t k = 1; k < node.factors.size(); ++k)
-        terms = fmt::format("fma({}, {}, {})", literal(node.factors[k]), value(i, k, kernel), terms);
-      return terms;
-    };
-    declare(i, sum('k'), with_ntk() ? sum('t') : "0");
+    entries_.write_sum(i, run_.instructions[i], node);
+    text_ += entries_.take();
   }
-
   void write(std::size_t i, const ProductNode& node) {
-    declare(i, literal(node.factor), "0");
-    for (std::size_t k = 0; k < run_.instructions[i].inputs.size(); ++k) {
-      // The NTK needs K before it is multiplied.
-      if (with_ntk()) line("t{0} = fma(t{0}, {1}, k{0} * {2});", i, value(i, k, 'k'), value(i, k, 't'));
-      line("k{0} = k{0} * {1};", i, value(i, k, 'k'));
-    }
+    entries_.write_product(i, run_.instructions[i], node);
+    text_ += entries_.take();
   }
 
   template <typename Other>
@@ -314,20 +342,13 @@ class Writer {
   const RunPlaces& places_;
   const StateLayout& left_;
   const StateLayout& right_;
+  const RunMemory& memory_;
   const RunSourceOptions& options_;
   std::vector<std::size_t> last_reader_;  ///< [instruction]
   std::set<std::size_t> in_registers_;    ///< Instructions of the loop that is being written.
+  EntrySource entries_;
   std::string text_;
 };
-
-constexpr const char* group_sums = R"(
-// Adds a plane's sum to the sum of all before, and what rounding loses of it.
-inline void add(real* sum, real* low, real part) {
-  const real both = *sum + part, added = both - *sum;
-  *low += (*sum - (both - added)) + (part - added);
-  *sum = both;
-}
-)";
 
 }  // namespace
 
@@ -338,45 +359,40 @@ Index largest_plane(const Run& run, const PairGeometry& geometry) {
   return most;
 }
 
+std::string run_kernel_head(const RunSourceOptions& options) {
+  const char* states = options.records ? "global real*" : "global const real* restrict";
+  return fmt::format(
+      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
+      "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
+      "                ulong first_pair, ulong shares, global real* sums, global real* kept) {{\n",
+      options.group, states);
+}
+
 RunSource::RunSource(const Program& program, const Run& run, const PairGeometry& geometry,
                      const RunGeometry& of_run, const RunPlaces& places, const StateLayout& left,
-                     const StateLayout& right, const RunSourceOptions& options) {
+                     const StateLayout& right, const RunMemory& memory, const RunSourceOptions& options) {
   const bool wide = options.precision == Precision::wide, with_ntk = options.kernel == Kernel::with_ntk;
   const Index most = largest_plane(run, geometry);
   const std::size_t number = wide ? sizeof(double) : sizeof(float);
   local_bytes_ = run.slot_count * static_cast<std::size_t>(most) * (with_ntk ? 2 : 1) * number +
                  static_cast<std::size_t>(4 * options.group) * number;
-  if (wide) text_ += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
-  text_ += "#pragma OPENCL FP_CONTRACT OFF\n";
-  text_ += fmt::format("typedef {} real;\n", wide ? "double" : "float");
-  text_ += group_sums;
-  text_ += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n", options.group);
-  if (options.records)
-    text_ += "kernel void run(global real* states, global const ulong* places) {\n";
-  else
-    text_ +=
-        "kernel void run(global const real* restrict lefts, global const real* restrict rights,\n"
-        "                global const ulong* pairs, global const int* offsets, ulong first_pair, ulong "
-        "shares,\n"
-        "                global real* sums) {\n";
+  text_ += source_beginning(options.precision);
+  text_ += around_function;
+  text_ += run_kernel_head(options);
   for (std::size_t slot = 0; slot < run.slot_count; ++slot) {
     text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);
     if (with_ntk) text_ += fmt::format("local real slot_t{}[{}];\n", slot, most);
   }
   text_ += "const int lane = (int)get_local_id(0);\nconst ulong group = get_group_id(0);\n";
-  Writer writer(program, run, geometry, of_run, places, left, right, options);
-  if (options.records) {
-    text_ += "global real* left = states + places[group];\nglobal const real* right = left;\n";
-    for (int k = 0; k < 3; ++k) text_ += fmt::format("const int o{0}0 = 0, o{0}1 = 0;\n", k);
-    text_ += writer.planes() + "}\n";
-    return;
-  }
-  text_ +=
+  Writer writer(program, run, geometry, of_run, places, left, right, memory, options);
+  const char* states = options.records ? "global real*" : "global const real*";
+  text_ += fmt::format(
       "const ulong pair = first_pair + group / shares;\n"
-      "global const real* left = lefts + pairs[3 * pair];\n"
-      "global const real* right = rights + pairs[3 * pair + 1];\n"
+      "{0} left = lefts + pairs[3 * pair];\n{0} right = rights + pairs[3 * pair + 1];\n"
       "const int same = pairs[3 * pair + 2] != 0;\n"
-      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n";
+      "global real* numbers = kept + group / shares * {1};\n"
+      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n",
+      states, (with_ntk ? 2 : 1) * memory.kept.size);
   text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
                        places.planes());
   const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
@@ -393,6 +409,10 @@ RunSource::RunSource(const Program& program, const Run& run, const PairGeometry&
   text_ += "add(&sum_k, &low_k, part_k);\n";
   if (with_ntk) text_ += "add(&sum_t, &low_t, part_t);\n";
   text_ += "}\n";
+  if (options.records || memory.target != nullptr) {
+    text_ += "}\n";
+    return;
+  }
   text_ += fmt::format(R"(local real totals[{0}];
 totals[lane] = sum_k;
 totals[{1} + lane] = low_k;

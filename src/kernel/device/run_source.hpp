@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "kernel/device/kept_planes.hpp"
 #include "kernel/device/run_places.hpp"
 #include "kernel/planes/input_state.hpp"
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit {
 
@@ -17,20 +18,28 @@ struct RunSourceOptions {
   bool records = false;
 };
 
-/// The run of a plane step as an OpenCL kernel named `run`. A work-group takes a share of the planes of one pair, each
-/// from the inputs to the root, in local memory:
+/// Where the planes of a run come from and go.
+struct RunMemory {
+  const KeptNodes& kept;
+  const KeptPlanes* target = nullptr;  ///< Null if they are added up.
+};
+
+/// The beginning of a kernel named `run`, which is that of all steps:
 ///
-///     run(left, right, pairs, offsets, first_pair, shares, sums)
+///     run(lefts, rights, pairs, offsets, first_pair, shares, sums, kept)
 ///
-/// with the states of both sides, [pair][left place, right place, same input], the offsets of all axes, and the sums
-/// over each group's planes, [group][NNGP, its rounding error, NTK, its error]. A kernel that records is
-///
-///     run(states, places)
+/// with the states of both sides, [pair][left place, right place, same input], offsets, and what is kept of the pairs
+/// from first_pair on, [pair][NNGP, NTK][number]. `shares` work-groups work on a pair.
+std::string run_kernel_head(const RunSourceOptions& options);
+
+/// The run of a plane step as an OpenCL kernel. A work-group takes a share of the planes of one pair, each from the
+/// inputs to the root, in local memory. It keeps them, or leaves the sums over its planes, [group][NNGP, its rounding
+/// error, NTK, its error]; a kernel that records leaves nothing but states.
 class RunSource {
  public:
   RunSource(const Program& program, const Run& run, const PairGeometry& geometry, const RunGeometry& of_run,
             const RunPlaces& places, const StateLayout& left, const StateLayout& right,
-            const RunSourceOptions& options);
+            const RunMemory& memory, const RunSourceOptions& options);
 
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Bytes of local memory that a group takes.

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "kernel/device/device_plan.hpp"
+#include "kernel/device/product_plan.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/inputs/typical_inputs.hpp"
@@ -239,8 +241,12 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   }
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
   if (gram_plan.device != nullptr)
-    plan.device = fmt::format("{} computes everything with positions, the CPU what comes after them",
-                              gram_plan.device->session().device().name);
+    plan.device_input_bytes = product_bytes_of_input(gram_plan, sizeof(Scalar));
+  if (gram_plan.device != nullptr)
+    plan.device =
+        gram_plan.device->session().device().name +
+        (gram_plan.vectors_only ? " computes all pairs, the CPU checks the inputs"
+                                : " computes everything with positions, the CPU what comes after them");
   return plan;
 }
 

@@ -151,9 +151,21 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   for (Index first = 0; first < x.size();) {
     const auto block =
         make_states(x, first, block_end(x, first, plan_.state_memory(options_.state_memory_bytes) / 2));
+    Workers workers([this] { return make_worker({1, 1}); });
+    if (plan_.device != nullptr) {
+      // Many inputs share a launch.
+      const std::vector<TileSide> parts = sides(block);
+      parallel(static_cast<Index>(parts.size()), [&](Index part) {
+        const auto& [begin, end] = parts[static_cast<std::size_t>(part)];
+        const StateRange<Scalar> inputs{&block.states, begin, end};
+        if (!workers.local().run_diagonal(inputs, x.originals(begin, end), column)) is_finite_ = false;
+        progress_.add(end - begin);
+      });
+      first = block.end();
+      continue;
+    }
     // A tile is one input with itself. Its mirrored pairs do not exist, so Batches::one only makes the worker take
     // the variance of the state.
-    Workers workers([this] { return make_worker({1, 1}); });
     parallel(block.end() - block.begin(), [&](Index offset) {
       const Index i = block.begin() + offset;
       const StateRange<Scalar> itself{&block.states, i, i + 1};
@@ -240,8 +252,11 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<Result>& x,
                                                             StateBlock<Scalar>& states) {
-  const auto on_device = std::make_shared<const DeviceStates<Scalar>>(plan_, states);
+  const auto on_device =
+      std::make_shared<const DeviceStates<Scalar>>(plan_, states, StopRequest(options_.stop));
   states.set_on_device(on_device);
+  // Vectors have no readouts: what they have recorded on the CPU, its checks have seen.
+  if (plan_.vectors_only) return;
   const auto& points = plan_.program.points.instructions;
   const bool reads_variances = std::any_of(points.begin(), points.end(), [&](const Instruction& instruction) {
     return needs_variances(plan_.program.graph.nodes[instruction.node].operation);

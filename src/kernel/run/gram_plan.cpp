@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel/device/device_choice.hpp"
+#include "kernel/device/device_plan.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/range/constant_checks.hpp"
@@ -127,6 +128,10 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
     if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
   }
   return inputs;
+}
+
+std::size_t GramPlan::state_memory(std::size_t wanted) const {
+  return device == nullptr ? wanted : device->state_memory(wanted);
 }
 
 std::int64_t sampled_replicates(const Graph& graph) {

@@ -75,6 +75,10 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, const TileSize& most, StopR
       points_(plan.program, plan.any_layout(), plan.kernel, most.left, most.right, stop),
       most_{most} {
   const auto sources = static_cast<Index>(points_.source_nodes().size());
+  if (plan.device != nullptr && plan.vectors_only) {
+    device_vectors_.emplace(plan, stop);
+    return;
+  }
   if (plan.device != nullptr) device_.emplace(plan, stop);
   if (plan.vectors_only) {
     products_ = AlignedBuffer<Scalar>(sources * most.left * padded(most.right));
@@ -99,6 +103,7 @@ template <typename Result>
 bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
                              const TilePlace& place, const GramTarget<Result>& target) {
   collect(left, right, batches);
+  if (device_vectors_) return run_on_device(left, right, batches, place, target);
   if (plan_.vectors_only)
     multiply_inputs(batches == Batches::one && left.begin == right.begin);
   else if (device_)
@@ -141,12 +146,82 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
   return finite;
 }
 
+template <typename Scalar>
+template <typename Result>
+bool PairWorker<Scalar>::run_on_device(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
+                                       Batches batches, const TilePlace& place,
+                                       const GramTarget<Result>& target) {
+  const auto side = [](const StateRange<Scalar>& range) {
+    const Index first = range.block->begin();
+    return DeviceSide{*range.block->on_device(), range.begin - first, range.end - first};
+  };
+  const bool one_block = batches == Batches::one && left.block->on_device() == right.block->on_device();
+  device_vectors_->run(side(left), side(right), one_block);
+  rows_.clear();
+  mirrored_ = 0;
+  bool finite = true;
+  for (Index i = left.begin; i < left.end; ++i) {
+    const Index same = one_block && i >= right.begin && i < right.end ? i - right.begin : -1;
+    rows_.push_back({&(*left.block)[i], same, {}});
+    const Index row = i - left.begin;
+    if (!write(device_vectors_->row(row), std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(row)],
+               place, target))
+      finite = false;
+    if (batches == Batches::one) mirror_rows(rows_.size(), place, target);
+  }
+  return finite;
+}
+
+template <typename Scalar>
+template <typename Result>
+bool PairWorker<Scalar>::run_diagonal(const StateRange<Scalar>& inputs, std::span<const Index> places,
+                                      const GramTarget<Result>& column) {
+  constexpr Index first_column = 0;
+  const DeviceStates<Scalar>& states = *inputs.block->on_device();
+  bool finite = true;
+  const auto write_one = [&](Index i, const Plane<Scalar>& value) {
+    const auto number = static_cast<std::size_t>(i - inputs.begin);
+    const TilePlace place{places.subspan(number, 1), {&first_column, 1}};
+    if (!write(value, 0, places[number], place, column)) finite = false;
+  };
+  if (device_vectors_) {
+    // All pairs of a few inputs are computed together.
+    constexpr Index together = 64;
+    const Index block = inputs.block->begin();
+    for (Index begin = inputs.begin; begin < inputs.end; begin += together) {
+      const Index end = std::min(begin + together, inputs.end);
+      const DeviceSide side{states, begin - block, end - block};
+      device_vectors_->run(side, side, true);
+      for (Index i = begin; i < end; ++i) write_one(i, device_vectors_->row(i - begin) + (i - begin));
+    }
+    return finite;
+  }
+  collect(inputs, inputs, Batches::one);
+  tile_.pairs.clear();
+  for (Index i = 0; i < inputs.end - inputs.begin; ++i) tile_.pairs.push_back({i, i, true});
+  device_->run(tile_, states, states);
+  for (Index i = inputs.begin; i < inputs.end; ++i)
+    write_one(i, points_of_itself((*inputs.block)[i], i - inputs.begin));
+  return finite;
+}
+
+template <typename Scalar>
+Plane<Scalar> PairWorker<Scalar>::points_of_itself(const InputState<Scalar>& input, Index number) {
+  tile_.left.assign(1, &input);
+  tile_.right.assign(1, &input);
+  pair_number_.assign(1, number);
+  rows_.assign(1, {&input, 0, {}});
+  points_.begin_tile(tile_.right);
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) fill_source(s, 0, 0, points_.source(s));
+  return points_.run(rows_);
+}
+
 /// Mirrors all finished rows that are not mirrored yet, as soon as there are enough of them or the tile ends.
 template <typename Scalar>
 template <typename Result>
 void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
                                      const GramTarget<Result>& target) {
-  if (end < rows_.size() && end - mirrored_ < mirrored_rows) return;
+  if (end < tile_.left.size() && end - mirrored_ < mirrored_rows) return;
   const auto rows = std::span<const PointRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
   for (Result* matrix : {target.nngp, target.ntk})
     if (matrix != nullptr)
@@ -167,7 +242,7 @@ bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index r
   if (target.ntk != nullptr) scatter(values.ntk + first, written, neighbours, target.ntk + begin);
   // The check follows at once, while the values are in the cache. A kernel that is not wanted may overflow.
   const auto is_finite = [&](const Result* wanted, const Scalar* row_values) {
-    return wanted == nullptr || all_finite<Result>(row_values + first, columns() - first);
+    return wanted == nullptr || all_finite<Result>(row_values + first, static_cast<Index>(written.size()));
   };
   return is_finite(target.nngp, values.nngp) && is_finite(target.ntk, values.ntk);
 }
@@ -316,6 +391,12 @@ Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
 
 template class PairWorker<float>;
 template class PairWorker<double>;
+template bool PairWorker<float>::run_diagonal(const StateRange<float>&, std::span<const Index>,
+                                              const GramTarget<float>&);
+template bool PairWorker<double>::run_diagonal(const StateRange<double>&, std::span<const Index>,
+                                               const GramTarget<float>&);
+template bool PairWorker<double>::run_diagonal(const StateRange<double>&, std::span<const Index>,
+                                               const GramTarget<double>&);
 template bool PairWorker<float>::run(const StateRange<float>&, const StateRange<float>&, Batches,
                                      const TilePlace&, const GramTarget<float>&);
 template bool PairWorker<double>::run(const StateRange<double>&, const StateRange<double>&, Batches,

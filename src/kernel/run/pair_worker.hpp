@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel/device/device_readouts.hpp"
+#include "kernel/device/device_vectors.hpp"
 #include "kernel/planes/plane_executor.hpp"
 #include "kernel/points/point_executor.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -59,7 +60,19 @@ class PairWorker {
   [[nodiscard]] bool run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
                          const TilePlace& place, const GramTarget<Result>& target);
 
+  /// Writes the entries of inputs of one shape with themselves, on a device, to a column.
+  template <typename Result>
+  [[nodiscard]] bool run_diagonal(const StateRange<Scalar>& inputs, std::span<const Index> places,
+                                  const GramTarget<Result>& column);
+
  private:
+  using DeviceSide = typename DeviceVectors<Scalar>::Side;
+  /// run() for inputs without positions on a device.
+  template <typename Result>
+  [[nodiscard]] bool run_on_device(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
+                                   Batches batches, const TilePlace& place, const GramTarget<Result>& target);
+  /// An input with itself after all others of a launch; `number` is its pair there.
+  [[nodiscard]] Plane<Scalar> points_of_itself(const InputState<Scalar>& input, Index number);
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
   void multiply_inputs(bool symmetric);
   void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
@@ -88,6 +101,7 @@ class PairWorker {
   AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
   AlignedBuffer<Scalar> deviations_;  ///< [source][right]
   std::optional<DeviceReadouts<Scalar>> device_;
+  std::optional<DeviceVectors<Scalar>> device_vectors_;
   TileSize most_;
   StepTimer timer_;
   Tile<Scalar> tile_;

@@ -8,7 +8,7 @@
 #include <vector>
 #include <xtensor/xview.hpp>
 
-#include "kernel/random_cases.hpp"
+#include "kernel/device/device_error.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/devices.hpp"
@@ -20,13 +20,6 @@ namespace widelimit::testing::device_gram_test {
 namespace {
 
 constexpr double float_error = 3e-6, double_error = 1e-12;
-
-GramOptions on_device(Kernels kernels = Kernels::both) {
-  GramOptions options;
-  options.kernels = kernels;
-  options.device = "pocl";
-  return options;
-}
 
 Network network_of(const std::string& layers) {
   return parse_network(R"({"widelimit": 1, "layers": [)" + layers + "]}");
@@ -41,29 +34,6 @@ xt::xarray<double> inputs_of(std::vector<Index> shape) {
   xt::view(x, 4) = 0;
   xt::view(x, 5) = 2 * xt::view(x, 0);
   return x;
-}
-
-/// The largest difference of two kernels, relative to the geometric mean of both inputs' own ones.
-template <typename Scalar>
-double difference(const Matrix<Scalar>& computed, const Matrix<double>& exact, const Matrix<double>& own_left,
-                  const Matrix<double>& own_right) {
-  double worst = 0;
-  for (Index i = 0; i < exact.rows(); ++i)
-    for (Index j = 0; j < exact.cols(); ++j) {
-      const double error = std::abs(static_cast<double>(computed(i, j)) - exact(i, j));
-      if (error == 0) continue;
-      const double relative = error / std::sqrt(own_left(i, 0) * own_right(j, 0));
-      if (!(relative <= worst)) worst = relative;
-    }
-  return worst;
-}
-
-template <typename Scalar>
-Inputs<Scalar> as(const Inputs<double>& x) {
-  if constexpr (std::is_same_v<Scalar, float>)
-    return in_float(x);
-  else
-    return x;
 }
 
 template <typename Scalar>
@@ -119,6 +89,37 @@ std::vector<NetworkCase> network_cases() {
        R"({"layer": "conv", "filter": [4]}, {"layer": "abs"}, {"layer": "dropout", "keep": 0.7},
           {"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "global_sum_pool"}, {"layer": "dense"}, {"layer": "erf"})",
        {9, 2}},
+      {"poolings inside",
+       conv + R"({"layer": "relu"}, {"layer": "average_pool", "window": [2, 2], "strides": [2, 2]},)" + conv +
+           R"({"layer": "relu"}, {"layer": "sum_pool", "window": [2, 3], "strides": [1, 2], "padding": "same"},)" +
+           conv + R"({"layer": "relu"},)" + gap,
+       {6, 8, 2}},
+      {"a pooling before flatten",
+       conv + R"({"layer": "relu"}, {"layer": "average_pool", "window": [3, 2], "strides": [2, 1]},)" + conv +
+           R"({"layer": "relu"},)" + flatten,
+       {7, 6, 2}},
+      {"a pooling of everything, and layers after it",
+       conv + R"({"layer": "relu"}, {"layer": "average_pool", "window": [4, 5]},)" + conv +
+           R"({"layer": "relu"},)" + flatten,
+       {4, 5, 2}},
+      {"windows that go around the border",
+       R"({"layer": "conv", "filter": [3, 2], "padding": "circular"}, {"layer": "relu"},
+          {"layer": "conv", "filter": [3, 3], "padding": "circular", "strides": [2, 1]}, {"layer": "relu"},)" +
+           gap,
+       {5, 4, 2}},
+      {"a result that a pooling and a layer read",
+       conv +
+           R"({"layer": "relu"}, {"layer": "sum", "branches": [{"layers": [{"layer": "average_pool", "window": [3, 3], "strides": [1, 1], "padding": "same"}, {"layer": "dense"}]},
+                                               {"layers": [)" +
+           conv + R"({"layer": "relu"}]}]},)" + conv + R"({"layer": "relu"},)" + gap,
+       {5, 4, 2}},
+      {"maps of positions",
+       conv + R"({"layer": "relu"}, {"layer": "slice", "begin": [1, 0], "end": [4, 3]},)" + conv +
+           R"({"layer": "relu"}, {"layer": "average_pool", "window": [2, 2], "strides": [1, 1], "padding": "circular"},)" +
+           conv +
+           R"({"layer": "relu"}, {"layer": "conv_transpose", "filter": [3, 2], "strides": [2, 1]}, {"layer": "relu"},)" +
+           gap,
+       {5, 4, 2}},
       {"many channels", R"({"layer": "conv", "filter": [3]}, {"layer": "relu"},)" + gap, {6, 40}}};
 }
 
@@ -177,22 +178,43 @@ TEST_CASE("inputs of several shapes meet on a device") {
   check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
 }
 
+TEST_CASE("inputs of several shapes are pooled, and go around their borders") {
+  const Network network = network_of(
+      R"({"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "average_pool", "window": [3], "strides": [2], "padding": "same"},
+         {"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "relu"},)" +
+      gap);
+  std::vector<xt::xarray<double>> sequences;
+  for (const Index length : {5, 8, 1})
+    sequences.push_back(random_inputs(static_cast<unsigned>(length), {length, 2}));
+  check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
+}
+
 TEST_CASE("entries of a device do not depend on tiles, threads or the kernels that are asked for") {
-  const Network network = network_of(conv + R"({"layer": "relu"},)" + gap);
-  const Inputs<float> x(xt::xarray<float>(xt::cast<float>(inputs_of({5, 5, 2}))));
-  const auto whole = gram(network, x, on_device());
-  GramOptions options = on_device();
-  options.tile_size = 2;
-  options.threads = 1;
-  CHECK(gram(network, x, options).ntk == whole.ntk);
-  options.state_memory_bytes = 1;
-  CHECK(gram(network, x, options).ntk == whole.ntk);
-  CHECK(gram(network, x, x, on_device()).ntk == whole.ntk);
-  CHECK(gram(network, x, on_device(Kernels::nngp)).nngp == whole.nngp);
-  CHECK(gram_diagonal(network, x, on_device()).ntk.col(0) == whole.ntk.diagonal());
-  // Equal inputs have equal kernels, bit by bit.
-  CHECK(whole.ntk(0, 1) == whole.ntk(0, 0));
-  CHECK(whole.ntk(1, 3) == whole.ntk(0, 3));
+  const std::string relu = conv + R"({"layer": "relu"},)";
+  for (const std::string& layers :
+       {relu + gap, relu + R"({"layer": "average_pool", "window": [2, 2]},)" + relu + gap}) {
+    CAPTURE(layers);
+    const Network network = network_of(layers);
+    const Inputs<float> x(xt::xarray<float>(xt::cast<float>(inputs_of({5, 5, 2}))));
+    const auto whole = gram(network, x, on_device());
+    GramOptions options = on_device();
+    options.tile_size = 2;
+    options.threads = 1;
+    CHECK(gram(network, x, options).ntk == whole.ntk);
+    options.state_memory_bytes = 1;
+    CHECK(gram(network, x, options).ntk == whole.ntk);
+    // With the sides exchanged, a pooling adds up in another order, as on the CPU.
+    const auto upper = [](const Matrix<float>& matrix) -> Matrix<float> {
+      return matrix.triangularView<Eigen::Upper>();
+    };
+    CHECK(upper(gram(network, x, x, on_device()).ntk) == upper(whole.ntk));
+    CHECK(gram(network, x, on_device(Kernels::nngp)).nngp == whole.nngp);
+    CHECK(gram_diagonal(network, x, on_device()).ntk.col(0) == whole.ntk.diagonal());
+    CHECK(gram_diagonal(network, x, on_device()).nngp.col(0) == whole.nngp.diagonal());
+    // Equal inputs have equal kernels, bit by bit.
+    CHECK(whole.ntk(0, 1) == whole.ntk(0, 0));
+    CHECK(whole.ntk(1, 3) == whole.ntk(0, 3));
+  }
 }
 
 TEST_CASE("a device gives flatten equal positions only, whatever else is demanded") {
@@ -210,10 +232,11 @@ TEST_CASE("what devices cannot compute is an error that names the layer") {
   const auto error_of = [&](const std::string& layers, const GramOptions& options) {
     return error_message<DeviceError>([&] { return gram(network_of(layers), x, options); });
   };
-  const std::string pooled = error_of(
-      conv + R"({"layer": "relu"}, {"layer": "average_pool", "window": [2, 2]},)" + conv + gap, on_device());
-  CHECK(pooled.find("layers[2] (average_pool) has a pooling inside the network") != std::string::npos);
-  CHECK(pooled.find("choose the device cpu") != std::string::npos);
+  const std::string local = error_of(
+      conv + R"({"layer": "relu"}, {"layer": "local_conv", "filter": [2, 2]}, {"layer": "relu"},)" + gap,
+      on_device());
+  CHECK(local.find("layers[2] (local_conv) has weights of its own at each position") != std::string::npos);
+  CHECK(local.find("choose the device cpu") != std::string::npos);
   const std::string tanh = error_of(conv + R"({"layer": "tanh"},)" + conv + gap, on_device());
   CHECK(tanh.find("layers[1] (tanh) has a formula that devices cannot read") != std::string::npos);
   GramOptions unknown = on_device();
