@@ -1,7 +1,7 @@
 """Seven tables beside scikit-learn: how good are predictions where people begin, with the defaults of all?
 
-    python decision_tables.py others [SEEDS]    # scikit-learn's methods
-    python decision_tables.py ours [SEEDS]      # widelimit: defaults, relevance, learned features
+    python decision_tables.py others [SEEDS [SET]]    # scikit-learn's methods
+    python decision_tables.py ours [SEEDS [SET]]      # widelimit: defaults, relevance, learned features
     python decision_tables.py summary
 
 For every set, seed and method: the share of wrong classes or the root mean squared error, and the log loss or the negative log
@@ -114,13 +114,15 @@ def scores_of_ours(which, x, test_x, y, test, classes):
     return np.mean((mean - test) ** 2) ** 0.5, log_density(test, mean, deviation), kept
 
 
-def compute(whose, seeds):
+def compute(whose, seeds, wanted):
     table = Table("decision_tables", ("set", "seed", "method"), ("error", "loss", "kept"), "seeds from 0")
     warnings.simplefilter("ignore")
     # What costs little comes first.
     for only in OURS if whose == "ours" else (None,):
         for seed in range(seeds):
             for name, (_, _, classes) in SETS.items():
+                if wanted not in (None, name):
+                    continue
                 x, test_x, y, test = split(name, seed)
                 methods = dict.fromkeys([only]) if only else others(x, classes)
                 for method, estimator in methods.items():
@@ -133,7 +135,7 @@ def compute(whose, seeds):
 
 
 def summary_of(column):
-    """Means over seeds, with the standard error of the last digits in brackets; the best of a row in bold."""
+    """Means over seeds, whose number stands in brackets, with standard errors; the best of a row in bold."""
     rows = rows_of("decision_tables")
     for classes in (False, True):
         names = [name for name, (_, _, kind) in SETS.items() if kind == classes]
@@ -149,7 +151,7 @@ def summary_of(column):
             for values in found.values():
                 mean = np.mean(values) if len(values) else np.nan
                 error = np.std(values, ddof=1) / len(values)**0.5 if len(values) > 1 else np.nan
-                cell = "-" if not len(values) else f"{mean:.4g} ± {error:.2g}"
+                cell = "-" if not len(values) else f"{mean:.4g} ± {error:.2g} ({len(values)})"
                 cells.append(f"**{cell}**" if mean == best else cell)
             yield f"| {name} | {' | '.join(cells)} |"
         yield ""
@@ -160,7 +162,8 @@ def differences():
     rows = rows_of("decision_tables")
     yield "| set | measure | best of ours | best of the others | ours - others |"
     yield "|---|---|---|---|---|"
-    for name in SETS:
+    drawn = [name for name in SETS if any(row["set"] == name and row["method"] in OURS for row in rows)]
+    for name in drawn:
         for column, measure in (("error", "RMSE or share wrong"), ("loss", "NLPD or log loss")):
             found = {}
             for row in rows:
@@ -186,7 +189,7 @@ SUMMARIES = {"decision_tables": summary}
 def main():
     what = sys.argv[1]
     if not shows(what, SUMMARIES):
-        compute(what, int(sys.argv[2]) if len(sys.argv) > 2 else 10)
+        compute(what, int(sys.argv[2]) if len(sys.argv) > 2 else 10, sys.argv[3] if len(sys.argv) > 3 else None)
 
 
 if __name__ == "__main__":
