@@ -19,6 +19,9 @@ struct GpRunInfo {
   const std::vector<std::string>& names;        ///< Of the test inputs.
   const std::vector<std::string>& class_names;  ///< Empty for numbers.
   const gp::Preprocessing& preprocessing;
+  /// What was learned about the inputs, or null.
+  const gp::LearnedInputs* learned = nullptr;
+  const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
   nlohmann::ordered_json missing = {};  ///< Of cells of tables, as the task has it; else null.
 };
 
