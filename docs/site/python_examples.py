@@ -84,6 +84,8 @@ EXAMPLES = {
         "ShortenedAttention": "widelimit.gram(network, x).shortened.inputs",
         "__version__": "print(widelimit.__version__)",
         "batch": _STAX + "widelimit.batch(kernel_fn, 10)(x, None, 'ntk')",
+        "ClassCalibration": _CLASSES + "widelimit.fit_class_calibration(means, variances, labels).probabilities(means, variances)",
+        "fit_class_calibration": _CLASSES + "widelimit.fit_class_calibration(means, variances, labels)",
         "calibration": _CLASSES + "widelimit.calibration(widelimit.class_probabilities(means, variances), labels, bins=10)",
         "check_laws": "passed, table = widelimit.check_laws(layers.relu())\nprint(table)",
         "check_limit": "passed, table = widelimit.check_limit(network, widths=(16, 32), draws=8, shapes=[()])\nprint(table)",
@@ -110,7 +112,6 @@ EXAMPLES = {
         "position_covariances": "widelimit.position_covariances(widelimit.Network([layers.conv([3, 3])]), images[:2]).nngp.shape",
         "position_variances": "widelimit.position_variances(widelimit.Network([layers.conv([3, 3])]), images, diagonal=True).nngp.shape",
         "predict": "predict.__all__",
-        "probability_scale": _CLASSES + "widelimit.probability_scale(means, variances, labels)",
         "propagation": _TRANSFORMER + "propagation.exponents(parameters).phase",
         "sde": _SDE + "sde.drift(model, v0)",
         "search": "widelimit.search([('bias', 0.01, 1, 'log')], lambda values: (values[0] - 0.3) ** 2, trials=8)[0].score",
@@ -319,7 +320,6 @@ EXAMPLES = {
         "WideNetworkRegressor": "from widelimit.sklearn import WideNetworkRegressor\n"
                                 "WideNetworkRegressor().fit(x, y[:, 0]).predict(test, return_std=True)",
         "default_network": "from widelimit.sklearn import default_network\nprint(default_network())",
-        "largest_probabilities": "from widelimit.sklearn import largest_probabilities\nlargest_probabilities(random.normal(size=(4, 3)))",
     },
     "widelimit.jax": {
         "gram": "import jax\nimport widelimit.jax\n"

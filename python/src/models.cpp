@@ -294,7 +294,10 @@ void bind_model(nb::module_& module) {
                    [](const Model& self) { return array_of(self.target_scale().offsets()); })
       .def_prop_ro("target_factors",
                    [](const Model& self) { return array_of(self.target_scale().factors()); })
-      .def_prop_ro("probability_scale", &Model::probability_scale)
+      .def_prop_ro("probability_scale", [](const Model& self) { return self.class_calibration().scale; })
+      .def_prop_ro(
+          "probability_shifts",
+          [](const Model& self) { return array_of(Vector<double>(self.class_calibration().shifts)); })
       .def_prop_ro("train_size", &Model::train_size)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("network", &Model::network)

@@ -9,7 +9,8 @@ Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax
 """
 
 from . import experimental, heads, layers, predict, propagation, sde, stax
-from ._calibration import Calibration, CalibrationBin, calibration, class_probabilities, probability_scale
+from ._calibration import (Calibration, CalibrationBin, ClassCalibration, calibration, class_probabilities,
+                           fit_class_calibration)
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
                     NumericalError, Preprocessing, Regression, __version__)
 from ._device import Device, device, devices
@@ -23,11 +24,11 @@ from .models import Model, search
 from .stax import Kernel
 
 __all__ = [
-    "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "DataError", "Device", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
+    "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "ClassCalibration", "DataError", "Device", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression", "ShortenedAttention",
     "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "device", "devices", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
-    "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
+    "empirical_ntk_vp_fn", "experimental", "explain", "fit_class_calibration", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
     "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
-    "probability_scale", "propagation", "sde", "search", "stax", "taylor_expand",
+    "propagation", "sde", "search", "stax", "taylor_expand",
 ]

@@ -81,8 +81,9 @@ def _suspect_channels_first(shape, name):
                       "np.moveaxis(x, 1, -1), or give layers of stax their axes", UserWarning, stacklevel=4)
 
 
-def numbers(array, dtype=np.float64, name="array"):
-    """A row-major array of `dtype`; not copied if it is one already."""
+def numbers(array, dtype=np.float64, name="array", of_inputs=False):
+    """A row-major array of `dtype`; not copied if it is one already. of_inputs: its rows are inputs, of which each must be left
+    something where it is rounded."""
     if array is None:
         raise TypeError(f"{name}: expected an array of real numbers, got None")
     array = _numpy(array, name)
@@ -90,7 +91,26 @@ def numbers(array, dtype=np.float64, name="array"):
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
+    if dtype == np.float32 and not _is_narrow(array.dtype):
+        return _rounded(array, name, of_inputs)
     return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _rounded(array, name, of_inputs):
+    """float32 from a wider type. ValueError where rounding would leave infinity of a finite number, or nothing of a channel, or
+    of an input."""
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.ascontiguousarray(array, dtype=np.float32)
+    remedy = "rescale it, standardise it, or compute in double"
+    beyond = np.isinf(rounded) & np.isfinite(array)
+    if beyond.any():
+        raise ValueError(f"{name}: {array[beyond][0]:.6g} is beyond the range of float: {remedy}")
+    there, left = array != 0, rounded != 0
+    axes = tuple(range(array.ndim))
+    for what, others in (("a channel", axes[:-1]), ("an input", axes[1:] if of_inputs else ())):
+        if others and (there.any(others) & ~left.any(others)).any():
+            raise ValueError(f"{name}: all numbers of {what} are rounded to 0 in float: {remedy}")
+    return rounded
 
 
 def scalar_or_array(value, name):
@@ -186,7 +206,7 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
     if is_ragged(inputs):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
     else:
-        arrays = numbers(inputs, dtype, name)
+        arrays = numbers(inputs, dtype, name, of_inputs=True)
         _suspect_channels_first(arrays.shape, name)
     return kind(arrays, _lengths(lengths, f"lengths of {name}"), _masks(mask, f"mask of {name}", is_ragged(inputs)),
                 _graphs(graphs))

@@ -33,15 +33,35 @@ class Calibration(NamedTuple):
         return table(CalibrationBin._fields, self.bins, f"expected error {self.expected_error:.5g}")
 
 
-def probability_scale(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) -> float:
-    """The factor s on scores for which class_probabilities(mean, variances / s**2) of inputs that were left out of the
-    training are most likely: temperature scaling (Guo et al. 2017, section 4.2) with Platt's labels.
+def _scores(mean, variances):
+    mean, variances = numbers(mean, name="mean"), numbers(variances, name="variances")
+    if variances.ndim != 1:
+        raise ValueError(f"variances: expected a vector [n], got an array of shape {variances.shape}")
+    return (mean.reshape(len(variances), -1) if mean.ndim == 1 else mean), variances
+
+
+class ClassCalibration(NamedTuple):
+    """How scores of observations become probabilities of classes: with z = mean / sqrt(variance) of every class they are the
+    softmax of scale * z + shifts. A single score z stands for -z / 2 of class 0 and z / 2 of class 1."""
+
+    scale: float
+    shifts: NDArray[np.float64]
+
+    def probabilities(self, mean: ArrayLike, variances: ArrayLike) -> NDArray[np.float64]:
+        """[n, classes], for means [n, outputs] and variances [n] of observations. Arguments and errors are those of
+        class_probabilities()."""
+        return _core.calibrated_probabilities(*_scores(mean, variances), self.scale, self.shifts)
+
+
+def fit_class_calibration(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) -> ClassCalibration:
+    """The calibration for which the labels of inputs that were left out of the training are most likely: multinomial logistic
+    regression on their scores, with labels as uncertain as in Platt's scaling. Where a variance is 0 it has no shifts, and
+    probabilities are class_probabilities().
 
     mean [n, outputs], or [n] for two classes, and variances [n] are those of the observations left out, labels [n] their true
     classes 0, 1, ... ArgumentError for shapes, NaN, negative variances and labels that are not one of the classes."""
-    mean, variances = numbers(mean, name="mean"), numbers(variances, name="variances")
-    return _core.probability_scale(mean.reshape(len(variances), -1) if mean.ndim == 1 else mean, variances,
-                                   np.asarray(labels).tolist())
+    scale, shifts, _ = _core.fit_class_calibration(*_scores(mean, variances), np.asarray(labels).tolist())
+    return ClassCalibration(scale, shifts)
 
 
 def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.float64]:
@@ -53,11 +73,7 @@ def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.flo
 
     Accuracy 1e-12. ArgumentError for shapes, NaN or infinity, and negative variances.
     """
-    mean = numbers(mean, name="mean")
-    variances = numbers(variances, name="variances")
-    if variances.ndim != 1:
-        raise ValueError(f"variances: expected a vector [n], got an array of shape {variances.shape}")
-    return _core.class_probabilities(mean.reshape(len(variances), -1) if mean.ndim == 1 else mean, variances)
+    return _core.class_probabilities(*_scores(mean, variances))
 
 
 def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:

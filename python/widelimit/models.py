@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
+from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
 from ._html import matrix_html, network_html, rows_html, table
 from ._progress import Progress, told
@@ -185,10 +186,12 @@ class _Inputs:
             preprocessing = Preprocessing.fit(preprocessing, self._array(x), mirror_images=flip)
         self.preprocessing = preprocessing
 
-    def _array(self, x):
+    @staticmethod
+    def _array(x):
+        # Rounded only after the preprocessing, which takes large offsets away.
         if is_ragged(x):
             raise NotImplementedError("preprocessing: expected one array of inputs, got a list of different sizes")
-        return numbers(x, self.dtype, "x")
+        return numbers(x, name="x")
 
     def batch(self, x, name, lengths=None, mask=None, graphs=None):
         """A batch as the compiled half takes it."""
@@ -373,13 +376,13 @@ class Model:
         """The score of predictions as scikit-learn defines it. For classes it is the share predicted correctly, where y are labels
         as in fit() (for a loaded model, names of classes, or their numbers from 0). For numbers it is R^2, 1 minus the mean squared
         error over the variance of y, averaged over outputs. ValueError for unknown labels, and for targets that do not differ."""
-        predicted = self.mean(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs)
         if self.class_names:
-            places = (predicted[:, 0] > 0).astype(int) if predicted.shape[1] == 1 else predicted.argmax(1)
+            places = self.predict(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs).class_probabilities.argmax(1)
             true = self._places_of(y)
             if len(true) != len(places):
                 raise ValueError(f"score: y: expected {len(places)} labels, one an input, got {len(true)}")
             return float((places == true).mean())
+        predicted = self.mean(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs)
         targets = _targets(y, "y")
         if targets.shape != predicted.shape:
             raise ValueError(f"score: y: expected targets {predicted.shape}, got {targets.shape}")
@@ -453,10 +456,10 @@ class Model:
         return self._model.target_offsets, self._model.target_factors
 
     @property
-    def probability_scale(self) -> float:
-        """The factor on scores of classes from which their probabilities are computed, fitted to training data that are left
-        out one by one; 1 for numbers and with a given amplitude."""
-        return self._model.probability_scale
+    def class_calibration(self) -> ClassCalibration:
+        """How scores of classes become their probabilities, fitted to training data that are left out one by one; without shifts
+        for numbers and with a given amplitude, where probabilities are widelimit.class_probabilities()."""
+        return ClassCalibration(self._model.probability_scale, self._model.probability_shifts)
 
     @property
     def network(self) -> Network:

@@ -197,7 +197,9 @@ class RankKernelSolver final : public gp::KernelSolver {
       // Targets that are all 0 have no finite density.
       if (amplitude == 0) continue;
       own.variances *= amplitude;
-      scores[c].leave_one_out = own.negative_log_predictive_density();
+      scores[c].leave_one_out = targets_.kind == gp::TargetKind::classes
+                                    ? gp::fit_class_calibration(own, targets_.train).log_loss
+                                    : own.negative_log_predictive_density();
     }
   }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "network/layer_model.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activation.hpp"
 

@@ -111,7 +111,7 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
   const TemporaryFolder folder;
   const auto fitted = run_program(
       "fit --network fcn --data sample --train 40 --validation 20 --test 20 --size 4 "
-      "--criterion accuracy --refit --model " +
+      "--preprocess zca --criterion accuracy --refit --model " +
       (folder / "model").string() + " --gram " + (folder / "grams").string() + " --reliability " +
       (folder / "reliability.svg").string());
   REQUIRE(fitted.errors == "");

@@ -1,5 +1,6 @@
 // gp --data csv, and arrays that are split.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <fstream>
@@ -40,6 +41,58 @@ std::string csv_error(const TemporaryFolder& folder, const std::string& text, co
 }
 
 }  // namespace
+
+TEST_CASE("gp: what a column says is not lost beside its offset, in float") {
+  const TemporaryFolder folder;
+  std::string plain = "a,b,y\n", shifted = plain, small = plain;
+  for (int i = 0; i < 60; ++i) {
+    const double a = std::sin(1.0 + 3.1 * i), b = std::cos(2.3 * i), y = std::sin(2 * a) + b;
+    plain += fmt::format("{},{},{}\n", a, b, y);
+    shifted += fmt::format("{:.6f},{},{}\n", 1.7e9 + a, b, y);
+    small += fmt::format("{},{},{}\n", 1e-60 * a, b, y);
+  }
+  const auto error_of = [&](const std::string& text, const std::string& options) {
+    write_text(folder / "table.csv", text);
+    const auto result =
+        run_program(csv_run + "--target y --json " + options + " --path " + (folder / "table.csv").string());
+    if (result.code != 0) return std::make_pair(std::nan(""), result.errors);
+    return std::make_pair(
+        nlohmann::json::parse(result.output)[0]["results"][0]["mean_squared_error"].get<double>(),
+        std::string());
+  };
+  const double expected = error_of(plain, "--precision double").first;
+  CHECK(error_of(plain, "").first == doctest::Approx(expected).epsilon(1e-3));
+  CHECK(error_of(shifted, "").first == doctest::Approx(expected).epsilon(1e-3));
+  CHECK(error_of(small, "").first == doctest::Approx(expected).epsilon(1e-3));
+  CHECK(error_of(shifted, "--preprocess none")
+            .second.find("training data: the numbers of channel 0 (from 0) differ, and are rounded to one in "
+                         "float: ") != std::string::npos);
+  CHECK(error_of(small, "--preprocess none")
+            .second.find("all numbers of channel 0 (from 0) are rounded to 0") != std::string::npos);
+}
+
+TEST_CASE("gp: columns of numbers are standardised, categories stay 0 and 1") {
+  const TemporaryFolder folder;
+  std::string text = "a,colour,y\n";
+  for (int i = 0; i < 40; ++i)
+    text +=
+        fmt::format("{},{},{}\n", i % 4 == 3 ? "" : std::to_string(100 + 7 * i), "rgbw"[i % 4], std::sin(i));
+  write_text(folder / "table.csv", text);
+  const auto fitted =
+      run_program("fit --network fcn --data csv --target y --missing column --path " +
+                  (folder / "table.csv").string() + " --model " + (folder / "model").string());
+  CAPTURE(fitted.errors);
+  REQUIRE(fitted.code == 0);
+  const auto factors = data::read_npy_as<double>(folder / "model/preprocessing_factors.npy");
+  const auto offsets = data::read_npy_as<double>(folder / "model/preprocessing_offsets.npy");
+  REQUIRE(factors.size() == 6);  // a, whether it is missing, four colours
+  CHECK(factors.flat(0) < 0.1);
+  CHECK(offsets.flat(0) > 100);
+  for (std::size_t c = 1; c < 6; ++c) {
+    CHECK(factors.flat(c) == 1);
+    CHECK(offsets.flat(c) == 0);
+  }
+}
 
 TEST_CASE("gp: a table is split, its numbers standardised, its texts one-hot; classes keep their names") {
   const TemporaryFolder folder;
@@ -137,7 +190,7 @@ TEST_CASE("gp: errors of tables name file, line and column") {
             .find("expected a finite number, found '") != std::string::npos);
 
   check("a,b\n1,x\n2,y\n3,x\n4,y\n1e300,x\n", "--target b --train 3 --validation 1 --test 1",
-        "bad.csv: line 6: a number is beyond the range of float; give --precision double");
+        "bad.csv:6: 1.1547e+300 is beyond the range of float: ");
 
   write_text(folder / "train.csv", "a,b\nred,1.5\nblue,2.5\nred,0.5\n");
   write_text(folder / "test.csv", "a\nred\ngreen\n");

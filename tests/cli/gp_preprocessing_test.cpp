@@ -162,6 +162,21 @@ TEST_CASE("gp, fit and predict: inputs of another scale are told, with both rang
          " after the preprocessing (channel)");
 }
 
+TEST_CASE("gp: images are whitened by default where there are two or more for each of their numbers") {
+  const auto description_of = [](const std::string& options) {
+    const auto result = run_program(
+        "gp --network fcn:depth=1 --kernel nngp --regulariser 0.1 --data sample --size 4 "
+        "--validation 10 --test 10 " +
+        options);
+    REQUIRE(result.code == 0);
+    return lines_of(result.output)[0];
+  };
+  CHECK(description_of("--train 95").ends_with(", preprocessing image (zca takes 96 images), float"));
+  CHECK(description_of("--train 96").ends_with(", preprocessing zca 1, float"));
+  CHECK(description_of("--train 95 --preprocess zca").ends_with(", preprocessing zca 1, float"));
+  CHECK(description_of("--train 95 --preprocess image").ends_with(", preprocessing image, float"));
+}
+
 TEST_CASE("gp: preprocessing that does not fit the data is an error") {
   const auto usage = [](const std::string& options, const std::string& message) {
     const auto result = run_program(options);
@@ -173,6 +188,7 @@ TEST_CASE("gp: preprocessing that does not fit the data is an error") {
   usage(tiny_sample + "--preprocess zca --zca-regulariser 0", "--zca-regulariser");
   usage(tiny_sample + "--preprocess image --zca-regulariser 1",
         "--zca-regulariser: for --preprocess zca only");
+  usage(tiny_sample + "--zca-regulariser 1", "--zca-regulariser: for --preprocess zca only");
   usage("gp --network imdb-gap --data reviews --preprocess image",
         "--preprocess: for --data sample, cifar10, mnist, npy and csv only");
   usage("gp --network imdb-gap --data reviews --flip",

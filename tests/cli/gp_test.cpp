@@ -71,8 +71,8 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   REQUIRE(lines.size() == 10);
   CHECK(
       lines[0] ==
-      "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, preprocessing zca 1, "
-      "float");
+      "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, preprocessing image "
+      "(zca takes 216 images), float");
   CHECK(lines[1].find("amplitude of the kernels: fitted to the training targets") == 0);
   CHECK(lines[2].starts_with("solver: cholesky, chosen ("));
   CHECK(lines[4] == "conv-gap");

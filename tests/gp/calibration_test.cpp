@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
@@ -104,38 +105,111 @@ TEST_CASE("class probabilities: variance zero is certain, the limit of small var
                        "class_probabilities: the means must have at least one column", ArgumentError);
 }
 
-TEST_CASE(
-    "probability scale: no other factor makes left-out labels likelier, whatever their number of classes") {
-  for (const Eigen::Index classes : {1, 3, 10}) {
-    CAPTURE(classes);
-    const Eigen::Index n = 400;
-    const Matrix<double> mean = random_matrix(n, classes, 81);
-    const Vector<double> variances = random_matrix(n, 1, 82).cwiseAbs().array() + 0.1;
-    // Labels drawn at a factor of 2.5.
-    const Matrix<double> truth =
-        mean + 0.4 * variances.cwiseSqrt().asDiagonal() * random_matrix(n, classes, 83);
-    const std::vector<int> labels = classes_of(truth);
-    const double scale = probability_scale(mean, variances, labels);
-    CHECK(scale == Approx(2.5).epsilon(0.25));
-    const auto loss = [&](double s) {
-      const Matrix<double> p = class_probabilities(mean, variances / (s * s));
-      const double others = 1.0 / static_cast<double>(n + 2),
-                   share = others / static_cast<double>(p.cols() - 1);
-      double sum = 0;
-      for (Eigen::Index i = 0; i < n; ++i) {
-        const auto logs = p.row(i).array().max(1e-300).log();
-        sum -= share * logs.sum() + (1 - others - share) * logs(labels[static_cast<std::size_t>(i)]);
-      }
-      return sum / static_cast<double>(n);
-    };
-    CHECK(loss(scale) < loss(scale * 1.01));
-    CHECK(loss(scale) < loss(scale / 1.01));
+namespace {
+
+/// Labels drawn from the softmax of factor z + shifts, of scores z [n, classes].
+std::vector<int> drawn_labels(const Matrix<double>& scores, double factor, const Vector<double>& shifts) {
+  numerics::RandomStream stream(17);
+  std::vector<int> labels;
+  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
+    const Vector<double> p = (factor * scores.row(i).transpose() + shifts).array().exp();
+    double left = stream.uniform() * p.sum();
+    int label = 0;
+    while (label + 1 < p.size() && (left -= p(label)) > 0) ++label;
+    labels.push_back(label);
   }
+  return labels;
+}
+
+/// The loss that fit_class_calibration() makes small, by its definition.
+double calibration_loss(const ClassCalibration& calibration, const Matrix<double>& mean,
+                        const Vector<double>& variances, const std::vector<int>& labels) {
+  const Matrix<double> p = calibration.probabilities(mean, variances);
+  Vector<double> counts = Vector<double>::Zero(p.cols());
+  for (const int label : labels) ++counts(label);
+  const Vector<double> rates = (counts.array() + 1) / (counts.sum() + static_cast<double>(p.cols()));
+  double sum = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const double others = 0.5 / (counts(labels[i]) + 1);
+    for (int c = 0; c < p.cols(); ++c) {
+      const double weight = c == labels[i] ? 1 - others : others * rates(c) / (1 - rates(labels[i]));
+      sum -= weight * std::log(p(static_cast<Eigen::Index>(i), c));
+    }
+  }
+  return sum / static_cast<double>(labels.size());
+}
+
+}  // namespace
+
+TEST_CASE("class calibration: finds scale and shifts, of which no others make left-out labels likelier") {
+  for (const Eigen::Index outputs : {1, 3, 10}) {
+    CAPTURE(outputs);
+    const Eigen::Index n = 4000, classes = std::max<Eigen::Index>(2, outputs);
+    const Matrix<double> mean = random_matrix(n, outputs, 81);
+    const Vector<double> variances = random_matrix(n, 1, 82).cwiseAbs().array() + 0.1;
+    const Matrix<double> z = variances.cwiseSqrt().cwiseInverse().asDiagonal() * mean;
+    Matrix<double> scores = z;
+    if (outputs == 1) {
+      scores = Matrix<double>(n, 2);
+      scores << -z / 2, z / 2;
+    }
+    Vector<double> shifts = Vector<double>::LinSpaced(classes, -1, 1);
+    const std::vector<int> labels = drawn_labels(scores, 1.7, shifts);
+    const ClassCalibrationFit fit = fit_class_calibration(mean, variances, labels);
+    CHECK(fit.calibration.scale == Approx(1.7).epsilon(0.15));
+    CHECK((fit.calibration.shifts - shifts).cwiseAbs().maxCoeff() < 0.4);
+    CHECK(std::abs(fit.calibration.shifts.sum()) < 1e-10);
+    CHECK(fit.log_loss == Approx(calibration_loss(fit.calibration, mean, variances, labels)).epsilon(1e-10));
+    // Convex: where no small step leads down there is the least.
+    for (Eigen::Index k = -1; k < classes; ++k)
+      for (const double step : {-1e-2, 1e-2}) {
+        ClassCalibration other = fit.calibration;
+        (k < 0 ? other.scale : other.shifts(k)) += step;
+        CHECK(calibration_loss(other, mean, variances, labels) > fit.log_loss);
+      }
+  }
+}
+
+TEST_CASE("class calibration: classes without signal have their frequencies, rare ones too") {
+  const Eigen::Index n = 400;
+  const Matrix<double> mean = random_matrix(n, 3, 91);
+  std::vector<int> labels;
+  for (int i = 0; i < n; ++i) labels.push_back(i % 50 == 7 ? 2 : i % 12 == 0 ? 1 : 0);
+  const auto fit = fit_class_calibration(mean, Vector<double>::Ones(n), labels);
+  const Matrix<double> p =
+      fit.calibration.probabilities(random_matrix(2000, 3, 92), Vector<double>::Ones(2000));
+  CHECK(p.col(2).mean() == Approx(8.0 / 400).epsilon(0.2));
+  // Labels that stand for 4,000 with a rarer class.
+  const auto weighted =
+      fit_class_calibration(mean, Vector<double>::Ones(n), labels, Vector<double>{{3650, 320, 30}});
+  CHECK(weighted.calibration.probabilities(mean, Vector<double>::Ones(n)).col(2).mean() ==
+        Approx(30.0 / 4000).epsilon(0.2));
+}
+
+TEST_CASE(
+    "class calibration: separated classes are not certain; certain means, many classes and bad arguments") {
+  const std::vector<int> labels{0, 0, 1, 1};
+  const Matrix<double> apart{{-1.0}, {-1.0}, {1.0}, {1.0}};
+  const auto fit = fit_class_calibration(apart, Vector<double>::Ones(4), labels);
+  const double p = fit.calibration.probabilities(apart, Vector<double>::Ones(4))(3, 1);
+  CHECK(p == Approx(1 - 0.5 / 3).epsilon(1e-3));
+  const auto certain = fit_class_calibration(apart, Vector<double>{{1.0, 0.0, 1.0, 1.0}}, labels);
+  CHECK(certain.calibration.shifts.size() == 0);
+  CHECK(certain.calibration.probabilities(apart, Vector<double>::Ones(4)) ==
+        class_probabilities(apart, Vector<double>::Ones(4)));
+  CHECK(fit.calibration.probabilities(apart, Vector<double>::Zero(4)) ==
+        class_probabilities(apart, Vector<double>::Zero(4)));
   const Matrix<double> mean = random_matrix(2, 3, 84);
   const Vector<double> one = Vector<double>::Ones(2);
-  CHECK_THROWS_AS((void)probability_scale(mean, one, std::vector<int>{0}), ArgumentError);
-  CHECK_THROWS_AS((void)probability_scale(mean, one, std::vector<int>{0, 3}), ArgumentError);
-  CHECK(probability_scale(mean, Vector<double>{{1.0, 0.0}}, std::vector<int>{0, 1}) == 1);
+  CHECK_THROWS_AS((void)fit_class_calibration(mean, one, std::vector<int>{0}), ArgumentError);
+  CHECK_THROWS_AS((void)fit_class_calibration(mean, one, std::vector<int>{0, 3}), ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)fit_class_calibration(mean, one, std::vector<int>{0, 2}, Vector<double>{{1, 1, 0}}),
+      "fit_class_calibration: expected counts of the 3 classes, none below that of the labels",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit.calibration.probabilities(mean, one),
+                       "ClassCalibration::probabilities: expected means of 2 classes, got 3 outputs",
+                       ArgumentError);
 }
 
 TEST_CASE("calibration: bins and expected error by hand; bin edges belong below") {

@@ -36,3 +36,21 @@ TEST_CASE("range warning: small numbers are told of images, not of tables") {
   const Matrix<float> black = Matrix<float>::Zero(4, 12);
   CHECK(range_warning(images, Inputs<float>(black.data(), {4, 2, 2, 3}), Preprocessing()).empty());
 }
+
+TEST_CASE(
+    "lost in float: numbers out of its range, inputs and channels that vanish, differences in training") {
+  const auto lost = [](const Matrix<double>& x, bool is_training = false) {
+    const auto found = lost_in_float(Inputs<double>(x), is_training);
+    return found ? found->text.substr(0, found->text.find(':')) : std::string();
+  };
+  CHECK(lost(Matrix<double>{{1.0, 1e-60}, {2.0, 1.0}}).empty());
+  CHECK(lost(Matrix<double>{{0.0, 0.0}, {0.0, 1.0}}).empty());
+  CHECK(lost(Matrix<double>{{1.0, -2e39}}) == "-2e+39 is beyond the range of float");
+  CHECK(lost(Matrix<double>{{1.0, 1.0}, {0.0, 1e-60}}) == "all numbers are rounded to 0 in float");
+  CHECK(lost_in_float(Inputs<double>(Matrix<double>{{1.0, 1.0}, {0.0, 1e-60}}), false)->input == 1);
+  CHECK(lost(Matrix<double>{{1.0, 1e-60}, {1.0, 2e-60}}) ==
+        "all numbers of channel 1 (from 0) are rounded to 0 in float");
+  const Matrix<double> shifted{{1.0, 1e9}, {2.0, 1e9 + 1}};
+  CHECK(lost(shifted).empty());
+  CHECK(lost(shifted, true) == "the numbers of channel 1 (from 0) differ, and are rounded to one in float");
+}

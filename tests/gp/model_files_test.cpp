@@ -196,7 +196,7 @@ TEST_CASE("model files: NumPy's arrays and a document") {
   model.save(folder.path() / "model");
   const auto document = nlohmann::json::parse(bytes_of(folder.path() / "model" / "model.json"));
   CHECK(document["format"] == "widelimit model");
-  CHECK(document["format_version"] == 3);
+  CHECK(document["format_version"] == 4);
   CHECK(document["precision"] == "double");
   CHECK(document["inputs"]["count"] == 14);
   CHECK(document["files"].size() == 4);
@@ -231,7 +231,7 @@ TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
     put_bytes(place / "model.json", changed.dump());
   };
   with("format_version", 1);
-  fails("expected format_version 3, got 1");
+  fails("expected format_version 4, got 1");
   {
     std::string changed = document;
     const std::size_t at = changed.find("\"lambda\": ") + 11;

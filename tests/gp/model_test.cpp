@@ -232,9 +232,15 @@ TEST_CASE("model: classes have probabilities, names and labels") {
   CHECK(named.class_names()[1] == "green");
   const ModelPrediction prediction = named.predict(Inputs<double>(test));
   CHECK(prediction.class_probabilities ==
-        class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
-                                                 (named.probability_scale() * named.probability_scale())));
-  CHECK(named.with_amplitude(2).probability_scale() == 1);
+        named.class_calibration().probabilities(prediction.mean, prediction.observation_variance().col(0)));
+  // The calibration is that of the labels left out.
+  const ModelLeaveOneOut others = named.leave_one_out();
+  const ClassCalibration fitted =
+      fit_class_calibration(class_targets(labels, 3) - others.residuals, others.variances.col(0), labels)
+          .calibration;
+  CHECK(named.class_calibration().scale == Approx(fitted.scale).epsilon(1e-6));
+  CHECK((named.class_calibration().shifts - fitted.shifts).cwiseAbs().maxCoeff() < 1e-6);
+  CHECK(named.with_amplitude(2).class_calibration().shifts.size() == 0);
   const Model by_targets = Model::fit(model_network(), Inputs<double>(x), class_targets(labels, 3), options);
   CHECK(by_targets.predict(Inputs<double>(test)).mean == prediction.mean);
   options.class_names = {"one", "two"};

@@ -57,6 +57,22 @@ TEST_CASE("preprocessing: pixel and image are data::standardise, bit for bit") {
   CHECK(Preprocessing().apply(x) == x);
 }
 
+TEST_CASE("preprocessing: channels keep what they say at any offset and size that double holds") {
+  numerics::RandomStream random(5);
+  xt::xarray<double> plain = xt::xarray<double>::from_shape({200, 4});
+  for (double& value : plain) value = random.normal();
+  xt::xarray<double> far = plain;
+  const std::array<double, 4> offsets{0, 1e9, 101325, 0}, sizes{1, 1, 0.01, 1e250};
+  for (std::size_t i = 0; i < far.size(); ++i) far.flat(i) = offsets[i % 4] + sizes[i % 4] * plain.flat(i);
+  const auto expected = Preprocessing::fit(PreprocessingKind::channel, plain).apply(plain);
+  const auto found = Preprocessing::fit(PreprocessingKind::channel, far).apply(far);
+  for (std::size_t i = 0; i < far.size(); ++i)
+    CHECK(found.flat(i) == doctest::Approx(expected.flat(i)).epsilon(1e-6).scale(1));
+  const xt::xarray<double> wide{{-1.7e308}, {1.7e308}};
+  CHECK_THROWS_WITH_AS((void)Preprocessing::fit(PreprocessingKind::channel, wide),
+                       doctest::Contains("differences lie within the range of double"), ArgumentError);
+}
+
 TEST_CASE("preprocessing: channels by hand, with the numbers of the training inputs") {
   // Channel 0 has mean 2 and variance 1, channel 1 is constant.
   const xt::xarray<double> train{{1, 7}, {3, 7}}, test{{5, 8}};

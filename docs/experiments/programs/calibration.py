@@ -10,8 +10,8 @@ by leave-one-out; each observation's variance is that of the posterior and the n
 
     own         1: the kernel as the network has it
     amplitude   the amplitude, in closed form from the training labels left out one by one
-    scale       the amplitude over the square of the probability scale (temperature) that leave-one-out finds: what models of
-                the package do; for class probabilities only
+    scale       the amplitude over the square of the temperature that leave-one-out finds (Guo et al. 2017), one factor on all
+                scores: what models of version 0.2 did; for class probabilities only
 
 Appends to docs/experiments/data/calibration.csv (accuracy, log loss and expected calibration error of the class probabilities,
 15 bins, and the negative log density of the test targets per class) and calibration_bins.csv (reliability).
@@ -22,6 +22,7 @@ import pathlib
 import numpy as np
 import widelimit
 from scipy.linalg import solve_triangular
+from scipy.optimize import minimize_scalar
 
 from computing import Computer, add_arguments
 from learning_curves import NETWORKS, REGULARISERS, best_leave_one_out, centred, images, kernels
@@ -31,6 +32,16 @@ VARIANTS = ("own", "amplitude", "scale")
 KEYS = ("network", "kernel", "pool", "draw", "train", "test")
 PAGE = EXPERIMENTS.parent / "experiments.md"
 PICTURE = EXPERIMENTS.parent / "pictures" / "calibration.png"
+
+
+def temperature_scale(left_out, variance, labels):
+    """The factor on scores under which the labels left out are most likely, each counted as 1 - 1 / (n + 2)."""
+    def loss(logarithm):
+        logs = np.log(np.maximum(widelimit.class_probabilities(left_out, variance * np.exp(-2 * logarithm)), 1e-300))
+        others = 1 / (len(labels) + 2)
+        share = others / (logs.shape[1] - 1)
+        return -(share * logs.sum(axis=1) + (1 - others - share) * logs[np.arange(len(labels)), labels]).mean()
+    return np.exp(minimize_scalar(loss, bounds=(-7, 7), method="bounded").x)
 
 
 def measured(square, cross, own, labels, truth):
@@ -43,8 +54,8 @@ def measured(square, cross, own, labels, truth):
     factor = np.linalg.cholesky(square + fit.regulariser * np.eye(len(square)))
     variance = own - (solve_triangular(factor, cross.T, lower=True) ** 2).sum(axis=0) + fit.regulariser
     left_out = centred(labels) - fit.residual
-    probability_scale = widelimit.probability_scale(left_out, fit.amplitude * fit.variance, labels)
-    factors = {"own": scale, "amplitude": fit.amplitude, "scale": fit.amplitude / probability_scale**2}
+    factors = {"own": scale, "amplitude": fit.amplitude,
+               "scale": fit.amplitude / temperature_scale(left_out, fit.amplitude * fit.variance, labels)**2}
     right = mean.argmax(axis=1) == truth
     for name in VARIANTS:
         spread = factors[name] * variance

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
@@ -23,19 +24,45 @@ namespace widelimit::gp {
 /// Errors     ArgumentError for shapes, NaN or infinity, negative variances.
 [[nodiscard]] Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances);
 
-/// The factor s on scores mean / sqrt(variance) for which the class probabilities of inputs that were left out of the
-/// training are most likely: those of class_probabilities(mean, variances / s^2). Gaussian regression of labels is
-/// overconfident if its noise is small, or a class rare; no factor changes which class is the most probable.
+/// How scores of observations become probabilities of classes: with z_c = mean_c / sqrt(variance),
+///     P(c) = softmax_c(scale z_c + shift_c).
+/// A single score z stands for -z / 2 of class 0 and z / 2 of class 1. Regression of labels has equal outputs of one
+/// variance for all classes: alone it gives a rare class too much and cannot learn how rare it is.
+struct ClassCalibration {
+  double scale = 1;            ///< Not negative.
+  Vector<double> shifts = {};  ///< [classes], of sum 0; empty: none, probabilities are class_probabilities().
+
+  /// [n, classes], for arguments as class_probabilities() takes them, with its errors. The most probable class is that
+  /// of the largest mean but where shifts, in favour of frequent classes, decide otherwise.
+  [[nodiscard]] Matrix<double> probabilities(const Matrix<double>& mean,
+                                             const Vector<double>& variances) const;
+};
+
+/// A calibration, and the log loss that it was chosen by.
+struct ClassCalibrationFit {
+  ClassCalibration calibration;
+  double log_loss;
+};
+
+/// The calibration for which the classes of inputs that were left out of the training are most likely: multinomial
+/// logistic regression on their scores, a convex problem, with scale >= 0.
 ///
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
-/// Method      minimises the mean negative logarithm of the probabilities over s from 1e-3 to 1e3 by Brent's method. As
-///             in Platt's scaling each label counts as 1 - 1 / (n + 2) and the others share the rest, so that perfectly
-///             separated data do not drive s to infinity. Of more than 1,000 inputs, 1,000 evenly spaced ones are used.
-///             1 if a variance is 0. Errors are those of class_probabilities() and of calibration().
-/// Source      Guo et al. 2017, section 4.2 (temperature scaling); Platt 1999, Probabilistic outputs for support vector
-///             machines, equation 4, for the labels.
-[[nodiscard]] double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,
-                                       std::span<const int> labels);
+/// counts      inputs of each class that the labels represent, by which classes are weighted; empty: those of the labels
+/// Method      mean of -sum_k w_k log P(k), in which the true class c, of N_c inputs, has w_c = 1 - 1 / (2 (N_c + 1)) and
+///             the others share the rest by their frequencies, so that separated classes do not drive the scale to
+///             infinity. L-BFGS. Without calibration where a variance is 0.
+/// Errors      those of class_probabilities(); ArgumentError for labels and counts that do not fit.
+/// Source      Guo et al. 2017, section 4.2 (vector scaling with one scale); Platt 1999, Probabilistic outputs for
+///             support vector machines, equation 4, on labels. Measured: docs/inference.md.
+[[nodiscard]] ClassCalibrationFit fit_class_calibration(const Matrix<double>& mean,
+                                                        const Vector<double>& variances,
+                                                        std::span<const int> labels,
+                                                        const Vector<double>& counts = {});
+
+/// The same from predictions of representative_inputs(), and the targets of all inputs.
+[[nodiscard]] ClassCalibrationFit fit_class_calibration(const LeaveOneOut& others,
+                                                        const Matrix<double>& targets);
 
 /// Predictions whose confidence (the largest class probability) lies in one interval.
 struct CalibrationBin {

@@ -6,21 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/target_scale.hpp"
+#include "widelimit/gp/targets.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
-
-/// The kind of targets.
-enum class TargetKind {
-  classes,  ///< Scores of classes: the largest output (or the sign of a single one) names a class.
-  numbers
-};
 
 struct InferenceOptions {
   Kernels kernels = Kernels::both;
@@ -63,8 +59,8 @@ struct KernelPrediction {
   std::optional<double> log_marginal_likelihood;  ///< Of the targets; NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Matrix<double> variance;                        ///< [n_test, outputs], of the function without noise.
-  /// Factor on scores, see gp::probability_scale(); 1 for numbers, with a given amplitude, and if nothing is left out.
-  double probability_scale = 1;
+  /// From scores to probabilities; none for numbers, with a given amplitude, and if nothing is left out.
+  ClassCalibration class_calibration = {};
   Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
   std::optional<PredictionScores> scores;
   double solve_seconds;
@@ -102,11 +98,6 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);
-
-/// The factor on scores of classes, from the predictions of a posterior with amplitude 1 for the training targets of
-/// representative_inputs() left out. `targets`: of all, [n, classes].
-[[nodiscard]] double fitted_probability_scale(const LeaveOneOut& others, double amplitude,
-                                              const Matrix<double>& targets);
 
 /// Scores of predictions with variances of observations, [n_test, outputs].
 [[nodiscard]] PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,

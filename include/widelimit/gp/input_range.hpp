@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "widelimit/gp/preprocessing.hpp"
+#include "widelimit/index.hpp"
 #include "widelimit/kernel/inputs.hpp"
 
 namespace widelimit::gp {
@@ -16,5 +18,16 @@ namespace widelimit::gp {
 template <typename Train, typename Scalar>
 [[nodiscard]] std::string range_warning(const Inputs<Train>& train, const Inputs<Scalar>& x,
                                         const Preprocessing& preprocessing);
+
+/// What rounding to float would lose.
+struct FloatLoss {
+  std::string text;            ///< For people, with what to do about it.
+  std::optional<Index> input;  ///< Whose numbers they are; absent: those of a channel.
+};
+
+/// The first loss in inputs, if there is one. Lost are: numbers beyond the range of float; all numbers of an input or of
+/// a channel, if they are not 0 and their roundings are; and, in training inputs, all differences of a channel, if its
+/// numbers differ and their roundings do not.
+[[nodiscard]] std::optional<FloatLoss> lost_in_float(const Inputs<double>& x, bool is_training);
 
 }  // namespace widelimit::gp

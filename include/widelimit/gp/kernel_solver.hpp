@@ -9,6 +9,7 @@
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
+#include "widelimit/gp/targets.hpp"
 #include "widelimit/gp/unit_posterior.hpp"
 
 namespace widelimit::gp {
@@ -18,6 +19,7 @@ struct SolverTargets {
   Matrix<double> train;       ///< [n, outputs]
   Matrix<double> validation;  ///< [n_validation, outputs]; empty if nothing is chosen on validation data.
   bool apart;                 ///< Whether each output has its own regulariser and amplitude.
+  TargetKind kind = TargetKind::numbers;
 
   /// The targets of some outputs.
   [[nodiscard]] Matrix<double> train_of(const std::vector<Index>& outputs) const;

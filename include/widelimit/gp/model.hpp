@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/preprocessing.hpp"
@@ -80,7 +81,7 @@ struct ModelPrediction {
   Matrix<double> mean;            ///< [n_test, outputs]
   Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
   Vector<double> noise_variance;  ///< [outputs], the noise of observations.
-  /// [n_test, classes]: the probability that a class has the largest observation (class_probabilities()), or empty.
+  /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.
   Matrix<double> class_probabilities;
 
   /// Roots of the variances, [n_test, outputs].
@@ -206,9 +207,9 @@ class Model {
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;
-  /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted
-  /// to training data left out, like the amplitude; 1 for numbers and with a given amplitude.
-  [[nodiscard]] double probability_scale() const;
+  /// How scores of classes become their probabilities: fitted to training data left out, like the amplitude; without
+  /// shifts for numbers and with a given amplitude.
+  [[nodiscard]] const ClassCalibration& class_calibration() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;

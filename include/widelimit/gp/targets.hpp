@@ -6,6 +6,12 @@
 
 namespace widelimit::gp {
 
+/// The kind of targets.
+enum class TargetKind {
+  classes,  ///< Scores of classes: the largest output (or the sign of a single one) names a class.
+  numbers
+};
+
 /// Regression targets of M classes, [n, M]: (M - 1) / M in the column of the input's class, -1 / M elsewhere,
 /// so that each row sums to 0, the prior mean. Labels are 0 .. classes - 1, classes >= 2 (ArgumentError).
 [[nodiscard]] Matrix<double> class_targets(std::span<const int> labels, int classes);

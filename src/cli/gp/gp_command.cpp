@@ -32,14 +32,12 @@ namespace widelimit::cli {
 namespace {
 
 template <typename Scalar>
-GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
-  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
+void require_validation_for(const GpTask<Scalar>& task, const GpArguments& arguments) {
   const DataSource& source = data_source(arguments.data.kind);
   if (!task.validation && arguments.inference.takes_validation())
     throw DataError(
         fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
                     arguments.data.path.string(), source.validation, source.it));
-  return task;
 }
 
 /// Where the files of each network go in the output folder: a folder for each if there are several.
@@ -176,12 +174,14 @@ gp::Criterion criterion_of(const InferenceArguments& inference, gp::Solver solve
 /// A task, ready for kernels.
 template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
-  GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
-  require_amplitude(task, arguments);
-  if (arguments.inference.criterion && !arguments.inference.options.regulariser)
-    gp::require_criterion(*arguments.inference.criterion, task.kind);
-  if (arguments.inference.flip) require_images_for_flips(task);
-  prepare_inputs(task, arguments.data.preprocessing, arguments.inference.flip);
+  auto task =
+      load_prepared_task<Scalar>(arguments.data, arguments.inference.flip, [&](const auto& unprepared) {
+        require_validation_for(unprepared, arguments);
+        require_amplitude(unprepared, arguments);
+        if (arguments.inference.criterion && !arguments.inference.options.regulariser)
+          gp::require_criterion(*arguments.inference.criterion, unprepared.kind);
+        if (arguments.inference.flip) require_images_for_flips(unprepared);
+      });
   task.description += ", " + to_string(arguments.kernel.precision);
   return task;
 }

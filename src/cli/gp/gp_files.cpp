@@ -9,6 +9,7 @@
 #include "cli/gp/gp_predictions_csv.hpp"
 #include "cli/gp/grid_edge.hpp"
 #include "cli/options/inference_options.hpp"
+#include "cli/output/share_interval.hpp"
 #include "cli/plots/confusion_picture.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
@@ -71,12 +72,20 @@ Json prediction_json(const GpPrediction& prediction) {
   // A model that was kept does not know it.
   if (prediction.regulariser.allFinite()) json["regulariser"] = shared_or_each(prediction.regulariser);
   json["amplitude"] = shared_or_each(prediction.amplitude);
-  if (prediction.probabilities.size() > 0) json["probability_scale"] = prediction.probability_scale;
+  if (prediction.probabilities.size() > 0) {
+    const gp::ClassCalibration& calibration = prediction.class_calibration;
+    json["probability_scale"] = calibration.scale;
+    json["probability_shifts"] = std::vector<double>(calibration.shifts.begin(), calibration.shifts.end());
+  }
   json["noise_variance"] = shared_or_each(prediction.noise_variance);
   if (prediction.log_marginal_likelihood)
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
   if (const auto& scores = prediction.scores) {
     json["accuracy"] = or_null(scores->accuracy);
+    if (scores->accuracy) {
+      const ShareInterval interval = share_interval(*scores->accuracy, prediction.mean.rows());
+      json["accuracy_interval"] = {interval.low, interval.high};
+    }
     json["mean_squared_error"] = scores->mean_squared_error;
     json["negative_log_predictive_density"] = scores->negative_log_predictive_density;
     json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
@@ -141,7 +150,7 @@ void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& g
   for (const GpPrediction& prediction : result.predictions)
     folder.draw(place + "confusion_" + prediction.name + ".png",
                 confusion_script(gp::confusion_matrix(gp::classes_of(*test_targets),
-                                                      gp::classes_of(prediction.mean), classes),
+                                                      gp::classes_of(prediction.probabilities), classes),
                                  fmt::format("{}, {}: {:.2f} % right", info.network.name(), prediction.name,
                                              100 * *prediction.scores->accuracy),
                                  info.class_names),

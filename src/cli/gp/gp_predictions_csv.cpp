@@ -18,7 +18,7 @@ class PredictionTable {
     if (classes_ && targets_) target_classes_ = gp::classes_of(*targets_);
     if (classes_)
       for (const GpPrediction& prediction : result_.predictions)
-        predicted_classes_.push_back(gp::classes_of(prediction.mean));
+        predicted_classes_.push_back(gp::classes_of(prediction.probabilities));
   }
 
   [[nodiscard]] std::string csv() const {

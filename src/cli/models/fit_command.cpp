@@ -300,11 +300,11 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
                                   {"--reliability", arguments.reliability}}});
   check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
                          .written = {{"--model", arguments.model}}});
-  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
-  require_validation(task, arguments);
-  if (arguments.flip) require_images_for_flips(task);
-  require_meaning(task, arguments);
-  prepare_inputs(task, arguments.data.preprocessing, arguments.flip);
+  const auto task = load_prepared_task<Scalar>(arguments.data, arguments.flip, [&](const auto& unprepared) {
+    require_validation(unprepared, arguments);
+    if (arguments.flip) require_images_for_flips(unprepared);
+    require_meaning(unprepared, arguments);
+  });
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));

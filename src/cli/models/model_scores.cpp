@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/output/share_interval.hpp"
 #include "cli/output/text_parts.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
@@ -55,8 +56,7 @@ std::optional<ModelScores> leave_one_out_scores(const gp::Model& model, const Ma
   const Matrix<double> mean = targets - others.residuals;
   Matrix<double> probabilities;
   if (!model.class_names().empty())
-    probabilities = gp::class_probabilities(
-        mean, others.variances.col(0) / (model.probability_scale() * model.probability_scale()));
+    probabilities = model.class_calibration().probabilities(mean, others.variances.col(0));
   return named_scores("leave-one-out", mean, others.variances, probabilities, targets);
 }
 
@@ -75,9 +75,15 @@ std::string scores_table(const std::vector<ModelScores>& scores) {
 
 Json to_json(const ModelScores& line) {
   const gp::PredictionScores& scores = line.scores;
+  Json interval;
+  if (scores.accuracy) {
+    const ShareInterval found = share_interval(*scores.accuracy, line.inputs);
+    interval = {found.low, found.high};
+  }
   return {{"predictions", line.of},
           {"inputs", line.inputs},
           {"accuracy", or_null_score(scores.accuracy)},
+          {"accuracy_interval", std::move(interval)},
           {"mean_squared_error", scores.mean_squared_error},
           {"negative_log_predictive_density", scores.negative_log_predictive_density},
           {"expected_calibration_error", or_null_score(scores.expected_calibration_error)}};

@@ -78,7 +78,7 @@ GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction fo
   prediction.mean = std::move(found.mean);
   prediction.variance = std::move(found.variance);
   prediction.probabilities = std::move(found.class_probabilities);
-  prediction.probability_scale = model.probability_scale();
+  prediction.class_calibration = model.class_calibration();
   prediction.solve_seconds = seconds;
   return prediction;
 }

@@ -23,7 +23,7 @@ struct Mistake {
 };
 
 std::vector<Mistake> mistakes_of(const GpPrediction& prediction, const Matrix<double>& targets) {
-  const auto truths = gp::classes_of(targets), predicted = gp::classes_of(prediction.mean);
+  const auto truths = gp::classes_of(targets), predicted = gp::classes_of(prediction.probabilities);
   std::vector<Mistake> mistakes;
   for (std::size_t i = 0; i < truths.size(); ++i) {
     const auto row = static_cast<Index>(i);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cli/options/inference_options.hpp"
+#include "cli/output/share_interval.hpp"
 #include "cli/output/text_parts.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/mistakes.hpp"
@@ -20,9 +21,11 @@
 namespace widelimit::cli {
 namespace {
 
-/// The standard error of a share that was counted over so many independent inputs.
-double error_of_share(double share, Index count) {
-  return std::sqrt(share * (1 - share) / static_cast<double>(count));
+/// "91.67 (64.61 – 98.51) %"
+std::string share_text(double share, Index count, int digits) {
+  const ShareInterval interval = share_interval(share, count);
+  return fmt::format("{:.{}f} ({:.{}f} – {:.{}f}) %", 100 * share, digits, 100 * interval.low, digits,
+                     100 * interval.high, digits);
 }
 
 std::string kernel_title(const GpPrediction& prediction) {
@@ -44,9 +47,7 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
     return value ? fmt::format(fmt::runtime(format), *value) : std::string("–");
   };
   std::string accuracy = "–";
-  if (scores && scores->accuracy)
-    accuracy = fmt::format("{:.2f} ± {:.2f} %", 100 * *scores->accuracy,
-                           100 * error_of_share(*scores->accuracy, inputs));
+  if (scores && scores->accuracy) accuracy = share_text(*scores->accuracy, inputs, 2);
   return fmt::format(
       "<tr><td>{}</td><td "
       "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</"
@@ -67,7 +68,7 @@ std::string confusion_figure(const GpRunInfo& info, const GpPrediction& predicti
   // Cells of more classes cannot be seen, and would make the page slow.
   constexpr std::size_t most_classes = 100;
   if (info.class_names.size() > most_classes) return "";
-  const auto matrix = gp::confusion_matrix(truths, gp::classes_of(prediction.mean),
+  const auto matrix = gp::confusion_matrix(truths, gp::classes_of(prediction.probabilities),
                                            static_cast<int>(info.class_names.size()));
   return figure(confusion_picture(matrix, info.class_names),
                 "Confusion: rows are true classes, columns predicted ones.");
@@ -168,10 +169,10 @@ std::string choice_words(const ReportLead& lead) {
 std::string accuracy_lead(const ReportLead& lead, const ReportTest& test) {
   const double accuracy = *lead.scores.accuracy;
   return fmt::format(
-      "<p class='lead'><b>{:.1f} ± {:.1f} %</b> of {} test inputs are predicted right by {}{}. The most "
+      "<p class='lead'><b>{}</b> of {} test inputs are predicted right by {}{}. The most "
       "frequent class alone would be right for {:.1f} %.</p>\n",
-      100 * accuracy, 100 * error_of_share(accuracy, test.targets->rows()), test.targets->rows(),
-      html_escaped(lead.name), choice_words(lead), 100 * largest_share(*test.targets));
+      share_text(accuracy, test.targets->rows(), 1), test.targets->rows(), html_escaped(lead.name),
+      choice_words(lead), 100 * largest_share(*test.targets));
 }
 
 std::string error_lead(const ReportLead& lead, const ReportTest& test) {
@@ -202,8 +203,9 @@ constexpr const char* table_heading =
 
 constexpr const char* table_caption =
     "<p class='small'>MSE: mean squared error of the outputs. NLPD: negative log predictive density of an "
-    "observation, all outputs together. ECE: expected calibration error. ± is one standard error over test "
-    "inputs. The Gram matrices of both kernels are computed together.</p>\n";
+    "observation, all outputs together. ECE: expected calibration error. In brackets: 95 % intervals "
+    "(Wilson), "
+    "from the number of test inputs. The Gram matrices of both kernels are computed together.</p>\n";
 
 }  // namespace
 
@@ -216,7 +218,7 @@ void ReportPage::add_rows(const std::string& label, const GpRunInfo& info, const
     if (prediction.scores) lead_by(name, prediction);
     if (prediction.scores && prediction.scores->accuracy)
       bars_.push_back({name, *prediction.scores->accuracy,
-                       error_of_share(*prediction.scores->accuracy, prediction.mean.rows()), colour});
+                       share_interval(*prediction.scores->accuracy, prediction.mean.rows()), colour});
   }
   if (examples_.empty()) examples_ = examples_html(info, test_);
 }
@@ -255,7 +257,7 @@ std::string ReportPage::html() const {
   text +=
       fmt::format("<div class='wide'><table>\n{}{}</table></div>\n{}", table_heading, rows_, table_caption);
   if (!bars_.empty())
-    text += figure(accuracy_picture(bars_), "Accuracy on the test inputs, with standard errors.");
+    text += figure(accuracy_picture(bars_), "Accuracy on the test inputs, with 95 % intervals.");
   text += head_html(head_);
   if (!examples_.empty()) text += "<h3>The first test input of every class</h3>\n" + examples_;
   return text + sections_ + "</body>\n</html>\n";

@@ -90,11 +90,11 @@ std::string confusion_names(const CellGrid& grid, const std::vector<std::string>
 }  // namespace
 
 std::string accuracy_picture(const std::vector<AccuracyBar>& bars) {
-  constexpr double left = 300, right = 90, row = 26, width = 800;
+  constexpr double left = 300, right = 150, row = 26, width = 800;
   constexpr std::size_t most_letters = 32;  // As many as fit, whatever the letters.
   const double height = row * static_cast<double>(bars.size()) + 8;
   double longest = 0.01;
-  for (const AccuracyBar& bar : bars) longest = std::max(longest, bar.accuracy + bar.standard_error);
+  for (const AccuracyBar& bar : bars) longest = std::max(longest, bar.interval.high);
   const auto x_of = [&](double accuracy) { return left + accuracy / longest * (width - left - right); };
   std::string text;
   for (std::size_t i = 0; i < bars.size(); ++i) {
@@ -107,15 +107,14 @@ std::string accuracy_picture(const std::vector<AccuracyBar>& bars) {
         x_of(bar.accuracy) - left, bar.colour);
     text += fmt::format(
         "<path d='M{0:.1f},{1:.1f} H{2:.1f} M{0:.1f},{3:.1f} V{4:.1f} M{2:.1f},{3:.1f} V{4:.1f}' "
-        "stroke='#222' fill='none'/><text x='{5:.1f}' y='{6:.1f}'>{7:.1f} ± {8:.1f} %</text>",
-        x_of(std::max(0.0, bar.accuracy - bar.standard_error)), middle,
-        x_of(bar.accuracy + bar.standard_error), middle - 4, middle + 4,
-        x_of(bar.accuracy + bar.standard_error) + 8, middle + 4, 100 * bar.accuracy,
-        100 * bar.standard_error);
+        "stroke='#222' fill='none'/><text x='{5:.1f}' y='{6:.1f}'>{7:.1f} ({8:.1f} – {9:.1f}) %</text>",
+        x_of(bar.interval.low), middle, x_of(bar.interval.high), middle - 4, middle + 4,
+        x_of(bar.interval.high) + 8, middle + 4, 100 * bar.accuracy, 100 * bar.interval.low,
+        100 * bar.interval.high);
   }
   return fmt::format(
       "<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img' class='plot'><title>Accuracies with "
-      "standard errors</title>{2}</svg>",
+      "95 % intervals</title>{2}</svg>",
       width, height, text);
 }
 

@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "cli/gp/gp_prior.hpp"
+#include "cli/output/share_interval.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 /// The figures of a report, each an inline SVG.
 namespace widelimit::cli {
 
-/// One accuracy with its standard error, of so many inputs.
+/// One accuracy with its 95 % interval.
 struct AccuracyBar {
   std::string label;
   double accuracy;
-  double standard_error;
+  ShareInterval interval;
   std::string_view colour;
 };
 

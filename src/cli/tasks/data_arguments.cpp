@@ -17,6 +17,10 @@ GpTask<Scalar> load_task(const DataArguments& arguments) {
     return source.read_double(arguments);
 }
 
+bool takes_preprocessing(const DataArguments& arguments) {
+  return data_source(arguments.kind).takes("--preprocess");
+}
+
 /// Spatial shape of the inputs, of the longest ones if they differ.
 template <typename Scalar>
 Shape shape_of(const GpSet<Scalar>& set) {

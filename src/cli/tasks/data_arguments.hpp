@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/tasks/gp_task.hpp"
 
@@ -39,6 +40,24 @@ void check_data_usage(const CLI::App& command, const DataArguments& arguments);
 /// Reads the data.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> load_task(const DataArguments& arguments);
+
+/// Whether inputs of this kind of data can be preprocessed. They are read and preprocessed in double and then rounded: in
+/// float a column with a large offset would lose what it says before it is standardised.
+[[nodiscard]] bool takes_preprocessing(const DataArguments& arguments);
+
+/// A task, ready for kernels: read, put through check(task), which throws what speaks against it, and prepare_inputs().
+template <typename Scalar, typename Check>
+[[nodiscard]] GpTask<Scalar> load_prepared_task(const DataArguments& arguments, bool flip,
+                                                const Check& check) {
+  const auto prepared = [&](auto task) {
+    check(task);
+    prepare_inputs(task, arguments.preprocessing, flip);
+    return in_precision_of<Scalar>(std::move(task));
+  };
+  // Texts and graphs, which take much more memory, are read in their precision.
+  return takes_preprocessing(arguments) ? prepared(load_task<double>(arguments))
+                                        : prepared(load_task<Scalar>(arguments));
+}
 
 /// Spatial shape of the inputs, of the longest ones if they differ.
 template <typename Scalar>

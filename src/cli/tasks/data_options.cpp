@@ -63,8 +63,8 @@ void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
             arguments.preprocessing.kind = gp::preprocessing_kind(word);
           },
           "What is done to images: mean 0 and deviation 1 of each pixel over its channels, of each image or "
-          "of each channel; or whitening of images, with numbers of the training images [zca; grey images: "
-          "image; tables: channel; arrays: none]")
+          "of each channel; or whitening of images, with numbers of the training images [zca; grey images, "
+          "and fewer than two images for each number of one: image; tables: channel; arrays: none]")
       ->check(CLI::IsMember({"none", "pixel", "image", "channel", "zca"}).description(""))
       ->type_name("none|pixel|image|channel|zca");
   add_value(command, "--zca-regulariser", arguments.preprocessing.zca_regulariser,
@@ -167,8 +167,7 @@ void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
         !only.empty() && option->count() > 0 && !source.takes(name))
       throw CLI::ValidationError(name, only);
   }
-  if (given("--zca-regulariser") &&
-      arguments.preprocessing.kind.value_or(gp::PreprocessingKind::zca) != gp::PreprocessingKind::zca)
+  if (given("--zca-regulariser") && arguments.preprocessing.kind != gp::PreprocessingKind::zca)
     throw CLI::ValidationError("--zca-regulariser", "for --preprocess zca only");
 }
 

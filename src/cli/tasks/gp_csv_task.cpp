@@ -137,13 +137,6 @@ template <typename Scalar>
 GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, const TargetColumn& target) {
   GpSet<Scalar> set;
   set.x = xt::cast<Scalar>(encoding.inputs(named));
-  const auto large =
-      std::find_if_not(set.x.begin(), set.x.end(), [](Scalar value) { return std::isfinite(value); });
-  if (large != set.x.end()) {
-    const auto row = static_cast<std::size_t>(large - set.x.begin()) / set.x.shape(1);
-    throw DataError(fmt::format("{}: line {}: a number is beyond the range of float; give --precision double",
-                                named.file.string(), named.table.lines[row]));
-  }
   if (named.has(target.name())) set.targets = target.targets(named);
   set.names = encoding.names(named);
   return set;
@@ -189,6 +182,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.kind = target.kind();
   task.class_names = target.classes();
   task.preparation = {{"table", encoding.to_json()}};
+  task.indicators = encoding.indicators();
   task.train = set_of<Scalar>(tables.train, encoding, target);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);

@@ -24,14 +24,23 @@ GpSet<Scalar> prepared(const data::LabelledImages& images, std::size_t size) {
           .names = images.names};
 }
 
+/// The preprocessing of images unless the user says otherwise, as it was measured (docs/data.md). A covariance of p
+/// numbers takes several p images; with fewer, whitening follows chance.
+template <typename Scalar>
+void choose_preprocessing(GpTask<Scalar>& task, std::size_t images, std::size_t size, std::size_t channels) {
+  constexpr std::size_t images_for_each_number = 2;
+  const std::size_t enough = images_for_each_number * size * size * channels;
+  const bool whitens = channels > 1 && images >= enough;
+  task.default_preprocessing = whitens ? gp::PreprocessingKind::zca : gp::PreprocessingKind::image;
+  if (channels > 1 && !whitens) task.default_reason = fmt::format("zca takes {} images", enough);
+}
+
 template <typename Scalar>
 GpTask<Scalar> image_task(const std::string& name, const ImageChoice& choice,
                           const data::LabelledImages& train, const data::LabelledImages& validation,
                           const data::LabelledImages& test) {
   GpTask<Scalar> task;
-  // Measured: docs/data.md.
-  task.default_preprocessing =
-      train.images.shape(3) == 1 ? gp::PreprocessingKind::image : gp::PreprocessingKind::zca;
+  choose_preprocessing(task, train.size(), choice.size, train.images.shape(3));
   task.class_names = train.class_names;
   task.test_faces.pictures = test.images;
   task.description =

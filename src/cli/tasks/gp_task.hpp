@@ -60,6 +60,9 @@ struct GpTask {
   std::vector<std::string> notes;  ///< For people: what was left out, a line each.
   /// Where the user does not say. Left out of the description where it is `none`.
   gp::PreprocessingKind default_preprocessing = gp::PreprocessingKind::none;
+  std::string default_reason;  ///< For people: why it is not the usual one; else empty.
+  /// Of tables, which channels are 0 or 1 for a category or a missing cell: they are not standardised.
+  std::vector<bool> indicators;
   gp::Preprocessing preprocessing;  ///< Fitted to the training inputs and applied to all.
   TargetKind kind = TargetKind::classes;
   std::vector<std::string> class_names;     ///< Of classes, two for a single output; empty for numbers.
@@ -93,6 +96,11 @@ struct PreprocessingChoice {
 /// tells where numbers of validation or test inputs lie far outside of those of the training inputs.
 template <typename Scalar>
 void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip);
+
+/// A task in another precision; the same where it has it already. DataError, naming file and row, for numbers of which
+/// nothing would be left (gp::lost_in_float()).
+template <typename Scalar, typename Read>
+[[nodiscard]] GpTask<Scalar> in_precision_of(GpTask<Read> task);
 
 /// ArgumentError unless the inputs are images, which have mirror images.
 template <typename Scalar>

@@ -270,6 +270,15 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
   return x;
 }
 
+std::vector<bool> TableEncoding::indicators() const {
+  std::vector<bool> are;
+  for (const Column& column : columns_) {
+    are.insert(are.end(), column.numbers(), !column.categories.empty());
+    if (column.marks_missing) are.push_back(true);
+  }
+  return are;
+}
+
 nlohmann::ordered_json TableEncoding::missing_cells(const NamedTable& named) const {
   nlohmann::ordered_json counts = nlohmann::ordered_json::object();
   for (const Column& column : columns_) {

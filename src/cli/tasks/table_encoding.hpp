@@ -72,6 +72,9 @@ class TableEncoding {
   /// empty, no finite number, or a category that the training table does not have.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
 
+  /// Of every number of inputs(), whether it is 0 or 1 for a category or a missing cell, and no measured number.
+  [[nodiscard]] std::vector<bool> indicators() const;
+
   [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
 
   /// The columns in which cells of inputs are missing, each with their number: {"a": 3}.

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-FolderFormat model_format() { return {"widelimit model", 3, "model.json"}; }
+FolderFormat model_format() { return {"widelimit model", 4, "model.json"}; }
 
 // --- Posteriors, each with files of its own.
 
@@ -80,7 +80,8 @@ void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelStat
     const OutputPosterior& part = state.posteriors[p];
     Json described{{"outputs", part.outputs},
                    {"amplitudes", numbers_of(part.amplitudes)},
-                   {"probability_scale", part.probability_scale}};
+                   {"probability_scale", part.class_calibration.scale},
+                   {"probability_shifts", numbers_of(part.class_calibration.shifts)}};
     std::visit([&](const auto& posterior) { write_posterior(folder, described, posterior, p); },
                part.posterior);
     document["posteriors"].push_back(std::move(described));
@@ -128,9 +129,11 @@ std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, in
   std::vector<OutputPosterior> posteriors;
   for (std::size_t p = 0; p < parts.raw().size(); ++p) {
     const JsonValue described = parts.at(p);
-    posteriors.push_back({described.at("outputs").get<std::vector<Index>>(),
-                          read_posterior(folder, described, p, threads),
-                          vector_of(described.at("amplitudes")), described.at("probability_scale")});
+    posteriors.push_back(
+        {described.at("outputs").get<std::vector<Index>>(),
+         read_posterior(folder, described, p, threads),
+         vector_of(described.at("amplitudes")),
+         {described.at("probability_scale"), vector_of(described.at("probability_shifts"))}});
   }
   return posteriors;
 }
@@ -175,6 +178,11 @@ bool outputs_fit(const ModelState& state, Index inputs) {
     const Matrix<double>& weights = weights_of(part.posterior);
     if (weights.rows() != inputs || weights.cols() != count || part.amplitudes.size() != count) return false;
     if (!part.amplitudes.allFinite() || (part.amplitudes.array() < 0).any()) return false;
+    const ClassCalibration& calibration = part.class_calibration;
+    const auto classes = static_cast<Index>(state.class_names.size());
+    if (!(calibration.scale >= 0) || !std::isfinite(calibration.scale) || !calibration.shifts.allFinite() ||
+        (calibration.shifts.size() != 0 && calibration.shifts.size() != classes))
+      return false;
     for (const Index output : part.outputs) {
       if (output < 0 || output >= outputs || found[static_cast<std::size_t>(output)]) return false;
       found[static_cast<std::size_t>(output)] = true;

@@ -163,24 +163,43 @@ xt::xarray<Scalar> whitened(const xt::xarray<Scalar>& x, const Vector<double>& o
   return result;
 }
 
+/// body(channel, number) for every number.
+template <typename Scalar, typename Body>
+void for_each_number(const xt::xarray<Scalar>& x, const Body& body) {
+  const std::size_t channels = x.shape().back();
+  for (std::size_t i = 0; i < x.size(); ++i)
+    body(static_cast<Eigen::Index>(i % channels), static_cast<double>(x.data()[i]));
+}
+
+/// Sums run over differences, from the first number for means and in units of the largest one for deviations: neither
+/// large offsets nor the ends of the range of double cost digits.
 template <typename Scalar>
 std::pair<Vector<double>, Matrix<double>> fit_channels(const xt::xarray<Scalar>& train) {
-  const std::size_t channels = train.shape().back();
-  const auto count = static_cast<double>(train.size() / channels);
-  const auto columns = static_cast<Eigen::Index>(channels);
-  // The means come first, because a difference of sums of squares would cancel.
-  Vector<double> means = Vector<double>::Zero(columns), squares = Vector<double>::Zero(columns);
-  const auto channel = [&](std::size_t i) { return static_cast<Eigen::Index>(i % channels); };
-  for (std::size_t i = 0; i < train.size(); ++i) means(channel(i)) += train.data()[i];
-  means /= count;
-  for (std::size_t i = 0; i < train.size(); ++i)
-    squares(channel(i)) += std::pow(train.data()[i] - means(channel(i)), 2);
-  const Vector<double> deviations = (squares / count).cwiseSqrt();
+  const auto columns = static_cast<Eigen::Index>(train.shape().back());
+  const double count = static_cast<double>(train.size()) / static_cast<double>(columns);
+  const Vector<double> first =
+      Eigen::Map<const Eigen::Vector<Scalar, Eigen::Dynamic>>(train.data(), columns).template cast<double>();
+  Vector<double> means = first, largest = Vector<double>::Zero(columns), squares = largest;
+  for_each_number(train, [&](Eigen::Index c, double value) { means(c) += (value - first(c)) / count; });
+  for_each_number(train, [&](Eigen::Index c, double value) {
+    largest(c) = std::max(largest(c), std::abs(value - means(c)));
+  });
   // A channel that does not vary has no scale of its own and keeps the factor 1: divided by its rounding, another value
   // in a new input would become huge.
-  const auto rounding = (count * std::numeric_limits<double>::epsilon()) * means.array().abs();
+  constexpr double roundings = 64;
+  const Vector<double> units =
+      (largest.array() > (roundings * std::numeric_limits<double>::epsilon()) * means.array().abs())
+          .select(largest, 0);
+  for_each_number(train, [&](Eigen::Index c, double value) {
+    if (units(c) > 0) squares(c) += std::pow((value - means(c)) / units(c), 2) / count;
+  });
   Matrix<double> factors(1, columns);
-  factors.row(0) = (deviations.array() > rounding).select(deviations.array().inverse(), 1.0);
+  for (Eigen::Index c = 0; c < columns; ++c)
+    factors(0, c) = units(c) > 0 ? 1 / (units(c) * std::sqrt(squares(c))) : 1;
+  if (!means.allFinite() || !factors.allFinite() || !(factors.array() > 0).all())
+    throw ArgumentError(
+        "preprocessing: channel needs numbers whose differences lie within the range of double; rescale the "
+        "inputs");
   return {std::move(means), std::move(factors)};
 }
 
@@ -191,7 +210,7 @@ xt::xarray<Scalar> scaled_channels(const xt::xarray<Scalar>& x, const Vector<dou
   const auto channels = static_cast<std::size_t>(offsets.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = static_cast<Eigen::Index>(i % channels);
-    result.data()[i] = static_cast<Scalar>((x.data()[i] - offsets(c)) * factors(0, c));
+    result.data()[i] = static_cast<Scalar>((static_cast<double>(x.data()[i]) - offsets(c)) * factors(0, c));
   }
   return result;
 }

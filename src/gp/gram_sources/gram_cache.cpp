@@ -12,10 +12,14 @@
 #include <vector>
 
 #include "gp/data_side/array_folder.hpp"
+#include "network/network_identity.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
+<<<<<<< HEAD
 #include "widelimit/kernel/devices.hpp"
 #include "widelimit/network/network_file.hpp"
+=======
+>>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
 #include "widelimit/version.hpp"
@@ -121,7 +125,7 @@ GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>&
                                    Pairs pairs, Kernels kernels,
                                    const std::function<GramResult<Scalar>()>& compute) {
   constexpr const char* names[] = {"symmetric", "rectangular", "diagonal"};
-  nlohmann::json of{{"network", nlohmann::json::parse(to_json(network))},
+  nlohmann::json of{{"network", nlohmann::json::parse(network_identity(network))},
                     {"precision", std::is_same_v<Scalar, float> ? "float" : "double"},
                     {"pairs", names[static_cast<int>(pairs)]},
                     {"rows", store::batch_facts(x1)}};

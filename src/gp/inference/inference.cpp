@@ -41,7 +41,7 @@ class Inference {
         scale_{scale_of(targets.train, targets.kind, options.targets_as_they_are)},
         standardised_{scale_.standardised(targets.train),
                       grams_.validation ? scale_.standardised(*targets.validation) : Matrix<double>(),
-                      targets.kind == TargetKind::numbers && targets.train.cols() > 1},
+                      targets.kind == TargetKind::numbers && targets.train.cols() > 1, targets.kind},
         solver_options_{std::move(solver_options)} {}
 
   std::vector<KernelPrediction> run() {
@@ -71,17 +71,17 @@ class Inference {
       check_stop(solver_options_.stop);
     }
     std::vector<Vector<double>> amplitudes;
-    // Amplitudes and probability scales are those of the first time, which is infinite, for all times.
+    // Amplitudes and calibrations are those of the first time, which is infinite, for all times.
     for (std::size_t g = 0; g < groups.size(); ++g)
       amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
-    double probability_scale = 1;
+    ClassCalibration calibration;
     for (std::size_t t = 0; t < times.size(); ++t) {
       check_stop(solver_options_.stop);
       KernelPrediction prediction = empty_prediction(kernel, t, times[t]);
       for (std::size_t g = 0; g < groups.size(); ++g)
         add(prediction, groups[g], *posteriors[g][t], amplitudes[g]);
-      if (t == 0) probability_scale = scale_of_probabilities(*posteriors.front().front(), amplitudes.front());
-      prediction.probability_scale = probability_scale;
+      if (t == 0) calibration = calibration_of(*posteriors.front().front(), amplitudes.front());
+      prediction.class_calibration = calibration;
       if (t == 0) {
         prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
         prediction.noise_floor = gram.noise_floor();
@@ -101,12 +101,14 @@ class Inference {
     return posterior.amplitudes(standardised_.apart);
   }
 
-  /// The scale for classes, 1 for numbers; that at infinite time is taken for all times.
-  [[nodiscard]] double scale_of_probabilities(const UnitPosterior& posterior,
-                                              const Vector<double>& amplitudes) const {
-    if (targets_.kind == TargetKind::numbers || options_.amplitude) return 1;
+  /// That for classes, none for numbers; that at infinite time is taken for all times.
+  [[nodiscard]] ClassCalibration calibration_of(const UnitPosterior& posterior,
+                                                const Vector<double>& amplitudes) const {
+    if (targets_.kind == TargetKind::numbers || options_.amplitude) return {};
     const auto others = posterior.leave_one_out();
-    return others ? fitted_probability_scale(*others, amplitudes(0), targets_.train) : 1;
+    if (!others) return {};
+    return fit_class_calibration({others->residuals, amplitudes(0) * others->variances}, targets_.train)
+        .calibration;
   }
 
   [[nodiscard]] KernelPrediction empty_prediction(const std::string& kernel, std::size_t i,
@@ -150,9 +152,7 @@ class Inference {
           static_cast<double>(targets_.train.rows()) * scale_.factors().array().log().sum();
     const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
     if (targets_.kind == TargetKind::classes)
-      prediction.probabilities = class_probabilities(
-          // Probabilities depend on scores over deviations, so a scale on the scores is its inverse on the deviations.
-          prediction.mean, observed.col(0) / (prediction.probability_scale * prediction.probability_scale));
+      prediction.probabilities = prediction.class_calibration.probabilities(prediction.mean, observed.col(0));
     if (targets_.test)
       prediction.scores =
           prediction_scores(prediction.mean, observed, prediction.probabilities, *targets_.test);
@@ -216,12 +216,6 @@ std::vector<KernelPrediction> infer(
 
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
 
-double fitted_probability_scale(const LeaveOneOut& others, double amplitude, const Matrix<double>& targets) {
-  // Leave-one-out means are the targets minus the residuals.
-  const Matrix<double> seen = targets(representative_inputs(targets.rows()), Eigen::all);
-  return probability_scale(seen - others.residuals, amplitude * others.variances, classes_of(seen));
-}
-
 PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
                                    const Matrix<double>& probabilities, const Matrix<double>& targets) {
   PredictionScores scores{
@@ -230,7 +224,7 @@ PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<doub
       .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets),
       .expected_calibration_error = std::nullopt};
   if (probabilities.size() == 0) return scores;
-  scores.accuracy = accuracy(mean, targets);
+  scores.accuracy = accuracy(classes_of(probabilities), classes_of(targets));
   scores.expected_calibration_error = calibration(probabilities, classes_of(targets)).expected_error;
   return scores;
 }

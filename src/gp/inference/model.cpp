@@ -44,16 +44,25 @@ void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train) {
                                     text(train), text(x)));
 }
 
+/// Throws ArgumentError for inputs of which nothing would be left in the precision of a float model.
+void require_range_of_float(const Inputs<double>& x) {
+  const auto lost = lost_in_float(x, false);
+  if (!lost) return;
+  const std::string of = lost->input ? fmt::format(" of input {} (from 0)", *lost->input) : "";
+  throw ArgumentError(
+      fmt::format("Model: the numbers{} are rounded to float, as those of the training: {}", of, lost->text));
+}
+void require_range_of_float(const Inputs<float>&) {}
+
 /// body(inputs, kernel) with the inputs in the precision of the training inputs.
 template <typename Scalar, typename Body>
 decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, const Body& body) {
   return std::visit(
       [&]<typename Own>(const ModelKernel<Own>& kernel) {
         require_like_training(x, kernel.train());
-        if constexpr (std::is_same_v<Own, Scalar>)
-          return body(x, kernel);
-        else
-          return body(copied_inputs<Own, Scalar>({&x}), kernel);
+        if constexpr (std::is_same_v<Own, Scalar>) return body(x, kernel);
+        if constexpr (std::is_same_v<Own, float>) require_range_of_float(x);
+        return body(copied_inputs<Own, Scalar>({&x}), kernel);
       },
       state.kernel);
 }
@@ -220,10 +229,9 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
       prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
   }
   if (!state_->class_names.empty())
-    // Classes share one variance. A scale on the scores is its inverse on their deviations.
+    // Classes share one variance.
     prediction.class_probabilities =
-        gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
-                                                     (probability_scale() * probability_scale()));
+        class_calibration().probabilities(prediction.mean, prediction.observation_variance().col(0));
   return prediction;
 }
 
@@ -386,8 +394,8 @@ Model Model::with_amplitude(double amplitude) const {
   ModelState state = *state_;
   for (OutputPosterior& part : state.posteriors) {
     part.amplitudes.setConstant(amplitude);
-    // The fitted scale of probabilities belongs to the amplitude that is replaced.
-    part.probability_scale = 1;
+    // The fitted calibration belongs to the amplitude that is replaced.
+    part.class_calibration = {};
   }
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
@@ -407,7 +415,9 @@ Vector<double> Model::amplitude() const {
   return amplitudes;
 }
 
-double Model::probability_scale() const { return state_->posteriors.front().probability_scale; }
+const ClassCalibration& Model::class_calibration() const {
+  return state_->posteriors.front().class_calibration;
+}
 
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 

@@ -114,6 +114,9 @@ class ModelFit {
   }
 
   [[nodiscard]] bool is_classes() const { return !options_.class_names.empty(); }
+  [[nodiscard]] TargetKind kind_of_targets() const {
+    return is_classes() ? TargetKind::classes : TargetKind::numbers;
+  }
   /// Whether each output has a regulariser and an amplitude of its own.
   [[nodiscard]] bool apart() const { return !is_classes() && train_.y.cols() > 1; }
   [[nodiscard]] bool in_units_of_targets() const {
@@ -145,7 +148,7 @@ class ModelFit {
       return select_regularisers(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
                                  options_.gram.threads);
     return {select_regulariser(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
-                               options_.gram.threads)};
+                               options_.gram.threads, kind_of_targets())};
   }
 
   [[nodiscard]] std::vector<Selection> select_trained(const Matrix<double>& targets,
@@ -157,7 +160,7 @@ class ModelFit {
       return select_flow_regularisers(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
                                       options_.grid, options_.gram.threads);
     return {select_flow_regulariser(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
-                                    options_.grid, options_.gram.threads)};
+                                    options_.grid, options_.gram.threads, kind_of_targets())};
   }
 
   /// Adds the validation data to the training data. The kernel between both is at hand; only that of the validation
@@ -205,7 +208,7 @@ class ModelFit {
         return found;
       });
       // The posterior is kept with the amplitude 1; those of the outputs stand beside it.
-      return with_probability_scale(
+      return with_class_calibration(
           {outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
           [&] { return regression.with_amplitude(1).leave_one_out(representatives); });
     }
@@ -216,17 +219,21 @@ class ModelFit {
       if (each) return others.most_likely_scales(fit_place);
       return Vector<double>::Constant(targets.cols(), others.most_likely_scale(fit_place));
     });
-    return with_probability_scale({outputs, TrainedNetworks(flow, options_.time), std::move(amplitudes)},
+    return with_class_calibration({outputs, TrainedNetworks(flow, options_.time), std::move(amplitudes)},
                                   targets, [&] { return flow.leave_one_out(representatives); });
   }
 
-  /// Fits the scale of probabilities, for classes with a fitted amplitude. That of converged
+  /// Fits the calibration of classes, if their amplitude is fitted. That of converged
   /// networks is taken for all times.
   template <typename Others>
-  [[nodiscard]] OutputPosterior with_probability_scale(OutputPosterior part, const Matrix<double>& targets,
+  [[nodiscard]] OutputPosterior with_class_calibration(OutputPosterior part, const Matrix<double>& targets,
                                                        const Others& others) const {
-    if (is_classes() && !options_.amplitude && !in_units_of_targets())
-      part.probability_scale = fitted_probability_scale(others(), part.amplitudes(0), targets);
+    if (is_classes() && !options_.amplitude && !in_units_of_targets()) {
+      const LeaveOneOut left_out = others();
+      part.class_calibration =
+          fit_class_calibration({left_out.residuals, part.amplitudes(0) * left_out.variances}, targets)
+              .calibration;
+    }
     return part;
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gp/gram_sources/model_kernel.hpp"
+#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/regression.hpp"
@@ -35,8 +36,8 @@ using Posterior = std::variant<Regression, TrainedNetworks>;
 struct OutputPosterior {
   std::vector<Index> outputs;
   Posterior posterior;
-  Vector<double> amplitudes;     ///< One for each of these outputs.
-  double probability_scale = 1;  ///< Multiplies scores of classes, see gp::probability_scale().
+  Vector<double> amplitudes;                ///< One for each of these outputs.
+  ClassCalibration class_calibration = {};  ///< From scores of classes to probabilities.
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/tools/minima.hpp>
 #include <cmath>
+#include <nlopt.hpp>
 #include <numbers>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "gp/checks.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::gp {
 namespace {
@@ -21,29 +23,21 @@ double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::numbers:
 
 double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
 
-/// The trapezium rule, which converges geometrically: the integrand is analytic and decays as a Gaussian.
-struct Trapezium {
-  double spacing;
-  double reach;
-};
-
-// Spacing 1/16 resolves the maximum of thousands of outputs, whose distribution is narrower than one output's;
-// Phi(-9.5) = 1e-21.
-constexpr Trapezium exact_rule{1.0 / 16, 9.5};
-// For a search: 1e-8 of the probabilities of 100 outputs, Phi(-7) = 1e-12, in an eighth of the nodes.
-constexpr Trapezium search_rule{3.0 / 8, 7};
+// The trapezium rule, which converges geometrically: the integrand is analytic and decays as a Gaussian. Spacing 1/16
+// resolves the maximum of thousands of outputs, whose distribution is narrower than one output's; Phi(-9.5) = 1e-21.
+constexpr double node_spacing = 1.0 / 16, node_reach = 9.5;
 
 // P(c) = int phi(u - s_c) prod_{k != c} Phi(u - s_k) du with s = mean / standard deviation. Only nodes
 // around the largest s matter: below them its Phi makes the products vanish, above them the densities of
 // all classes have vanished.
-Vector<double> probabilities_of_scores(const Vector<double>& scores, const Trapezium& rule) {
+Vector<double> probabilities_of_scores(const Vector<double>& scores) {
   const Index classes = scores.size();
   const double largest = scores.maxCoeff();
   Vector<double> sums = Vector<double>::Zero(classes), below(classes), product_before(classes);
-  const int nodes = static_cast<int>(2 * rule.reach / rule.spacing);
+  const int nodes = static_cast<int>(2 * node_reach / node_spacing);
   for (int node = 0; node <= nodes; ++node) {
-    const double u = largest - rule.reach + rule.spacing * node;
-    double product = rule.spacing;
+    const double u = largest - node_reach + node_spacing * node;
+    double product = node_spacing;
     // The product over all classes but k is that of the classes before k times that of the classes after it: dividing
     // the whole product by Phi(u - s_k) would fail where that is 0.
     for (Index k = 0; k < classes; ++k) {
@@ -106,81 +100,205 @@ void require_predictions(const Matrix<double>& mean, const Vector<double>& varia
   require_test_variances(variances, mean.rows(), where);
 }
 
-Matrix<double> probabilities_by(const Trapezium& rule, const Matrix<double>& mean,
-                                const Vector<double>& variances) {
+}  // namespace
+
+Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances) {
+  require_predictions(mean, variances, "class_probabilities");
   Matrix<double> probabilities(mean.rows(), std::max<Index>(2, mean.cols()));
   for (Index i = 0; i < mean.rows(); ++i) {
     Vector<double> outputs = mean.row(i);
     // One score stands for the difference of two outputs of half its variance each.
     if (mean.cols() == 1) outputs = Eigen::Vector2d(0, mean(i, 0)) * std::numbers::sqrt2;
     outputs.array() -= outputs.maxCoeff();  // the largest is finite whatever it is divided by
-    probabilities.row(i) = variances(i) > 0 ? probabilities_of_scores(outputs / std::sqrt(variances(i)), rule)
+    probabilities.row(i) = variances(i) > 0 ? probabilities_of_scores(outputs / std::sqrt(variances(i)))
                                             : certain_probabilities(outputs);
   }
   return probabilities;
 }
 
-}  // namespace
-
-Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances) {
-  require_predictions(mean, variances, "class_probabilities");
-  return probabilities_by(exact_rule, mean, variances);
-}
-
 namespace {
 
-/// Mean of -sum_c w_c log p_c with weights 1 - 1 / (n + 2) of the label (Laplace's rule of succession) and equal ones
-/// of the others. With a weight of 1, classes that are told apart without an error would drive the scale to infinity.
-double smoothed_loss(const Matrix<double>& probabilities, const std::vector<int>& labels) {
-  constexpr double least = 1e-300;
-  const double others = 1.0 / (static_cast<double>(labels.size()) + 2);
-  const double share = others / static_cast<double>(probabilities.cols() - 1);
-  double sum = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto logarithms = probabilities.row(static_cast<Index>(i)).array().max(least).log();
-    sum -= share * logarithms.sum() + (1 - others - share) * logarithms(labels[i]);
-  }
-  return sum / static_cast<double>(labels.size());
+/// z [n, classes]: means in standard deviations; one score stands for its halves, of both signs.
+Matrix<double> scores_of(const Matrix<double>& mean, const Vector<double>& variances) {
+  Matrix<double> scores = variances.cwiseSqrt().cwiseInverse().asDiagonal() * mean;
+  if (scores.cols() > 1) return scores;
+  Matrix<double> both(scores.rows(), 2);
+  both << -scores / 2, scores / 2;
+  return both;
 }
 
-}  // namespace
+/// Replaces rows of logits by the logarithms of their softmax.
+void take_log_softmax(Matrix<double>& logits) {
+  for (Index i = 0; i < logits.rows(); ++i) {
+    auto row = logits.row(i).array();
+    row -= row.maxCoeff();
+    row -= std::log(row.exp().sum());
+  }
+}
 
-double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,
-                         std::span<const int> labels) {
-  constexpr const char* where = "probability_scale";
-  require_predictions(mean, variances, where);
+Vector<double> counts_of(std::span<const int> labels, Index classes) {
+  Vector<double> counts = Vector<double>::Zero(classes);
+  for (const int label : labels) ++counts(label);
+  return counts;
+}
+
+/// Frequencies that no class is without: Laplace's rule of succession.
+Vector<double> frequencies_of(const Vector<double>& counts) {
+  return (counts.array() + 1) / (counts.sum() + static_cast<double>(counts.size()));
+}
+
+/// The loss of fit_class_calibration() and its derivatives, for scores in units of their root mean square.
+class CalibrationLoss {
+ public:
+  CalibrationLoss(Matrix<double> scores, std::span<const int> labels, const Vector<double>& counts)
+      : unit_{unit_of(scores)}, scores_{scores / unit_}, frequencies_{frequencies_of(counts)} {
+    const Vector<double> seen = counts_of(labels, scores_.cols());
+    weights_ = Matrix<double>(scores_.rows(), scores_.cols());
+    for (Index i = 0; i < scores_.rows(); ++i) {
+      const int label = labels[static_cast<std::size_t>(i)];
+      const double others = 0.5 / (counts(label) + 1);
+      weights_.row(i) = (others / (1 - frequencies_(label))) * frequencies_.transpose();
+      weights_(i, label) = 1 - others;
+      // A row stands for as many inputs of its class as there are for each that is seen.
+      weights_.row(i) *= counts(label) / (seen(label) * counts.sum());
+    }
+  }
+
+  /// Where no score says anything: scale 0 and the frequencies.
+  [[nodiscard]] std::vector<double> start() const {
+    std::vector<double> parameters{1};
+    for (const double frequency : frequencies_) parameters.push_back(std::log(frequency));
+    return parameters;
+  }
+
+  /// parameters: the scale, then the shifts. `slopes` takes the derivatives, unless it is empty.
+  double operator()(const std::vector<double>& parameters, std::vector<double>& slopes) const {
+    const Eigen::Map<const Vector<double>> shifts(parameters.data() + 1, scores_.cols());
+    Matrix<double> logarithms = (parameters[0] * scores_).rowwise() + shifts.transpose();
+    take_log_softmax(logarithms);
+    const double loss = -weights_.cwiseProduct(logarithms).sum();
+    if (slopes.empty()) return loss;
+    const Vector<double> rows = weights_.rowwise().sum();
+    const Matrix<double> difference = rows.asDiagonal() * logarithms.array().exp().matrix() - weights_;
+    slopes[0] = difference.cwiseProduct(scores_).sum();
+    Eigen::Map<Vector<double>>(slopes.data() + 1, scores_.cols()) = difference.colwise().sum().transpose();
+    return loss;
+  }
+
+  [[nodiscard]] ClassCalibration calibration_of(const std::vector<double>& parameters) const {
+    Vector<double> shifts = Eigen::Map<const Vector<double>>(parameters.data() + 1, scores_.cols());
+    shifts.array() -= shifts.mean();
+    return {parameters[0] / unit_, std::move(shifts)};
+  }
+
+ private:
+  static double unit_of(const Matrix<double>& scores) {
+    const double unit = scores.stableNorm() / std::sqrt(static_cast<double>(scores.size()));
+    return unit > 0 && std::isfinite(unit) ? unit : 1;
+  }
+
+  double unit_;
+  Matrix<double> scores_;
+  Vector<double> frequencies_;
+  Matrix<double> weights_;
+};
+
+std::vector<double> minimised(const CalibrationLoss& loss) {
+  std::vector<double> parameters = loss.start();
+  nlopt::opt optimiser(nlopt::LD_LBFGS, static_cast<unsigned>(parameters.size()));
+  constexpr double largest_shift = 50;  // e^50 to one
+  constexpr double largest_scale = 1e3;
+  std::vector<double> lower(parameters.size(), -largest_shift), upper(parameters.size(), largest_shift);
+  lower[0] = 0;
+  upper[0] = largest_scale;
+  optimiser.set_lower_bounds(lower);
+  optimiser.set_upper_bounds(upper);
+  optimiser.set_ftol_rel(1e-15);
+  optimiser.set_maxeval(500);
+  optimiser.set_min_objective(
+      [](const std::vector<double>& place, std::vector<double>& slopes, void* data) {
+        return (*static_cast<const CalibrationLoss*>(data))(place, slopes);
+      },
+      const_cast<CalibrationLoss*>(&loss));  // NOLINT(cppcoreguidelines-pro-type-const-cast): NLopt's void*
+  double least = 0;
+  try {
+    optimiser.optimize(parameters, least);
+  } catch (const std::runtime_error&) {
+    // No step leads further down: rounding, at the minimum of a convex function.
+  }
+  return parameters;
+}
+
+void require_labels_of(const Matrix<double>& mean, std::span<const int> labels, const Vector<double>& counts,
+                       const char* where) {
+  const Index classes = std::max<Index>(2, mean.cols());
   if (mean.rows() != static_cast<Index>(labels.size()) || labels.empty())
     throw ArgumentError(
         fmt::format("{}: expected a row of means for each label and at least one, got {} and {} labels",
                     where, mean.rows(), labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i)
-    require_label(labels[i], static_cast<Index>(i), std::max<Index>(2, mean.cols()), where);
-  // Certain predictions do not change with a scale.
-  if (!(variances.array() > 0).all()) return 1;
-  const std::vector<Index> rows = representative_inputs(mean.rows());
-  const Matrix<double> some_means = mean(rows, Eigen::all);
-  const Vector<double> some_variances = variances(rows);
-  std::vector<int> some_labels;
-  for (const Index row : rows) some_labels.push_back(labels[static_cast<std::size_t>(row)]);
-  const auto loss = [&](double logarithm) {
-    return smoothed_loss(probabilities_by(search_rule, some_means, std::exp(-2 * logarithm) * some_variances),
-                         some_labels);
-  };
-  // A grid finds the valley, which need not be the only one.
-  constexpr int steps = 12;
-  const double reach = std::log(1e3), step = 2 * reach / steps;
-  int best = 0;
-  double least = loss(-reach);
-  for (int i = 1; i <= steps; ++i)
-    if (const double value = loss(-reach + step * i); value < least) {
-      best = i;
-      least = value;
+    require_label(labels[i], static_cast<Index>(i), classes, where);
+  if (counts.size() == 0) return;
+  if (counts.size() != classes || !counts.allFinite() ||
+      (counts.array() < counts_of(labels, classes).array()).any())
+    throw ArgumentError(
+        fmt::format("{}: expected counts of the {} classes, none below that of the labels", where, classes));
+}
+
+/// Without a calibration, where a probability of 0 has a finite loss.
+double plain_log_loss(const Matrix<double>& mean, const Vector<double>& variances,
+                      std::span<const int> labels) {
+  constexpr double least = 1e-300;
+  const Matrix<double> probabilities = class_probabilities(mean, variances);
+  double sum = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    sum -= std::log(std::max(probabilities(static_cast<Index>(i), labels[i]), least));
+  return sum / static_cast<double>(labels.size());
+}
+
+}  // namespace
+
+Matrix<double> ClassCalibration::probabilities(const Matrix<double>& mean,
+                                               const Vector<double>& variances) const {
+  if (shifts.size() == 0) return class_probabilities(mean, variances);
+  constexpr const char* where = "ClassCalibration::probabilities";
+  require_predictions(mean, variances, where);
+  if (shifts.size() != std::max<Index>(2, mean.cols()))
+    throw ArgumentError(
+        fmt::format("{}: expected means of {} classes, got {} outputs", where, shifts.size(), mean.cols()));
+  Matrix<double> found = (scale * scores_of(mean, variances)).rowwise() + shifts.transpose();
+  for (Index i = 0; i < found.rows(); ++i)
+    if (variances(i) > 0) {
+      Matrix<double> row = found.row(i);
+      take_log_softmax(row);
+      found.row(i) = row.array().exp();
+    } else {
+      // Without variance the largest mean is certain.
+      found.row(i) = class_probabilities(mean.row(i), Vector<double>::Zero(1));
     }
-  const double centre = -reach + step * best;
-  constexpr int bits = 14;
-  return std::exp(boost::math::tools::brent_find_minima(loss, std::max(-reach, centre - step),
-                                                        std::min(reach, centre + step), bits)
-                      .first);
+  return found;
+}
+
+ClassCalibrationFit fit_class_calibration(const Matrix<double>& mean, const Vector<double>& variances,
+                                          std::span<const int> labels, const Vector<double>& counts) {
+  constexpr const char* where = "fit_class_calibration";
+  require_predictions(mean, variances, where);
+  require_labels_of(mean, labels, counts, where);
+  // Certain predictions have no scores.
+  if (!(variances.array() > 0).all()) return {{}, plain_log_loss(mean, variances, labels)};
+  const CalibrationLoss loss(scores_of(mean, variances), labels,
+                             counts.size() > 0 ? counts : counts_of(labels, std::max<Index>(2, mean.cols())));
+  const std::vector<double> parameters = minimised(loss);
+  std::vector<double> no_slopes;
+  return {loss.calibration_of(parameters), loss(parameters, no_slopes)};
+}
+
+ClassCalibrationFit fit_class_calibration(const LeaveOneOut& others, const Matrix<double>& targets) {
+  // Leave-one-out means are the targets minus the residuals.
+  const Matrix<double> seen = targets(representative_inputs(targets.rows()), Eigen::all);
+  const std::vector<int> all = classes_of(targets);
+  return fit_class_calibration(seen - others.residuals, others.variances, classes_of(seen),
+                               counts_of(all, std::max<Index>(2, targets.cols())));
 }
 
 Calibration calibration(const Matrix<double>& probabilities, std::span<const int> labels, int bins) {

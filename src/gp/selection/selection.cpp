@@ -225,6 +225,10 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
 
 namespace {
 
+OutputChoice together(TargetKind kind) {
+  return kind == TargetKind::classes ? OutputChoice::classes : OutputChoice::together;
+}
+
 std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<double>& targets,
                                             std::optional<ValidationKernel> validation, Criterion criterion,
                                             const std::vector<double>& grid, int threads,
@@ -256,9 +260,9 @@ std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<doub
 
 Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                              std::optional<ValidationKernel> validation, Criterion criterion,
-                             const std::vector<double>& grid, int threads) {
+                             const std::vector<double>& grid, int threads, TargetKind kind) {
   return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
-                              OutputChoice::together)
+                              together(kind))
       .front();
 }
 
@@ -314,9 +318,9 @@ std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const
 
 Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                   std::optional<ValidationKernels> validation, Criterion criterion,
-                                  const std::vector<double>& grid, int threads) {
+                                  const std::vector<double>& grid, int threads, TargetKind kind) {
   return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
-                        threads, OutputChoice::together)
+                        threads, together(kind))
       .front();
 }
 

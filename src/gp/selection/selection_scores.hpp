@@ -24,7 +24,11 @@ struct ValidationPart {
 };
 
 /// Whether all outputs share a regulariser and an amplitude, or each has its own.
-enum class OutputChoice { together, apart };
+enum class OutputChoice {
+  together,
+  classes,  ///< Together; they are scores of classes, of which leave-one-out scores are log losses.
+  apart
+};
 
 /// Scores for each of `lambdas`, in their order: one list for all outputs together, or a list for each output.
 struct OutputScores {

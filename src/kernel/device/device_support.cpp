@@ -8,9 +8,13 @@
 #include "kernel/device/map_source.hpp"
 #include "kernel/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
+<<<<<<< HEAD
 #include "network/pulled_readout.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 #include "widelimit/device_error.hpp"
+=======
+#include "widelimit/numerics/formula/row_formula.hpp"
+>>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 
 namespace widelimit {
 namespace {

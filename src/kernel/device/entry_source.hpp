@@ -11,7 +11,7 @@
 
 #include "kernel/plan/pair_geometry.hpp"
 #include "kernel/plan/program.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 

@@ -215,9 +215,14 @@ std::shared_ptr<const typename KernelProducts<Scalar>::Products> KernelProducts<
   const GramTask task = symmetric_task(network, x);
   GramPlan plan = plan_of<Scalar>(network, task, options);
   task.check(plan.program.graph);
+  // What the caller's options point to may not live as long as this does.
+  GramOptions own;
+  own.threads = options.threads;
+  own.stop = options.stop;
+  own.device = options.device;
   if (std::is_same_v<Scalar, float> && plan.in_double)
-    return std::make_shared<const Of<double>>(network, x, std::move(plan), options);
-  return std::make_shared<const Of<Scalar>>(network, x, std::move(plan), options);
+    return std::make_shared<const Of<double>>(network, x, std::move(plan), own);
+  return std::make_shared<const Of<Scalar>>(network, x, std::move(plan), own);
 }
 
 template <typename Scalar>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "kernel/plan/geometry.hpp"
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit {
 

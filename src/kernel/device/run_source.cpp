@@ -10,6 +10,10 @@
 #include "kernel/device/entry_source.hpp"
 #include "kernel/device/source_beginning.hpp"
 #include "kernel/plan/affine_kind.hpp"
+<<<<<<< HEAD
+=======
+#include "widelimit/numerics/formula/row_formula.hpp"
+>>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 
 namespace widelimit {
 namespace {

@@ -5,7 +5,7 @@
 #include "kernel/device/kept_planes.hpp"
 #include "kernel/device/run_places.hpp"
 #include "kernel/planes/input_state.hpp"
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit {
 

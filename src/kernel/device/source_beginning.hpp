@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit {
 

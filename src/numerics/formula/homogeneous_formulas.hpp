@@ -1,24 +1,33 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_HOMOGENEOUS) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_HOMOGENEOUS
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "numerics/formula/arc.hpp"
-#include "numerics/formula/row_formula.hpp"
 #include "numerics/rows/homogeneous_row.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
+#endif
 
 /// phi(x) = slope * x, and other stages that do not read variances: K' = factor K + constant, T' = factor T.
 struct LinearFormula {
   double factor;
-  std::size_t auxiliary = 1;  ///< Activations prepare the variance, which nothing reads.
 
-  [[nodiscard]] std::size_t auxiliary_count() const { return auxiliary; }
+  /// Activations prepare the variance, which nothing reads.
+  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
-    if (auxiliary > 0) numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
@@ -37,23 +46,20 @@ struct HomogeneousFormula {
   }
 
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-    numbers.push_back(choose(is_less(N(0), variance), N(1) / root(variance), N(-1)));
+  static std::array<N, 2> prepare(const N& variance) {
+    return {variance, choose(is_less(N(0), variance), N(1) / root(variance), N(-1))};
   }
 
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N weight = N(dual.weight), aligned = N(dual.aligned), opposed = N(dual.opposed);
-    const N inverse = left[1] * right[1];
-    const N weighted_root = weight * root(determinant(left[0], right[0], c));
-    const N over_sine = angle_over_sine(fused(-magnitude(c), inverse, N(1)));
-    // The weight times the sine, 1 without a variance.
-    const N product = weighted_root * inverse;
-    const N sine = choose(is_less(left[1], N(0)), weight, choose(is_less(right[1], N(0)), weight, product));
-    const N derivative =
-        choose(is_less(c, N(0)), fused(sine, over_sine, opposed), fused(-sine, over_sine, aligned));
-    return {fused(derivative, c, weighted_root), derivative};
+    const N weight = N(dual.weight), right_angle = N(std::numbers::pi / 2);
+    const N root = steep_root(left[0], right[0], c);
+    const N between = acute_angle(root, magnitude(c), left[1] * right[1]);
+    const N known = choose(is_less(right[1], N(0)), right_angle, between);
+    const N angle = choose(is_less(left[1], N(0)), right_angle, known);
+    const N derivative = choose(is_less(c, N(0)), fused(weight, angle, N(dual.opposed)),
+                                fused(-weight, angle, N(dual.aligned)));
+    return {homogeneous_value(derivative, c, weight * root, left[0], right[0]), derivative};
   }
 };
 
@@ -76,14 +82,37 @@ struct JumpAngle {
   }
 };
 
+/// The value of a function of the angle between two variables alone, whose slope in the angle is `weight`.
+template <typename N>
+N jump_value(const N& value, double /*weight*/, const N& /*p*/, const N& /*q*/, const N& /*c*/,
+             double /*tolerance*/) {
+  return value;
+}
+/// Its slope in c is weight / sqrt(pq - c^2), infinite at perfect correlation, where it counts as 0. Euler's relation
+/// 2p f_p + c f_c = 0 gives the others.
+template <typename N, std::size_t count>
+Jet<N, count> jump_value(const Jet<N, count>& value, double weight, const Jet<N, count>& p,
+                         const Jet<N, count>& q, const Jet<N, count>& c, double tolerance) {
+  const N sine = root(determinant(p.value, q.value, c.value)), largest = root(p.value) * root(q.value);
+  const auto imperfect = is_less(magnitude(c.value), largest * N(1 - tolerance * epsilon_of(largest)));
+  const auto regular = both(imperfect, is_less(N(0), sine));
+  const N in_c = N(weight) / sine, half = N(-0.5) * c.value * in_c;
+  Jet<N, count> jet(value.value);
+  for (std::size_t k = 0; k < count; ++k) {
+    const N in_variances = half * (p.slopes[k] / p.value + q.slopes[k] / q.value);
+    jet.slopes[k] = choose(regular, in_variances + in_c * c.slopes[k], N(0));
+  }
+  return jet;
+}
+
 /// phi(x) = sign(x): (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer.
 struct SignFormula {
   double tolerance;
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -92,45 +121,38 @@ struct SignFormula {
     const N near_zero = two_over_pi * angle(at.cosine, at.sine);
     const N from_end = N(1) - two_over_pi * angle(at.sine, magnitude(at.cosine));
     const N near_end = choose(is_less(at.cosine, N(0)), -from_end, from_end);
-    return {choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero), N(0)};
+    const N value = choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero);
+    return {jump_value(value, 2 * std::numbers::inv_pi, left[0], right[0], c, tolerance), N(0)};
   }
 };
 
-/// phi(x) = 1 for x > 0, 1/2 at 0: the probability (pi - theta) / (2 pi) that both variables are positive.
-struct StepFormula {
-  double tolerance;
-
-  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
-  template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-  }
-  template <typename N>
-  [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const JumpAngle<N> at(left[0], right[0], c, tolerance);
-    return {N(std::numbers::inv_pi / 2) * angle(at.sine, -at.cosine), N(0)};
-  }
-};
-
-/// phi(x) = x^degree for x > 0, degree >= 2: the recurrence of rectified.cpp.
+/// phi(x) = x^degree for x > 0: the recurrence of rectified.cpp. A degree of 0 is the step, 1/2 at 0: the probability
+/// (pi - theta) / (2 pi) that both variables are positive.
 struct RectifiedFormula {
   int degree;
+  double jump_tolerance;
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   [[nodiscard]] double largest_variance(Precision precision) const {
-    return precision == Precision::narrow ? (degree > 8 ? 1e2 : 1e4) : 1e9;
+    if (precision == Precision::narrow) return degree == 0 ? 1e30 : degree > 8 ? 1e2 : 1e4;
+    return std::pow(10, 290.0 / std::max(degree, 1));
   }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N det = determinant(left[0], right[0], c), sine = root(det);
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
+    if (degree == 0) {
+      const JumpAngle<N> at(left[0], right[0], c, jump_tolerance);
+      const N value = over_two_pi * angle(at.sine, -at.cosine);
+      return {jump_value(value, std::numbers::inv_pi / 2, left[0], right[0], c, jump_tolerance), N(0)};
+    }
+    const N det = determinant(left[0], right[0], c), sine = root(det);
     N lower =
         choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
-    N moment = fused(c, lower, over_two_pi * sine);
+    N moment = homogeneous_value(lower, c, over_two_pi * sine, left[0], right[0]);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));
       lower = moment;
@@ -146,9 +168,9 @@ struct NormFormula {
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
+  std::array<N, 1> prepare(const N& variance) const {
     const N shifted = variance + N(epsilon);
-    numbers.push_back(choose(is_less(N(0), shifted), N(1) / root(shifted), N(0)));
+    return {choose(is_less(N(0), shifted), N(1) / root(shifted), N(0))};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -174,11 +196,14 @@ struct DropoutFormula {
   [[nodiscard]] static std::size_t auxiliary_count() { return 0; }
   [[nodiscard]] double self_factor() const { return 1 / keep; }
   template <typename N>
-  static void prepare(const N&, std::vector<N>&) {}
+  static std::array<N, 0> prepare(const N&) {
+    return {};
+  }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
     return {c, N(1)};
   }
 };
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

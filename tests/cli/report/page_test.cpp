@@ -103,7 +103,7 @@ TEST_CASE("report: one file, no reference to any other; what was run stands in i
   for (const char* foreign : {"http://", "https://", "<script", "url(http", "src='/", "src=\"/", "@import"})
     CHECK(page.find(foreign) == std::string::npos);
   for (const char* part :
-       {"gp --network fcn --network conv-flatten:depth=1 --data sample", "preprocessing zca",
+       {"gp --network fcn --network conv-flatten:depth=1 --data sample", "preprocessing image",
         "<dt>train</dt><dd>[40, 4, "
         "4, 3]</dd>",
         "<h2>fcn</h2>", "<h2>conv-flatten:depth=1</h2>", "<td class='word'>NTK</td>", "stripes 45",

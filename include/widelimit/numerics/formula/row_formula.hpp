@@ -3,9 +3,13 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/dual.hpp"
+#include "widelimit/numerics/formula/jet.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit::numerics::formula {
 
@@ -41,11 +45,22 @@ class RowFormula {
   [[nodiscard]] virtual Mapped<Symbol> apply(std::span<const Symbol> left, std::span<const Symbol> right,
                                              const Symbol& c) const = 0;
 
+  /// The slopes of apply() after prepare(), of which slopes_of() says more.
+  [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const = 0;
+  [[nodiscard]] virtual SelfSlopes self_slopes(double p) const = 0;
+
   /// The factor of K' and T' of a position with itself after apply(); 1 but for dropout.
   [[nodiscard]] virtual double self_factor() const { return 1; }
 };
 
 using RowFormulaPointer = std::shared_ptr<const RowFormula>;
+
+/// What a device would compute of a pair of positions with the variances p and q and the covariance c, in double; for
+/// formulas that prepare().
+[[nodiscard]] std::string text_of(const RowFormula& formula);
+
+/// 32 hexadecimal digits that tell formulas apart by their text, the same in every process.
+[[nodiscard]] std::string digest_of(const RowFormula& formula);
 
 /// What activations and row stages also are if they have a formula that can be read.
 class Readable {
@@ -54,6 +69,8 @@ class Readable {
 
   /// Null if this one has none after all.
   [[nodiscard]] virtual RowFormulaPointer formula() const = 0;
+  /// Whether the digest of the formula stands for the parameters of a layer of a user's own.
+  [[nodiscard]] virtual bool is_own() const { return false; }
 };
 
 /// The formula of an activation or a row stage; null if it cannot be read.
@@ -63,10 +80,43 @@ RowFormulaPointer formula_of(const Stage& stage) {
   return readable == nullptr ? nullptr : readable->formula();
 }
 
+/// The largest variance for which a formula is right in a precision.
+template <typename Formula>
+double largest_variance_of(const Formula& formula, Precision precision) {
+  if constexpr (requires { formula.largest_variance(precision); })
+    return formula.largest_variance(precision);
+  else
+    return precision == Precision::narrow ? 1e30 : 1e300;
+}
+
+/// The dual of an entry with its slopes in the variances p and q and in the covariance c, read from a formula
+/// (RowFormulaOf) as jets.
+template <typename Formula>
+DualSlopes slopes_of(const Formula& formula, double p, double q, double c) {
+  using Number = Jet<double, 3>;
+  const auto left = formula.prepare(Number::variable(p, 0)), right = formula.prepare(Number::variable(q, 1));
+  const auto [value, factor] = formula.template apply<Number>(left, right, Number::variable(c, 2));
+  return {{value.value, factor.value},
+          {value.slopes[0], factor.slopes[0]},
+          {value.slopes[1], factor.slopes[1]},
+          factor.slopes[2],
+          value.slopes[2]};
+}
+
+/// The same along p = q = c. The partial slopes may cancel there, so that they are not added up.
+template <typename Formula>
+SelfSlopes self_slopes_of(const Formula& formula, double p) {
+  using Number = Jet<double, 1>;
+  const Number variance = Number::variable(p, 0);
+  const auto numbers = formula.prepare(variance);
+  const auto [value, factor] = formula.template apply<Number>(numbers, numbers, variance);
+  return {{value.value, factor.value}, {value.slopes[0], factor.slopes[0]}};
+}
+
 /// Implements RowFormula by the templates
 ///
 ///     std::size_t auxiliary_count() const;
-///     template <typename N> void prepare(const N& variance, std::vector<N>& auxiliary) const;
+///     template <typename N> std::array<N, auxiliary_count> prepare(const N& variance) const, or an std::vector;
 ///     template <typename N> Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const;
 ///
 /// of `Formula`, and, if it has them, double largest_variance(Precision) and double self_factor(). Without prepare(),
@@ -79,10 +129,7 @@ class RowFormulaOf final : public RowFormula {
   [[nodiscard]] std::size_t auxiliary_count() const override { return formula_.auxiliary_count(); }
   [[nodiscard]] bool prepares() const override { return has_prepare; }
   [[nodiscard]] double largest_variance(Precision precision) const override {
-    if constexpr (requires { formula_.largest_variance(precision); })
-      return formula_.largest_variance(precision);
-    else
-      return precision == Precision::narrow ? 1e30 : 1e300;
+    return largest_variance_of(formula_, precision);
   }
   [[nodiscard]] double self_factor() const override {
     if constexpr (requires { formula_.self_factor(); })
@@ -108,16 +155,33 @@ class RowFormulaOf final : public RowFormula {
                                      const Symbol& c) const override {
     return formula_.template apply<Symbol>(left, right, c);
   }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
+    if constexpr (has_prepare)
+      return slopes_of(formula_, p, q, c);
+    else
+      return without_slopes();
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override {
+    if constexpr (has_prepare)
+      return self_slopes_of(formula_, p);
+    else
+      return {without_slopes().dual, {}};
+  }
 
  private:
-  static constexpr bool has_prepare = requires(const Formula& formula, double p, std::vector<double>& all) {
-    formula.template prepare<double>(p, all);
-  };
+  [[noreturn]] static DualSlopes without_slopes() {
+    throw std::logic_error(
+        "formula: auxiliary numbers that do not come from variances have no slopes in them");
+  }
+  static constexpr bool has_prepare = requires(const Formula& formula, double p) { formula.prepare(p); };
   template <typename N>
   std::vector<N> prepared(const N& variance) const {
-    std::vector<N> auxiliary;
-    if constexpr (has_prepare) formula_.template prepare<N>(variance, auxiliary);
-    return auxiliary;
+    if constexpr (has_prepare) {
+      const auto numbers = formula_.prepare(variance);
+      return {numbers.begin(), numbers.end()};
+    } else {
+      return {};
+    }
   }
 
   Formula formula_;

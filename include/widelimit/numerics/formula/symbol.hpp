@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "numerics/formula/number.hpp"
+#include "widelimit/numerics/formula/number.hpp"
 
 namespace widelimit::numerics::formula {
 
@@ -29,7 +29,8 @@ class Statements {
   int declared_ = 0;
 };
 
-/// A number that is only known as text: a name, or a constant. Arithmetic on it writes statements.
+/// A number that is only known as text: a name, or a constant. Arithmetic on it writes statements; on constants, and
+/// with the constants 0 and 1 where they leave nothing to compute, it is done at once.
 class Symbol {
  public:
   Symbol(double number) : number_{number} {}  // NOLINT: constants of formulas are numbers
@@ -37,6 +38,10 @@ class Symbol {
 
   /// Null for a constant.
   [[nodiscard]] Statements* statements() const { return statements_; }
+  /// Whether it is a constant of this size.
+  [[nodiscard]] bool is(double number) const { return statements_ == nullptr && number_ == number; }
+  /// The number of a constant.
+  [[nodiscard]] double number() const { return number_; }
   /// How other statements write it.
   [[nodiscard]] std::string written(const Statements& in) const {
     return statements_ == nullptr ? in.literal(number_) : name_;
@@ -68,8 +73,12 @@ Symbol operator-(const Symbol& a);
 Symbol root(const Symbol& x);
 Symbol exponential(const Symbol& x);
 Symbol exponential_less_one(const Symbol& x);
+Symbol logarithm(const Symbol& x);
+Symbol sine(const Symbol& x);
+Symbol cosine(const Symbol& x);
 Symbol hyperbolic_sine(const Symbol& x);
-Symbol hyperbolic_cosine(const Symbol& x);
+Symbol hyperbolic_tangent(const Symbol& x);
+Symbol error_function(const Symbol& x);
 Symbol angle(const Symbol& y, const Symbol& x);
 Symbol magnitude(const Symbol& x);
 Symbol fused(const Symbol& a, const Symbol& b, const Symbol& c);
@@ -78,6 +87,5 @@ Condition is_less(const Symbol& a, const Symbol& b);
 Condition both(const Condition& a, const Condition& b);
 Symbol choose(const Condition& condition, const Symbol& yes, const Symbol& no);
 double epsilon_of(const Symbol& x);
-Symbol polynomial(const Coefficients& of, const Symbol& t);
 
 }  // namespace widelimit::numerics::formula
