@@ -22,8 +22,8 @@ struct StateRange {
 /// mirrored pairs only that with left <= right is computed.
 enum class Batches { one, two };
 
-/// The place of left input i of a tile on the right side, or -1. Both ranges count in the order of the batch, so that in
-/// a tile on the diagonal a left input is also one of the right inputs.
+/// The place of left input i of a tile on the right side, or -1. Both ranges count in the order of the batch, so that
+/// in a tile on the diagonal a left input is also one of the right inputs.
 template <typename Scalar>
 [[nodiscard]] Index place_of_itself(Index i, const StateRange<Scalar>& right, Batches batches) {
   return batches == Batches::one && right.begin <= i && i < right.end ? i - right.begin : -1;

@@ -123,8 +123,8 @@ class Scheduler {
     return sink || program_.kept[consumer] ? consumer : roots_[consumer];
   }
 
-  /// Keeps every node that more than one chain would evaluate, and works out the root of the chain of all others. Inputs
-  /// are cheap enough to be evaluated again.
+  /// Keeps every node that more than one chain would evaluate, and works out the root of the chain of all others.
+  /// Inputs are cheap enough to be evaluated again.
   void mark_shared() {
     roots_.assign(nodes().size(), 0);
     for (NodeId id = nodes().size(); id-- > 0;) {

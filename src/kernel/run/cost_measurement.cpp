@@ -276,7 +276,7 @@ class CostMeasurement {
     if (first < last) static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
   }
 
-  /// The time of a pair comes from the chain without timers, because reading a clock around every step slows small steps
+  /// The time of a pair comes from the run without timers, because reading a clock around every step slows small steps
   /// down.
   void time_lines(MeasuredCosts& costs) {
     costs.seconds_per_line.resize(plan_.program.graph.nodes.size());

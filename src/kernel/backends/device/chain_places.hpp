@@ -23,8 +23,8 @@ struct ChainPlaces {
   }
 };
 
-/// The places that the step after a chain reads: a readout, or what is kept. More offsets of its root may be demanded: by
-/// another reader of an input, or because everything is.
+/// The places that the step after a chain reads: a readout, or what is kept. More offsets of its root may be demanded:
+/// by another reader of an input, or because everything is.
 ChainPlaces make_chain_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                               const ChainGeometry& of_chain);
 

@@ -33,8 +33,8 @@ const PositionMatrices* position_matrices(const Operation& operation);
 /// The map of a pooling or a stage that maps positions, for a pair of these sizes and input shapes. Throws DeviceError.
 PositionMap position_map(const Program& program, NodeId node, const PairGeometry& geometry);
 
-/// Two OpenCL kernels, one for each side, each with the arguments of ChainSource's: the first one goes from what is kept
-/// before the map to something between, the second one from there to what is kept after it.
+/// Two OpenCL kernels, one for each side, each with the arguments of ChainSource's: the first one goes from what is
+/// kept before the map to something between, the second one from there to what is kept after it.
 struct MapSources {
   std::string left, right;
   /// Entries between, and after the map: work-items.

@@ -39,7 +39,7 @@ class ProductBlocks {
   Rows right_;
 };
 
-/// The instruction of a chain whose products are made in blocks: the chain's only input, if its NTK need not be written.
+/// The instruction of a chain whose products are made in blocks: its only input, if the NTK need not be written.
 template <typename Scalar>
 [[nodiscard]] std::optional<std::size_t> blocked_input(const TileWork<Scalar>& work,
                                                        const std::vector<PlacedInstruction<Scalar>>& placed);
