@@ -20,10 +20,10 @@ namespace widelimit {
 ///
 /// Plan, placed planes, stacks, the interpreter and what acts on entries or windows are shared with the forward
 /// engine (planes/plane_step_executor.hpp). The memory is not. The forward engine lets row stages work in place and
-/// reuses slots; here, what the backward pass reads must stay (PlaneTape). The forward engine keeps only auxiliary arrays
-/// of inputs and reads them in place; here, row stages read the variances as well, and adjoints are summed up in the
-/// same layout (SidePlanes). Circular windows add each entry to the bias, whereas planes/convolutions.hpp sums a
-/// window first, so that their bits differ.
+/// reuses slots; here, what the backward pass reads must stay (PlaneTape). The forward engine keeps only auxiliary
+/// arrays of inputs and reads them in place; here, row stages read the variances as well, and adjoints are summed
+/// up in the same layout (SidePlanes). Circular windows add each entry to the bias, whereas planes/convolutions.hpp
+/// sums a window first, so that their bits differ.
 template <typename Scalar>
 class ChainBackwardPass {
  public:
