@@ -22,7 +22,7 @@ struct GpRunInfo {
   /// What was learned about the inputs, or null.
   const gp::LearnedInputs* learned = nullptr;
   const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
-  nlohmann::ordered_json missing = {};  ///< Of cells of tables, as the task has it; else null.
+  nlohmann::ordered_json missing = {};                 ///< Of cells of tables, as the task has it; else null.
 };
 
 /// results.json: what every prediction is made with, and its scores.

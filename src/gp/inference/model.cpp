@@ -13,6 +13,7 @@
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/input_range.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/kernel/explain.hpp"

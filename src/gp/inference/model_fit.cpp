@@ -69,7 +69,8 @@ GramOptions with_kernels(GramOptions options, Kernels kernels) {
 
 /// The scale in which targets meet a prior.
 TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {
-  if (!options.class_names.empty() || options.targets_as_they_are) return TargetScale::identity(targets.cols());
+  if (!options.class_names.empty() || options.targets_as_they_are)
+    return TargetScale::identity(targets.cols());
   // A noise in units of the targets leaves their scale as it is.
   const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
   return in_units ? TargetScale::centre(targets) : TargetScale::fit(targets);
@@ -86,19 +87,19 @@ void require_rows(const ModelOptions& options, Index rows, bool classes) {
   const auto require = [&](const Vector<double>& numbers, const char* name) {
     if (numbers.size() == 0) return;
     if (numbers.size() != rows)
-      throw ArgumentError(fmt::format("{}: expected {} for each of {} training inputs, got {}", fit_place, name, rows,
-                                      numbers.size()));
+      throw ArgumentError(fmt::format("{}: expected {} for each of {} training inputs, got {}", fit_place,
+                                      name, rows, numbers.size()));
     if (!numbers.allFinite() || !(numbers.array() > 0).all())
       throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {:.6g}", fit_place, name,
                                       numbers.allFinite() ? numbers.minCoeff() : NAN));
     if (options.kind != ModelKind::bayesian || options.refit)
-      throw ArgumentError(
-          fmt::format("{}: {} are for bayesian models without refit", fit_place, name));
+      throw ArgumentError(fmt::format("{}: {} are for bayesian models without refit", fit_place, name));
   };
   require(options.noise_variances, "noise variances");
   require(options.weights, "weights");
   if (options.noise_variances.size() == 0) return;
-  if (classes) throw ArgumentError(fmt::format("{}: noise variances are for numbers, not classes", fit_place));
+  if (classes)
+    throw ArgumentError(fmt::format("{}: noise variances are for numbers, not classes", fit_place));
   if (options.noise || options.weights.size() > 0)
     throw ArgumentError(fmt::format(
         "{}: expected noise variances, or a regulariser, a noise or weights; got both", fit_place));
@@ -141,8 +142,9 @@ class ModelFit {
     std::vector<OutputPosterior> posteriors = options_.noise_variances.size() > 0
                                                   ? known_noise_posteriors(scale)
                                                   : fitted_posteriors(selections, scale);
-    ModelState state{std::move(kernel_),   std::move(posteriors),  std::move(targets_),  std::move(scale),
-                     options_.class_names, options_.preprocessing, options_.preparation, std::move(selections)};
+    ModelState state{std::move(kernel_),   std::move(posteriors), std::move(targets_),
+                     std::move(scale),     options_.class_names,  options_.preprocessing,
+                     options_.preparation, std::move(selections)};
     state.row_factors = std::move(row_factors_);
     return state;
   }

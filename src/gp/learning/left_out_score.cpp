@@ -48,7 +48,8 @@ Vector<double> held_out_scores(const Regression& regression, const Matrix<double
   const Vector<double> variances =
       regression.variance(held.cross, held.variances).array() + regression.noise_variance();
   if (kind == TargetKind::classes)
-    return log_losses(means, variances, calibration_of(regression.leave_one_out(), train_targets), held.targets);
+    return log_losses(means, variances, calibration_of(regression.leave_one_out(), train_targets),
+                      held.targets);
   const auto outputs = static_cast<double>(means.cols());
   const Vector<double> squares = (held.targets - means).rowwise().squaredNorm();
   return 0.5 *
