@@ -91,8 +91,8 @@ struct ModelOptions {
 /// The prediction of a model for inputs, in the units of the targets. Classes share one variance; outputs that are
 /// numbers have their own.
 struct ModelPrediction {
-  Matrix<double> mean;            ///< [n_test, outputs]
-  Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
+  Matrix<double> mean;      ///< [n_test, outputs]
+  Matrix<double> variance;  ///< [n_test, outputs], of the function at each input.
   /// [outputs], the noise of observations; with weights of weight 1, with known variances their mean.
   Vector<double> noise_variance;
   /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.

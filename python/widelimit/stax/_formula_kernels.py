@@ -36,6 +36,13 @@ class FormulaKernels:
     @staticmethod
     def of(kernel_fn: Any, first: Any) -> FormulaKernels | None:
         """None unless all layers have formulas, and the numbers are in them."""
+        known = kernel_fn.formulas
+        if first not in known:
+            known[first] = FormulaKernels._made(kernel_fn, first)
+        return known[first]
+
+    @staticmethod
+    def _made(kernel_fn, first):
         from .._formulas import descriptions
 
         value = kernel_fn.at(placeholders(len(kernel_fn.numbers), 0.00781)).network(first)[1]

@@ -52,6 +52,7 @@ class KernelFunction:
         self.module = module
         self._store = store
         self._networks: dict[Any, Any] = {}
+        self.formulas: dict[Any, Any] = {}  # FormulaKernels by the value before the network.
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KernelFunction, (self.module, self._store)

@@ -1,4 +1,4 @@
-// What a model says of itself, without computing anything.
+// What a model says of itself, as it stands in its state.
 #include <variant>
 
 #include "gp/inference/model_state.hpp"
