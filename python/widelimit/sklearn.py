@@ -275,4 +275,5 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, [n, classes]."""
-        return self._calibration.probabilities(*self._scores(X))
+        mean, variances = self._scores(X)
+        return self._calibration.probabilities(mean, variances)
