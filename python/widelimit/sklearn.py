@@ -271,7 +271,8 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class, [n]."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        places = self.predict_proba(X).argmax(1)
+        return self.classes_[places]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, [n, classes]."""
