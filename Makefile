@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel docs release-check format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel bundle docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-check  the engine's ratios to its limits, beside those of bench/ratios.json"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
 	@echo "make wheel      a wheel of the Python package with all libraries inside, in build/wheels, checked in an empty environment"
+	@echo "make bundle     the program with all its libraries in one folder, for another Linux, in build/widelimit-bundle.tar.xz"
 	@echo "make docs       the site of all pages, the Python reference, the commands' help and the C++ reference, in build/docs"
 	@echo "make release-check  everything slow before a release, and a table of it"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
@@ -91,6 +92,11 @@ wheel: build python-environment
 	cmake --build --preset release -j $(JOBS) --target widelimit
 	scripts/make-wheel.sh $(PYTHON) build/release build/wheels
 	scripts/check-wheel.sh build/wheels/widelimit-*.whl
+
+# For machines without packages or network, with a GPU: the program, its libraries, and the loader of OpenCL.
+bundle: build
+	@scripts/install-packages.sh scripts/debian-packages-bundle.txt
+	scripts/make-bundle.sh $(PROGRAM) build/widelimit-bundle
 
 docs: build python
 	@scripts/install-packages.sh scripts/debian-packages-docs.txt

@@ -33,9 +33,17 @@ CASES = [
     ("fit, NNGP", "fcn:axes=0", (64,), 4000, 500, "fit", ["--kernel", "nngp"], []),
     ("fit, NTK", "fcn:axes=0", (64,), 2000, 200, "fit", ["--kernel", "ntk"], []),
 ]
+# Factorizations of these take minutes, so regularisers are given.
+GIVEN = ["--regulariser", "0.1"]
 LARGE = [
-    ("gram, 8 GB", "fcn:axes=0", (64,), 30000, 0, "gram --out", [], []),
-    ("gp, 8 GB", "fcn:axes=0", (64,), 17000, 1000, "gp --solver cholesky", ["--kernel", "nngp"], ["--regulariser", "0.1"]),
+    ("gram, both kernels, 7 GB", "fcn:axes=0", (64,), 30000, 0, "gram --out", [], []),
+    ("gram, double, 6 GB", "fcn:axes=0", (64,), 20000, 0, "gram --out", ["--precision", "double"], []),
+    ("gram in a store, 7 GB of disk", "fcn:axes=0", (64,), 42000, 0, "gram --store", ["--kernel", "nngp"], []),
+    ("gp, NNGP, 8 GB", "fcn:axes=0", (64,), 25000, 1000, "gp --solver cholesky", ["--kernel", "nngp", *GIVEN], []),
+    ("gp, NTK, 2 GB", "fcn:axes=0", (64,), 9000, 500, "gp --solver cholesky", ["--kernel", "ntk", *GIVEN], ["--amplitude", "1"]),
+    ("gp, conjugate gradients, 3 GB", "fcn:axes=0", (64,), 20000, 100, "gp --solver cg", ["--kernel", "nngp", "--solver", "cg", *GIVEN], []),
+    ("gp in a store, 1 GB", "fcn:axes=0", (64,), 12000, 500, "gp --store --solver cholesky", ["--kernel", "nngp", *GIVEN], []),
+    ("fit, NNGP, 2 GB", "fcn:axes=0", (64,), 10000, 500, "fit", ["--kernel", "nngp", *GIVEN], []),
 ]
 
 
@@ -85,7 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--share", type=float, default=0.15)
-    parser.add_argument("--large", action="store_true", help="also two cases of 8 GB")
+    parser.add_argument("--large", action="store_true", help="also cases of up to 8 GB, which take minutes and as much disk")
     parser.add_argument("--only", default="", help="cases whose name has this text")
     arguments = parser.parse_args()
     failed = 0

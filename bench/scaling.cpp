@@ -172,6 +172,7 @@ void print_threads(const char* name, const Network& network, const xt::xarray<fl
     fmt::print("{:>8} {:>8.4f} s {:>8.4f} s {:>8.2f} {:>6.1f} % {:>8.4f} s {:>8.4f} s {:>8.4f} s\n", threads,
                parts.first, parts.gram, one / parts.gram, 100 * serial_share(one, parts.gram, threads),
                parts.states, parts.range, parts.release);
+    std::fflush(stdout);  // A row takes seconds, and the output may be a file.
   }
 }
 

@@ -4,6 +4,7 @@
     check-house.py PROJECT
 
 - Folders include each other only as the table of CONTRIBUTING.md says, every entry of which is used, and in no circle.
+- Files of the Python package import each other in no circle, imports within functions included.
 - The program includes public headers of the library only. It starts no shell, and prints by `cli/output/` alone, which takes
   out what a terminal would obey (a few files print constants).
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
@@ -12,6 +13,7 @@
 
 Prints every breach, as FILE:LINE: what is wrong, and exits with 1 if there is one.
 """
+import ast
 import collections
 import pathlib
 import re
@@ -50,7 +52,7 @@ def allowed_includes(project):
 
 
 def circle(graph):
-    """A list of folders that include each other in a circle, or None."""
+    """A list of folders or files that use each other in a circle, or None."""
     done = set()
 
     def visit(folder, above):
@@ -90,6 +92,32 @@ def include_breaches(project, lines_of):
     found = circle(used)
     if found:
         yield "folders include each other in a circle: " + " -> ".join(found)
+
+
+def python_imports(project):
+    """file -> the files of the Python package that it imports, also within functions."""
+    root = project / "python" / "widelimit"
+    files = {path: path.relative_to(root).with_suffix("").parts for path in root.rglob("*.py")}
+    known = {parts[:-1] if parts[-1] == "__init__" else parts: path for path, parts in files.items()}
+    graph = {}
+    for path, parts in files.items():
+        found = graph[str(path.relative_to(project))] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            base = parts[:len(parts) - node.level] + tuple((node.module or "").split(".") if node.module else ())
+            for name in node.names:
+                # Of `from . import x` the file x, which may be the compiled half; of `from .x import y` the file x.
+                target = known.get((*base, name.name)) or (known.get(base) if node.module else None)
+                if target is not None and target != path:
+                    found.add(str(target.relative_to(project)))
+    return graph
+
+
+def python_breaches(project):
+    found = circle(python_imports(project))
+    if found:
+        yield "files of the Python package import each other in a circle: " + " -> ".join(found)
 
 
 def member_breaches(path, lines):
@@ -147,7 +175,7 @@ def page_breaches(path, lines):
 def main():
     project = pathlib.Path(sys.argv[1])
     lines_of = {path: (project / path).read_text().splitlines() for path in sources(project)}
-    breaches = list(include_breaches(project, lines_of))
+    breaches = [*include_breaches(project, lines_of), *python_breaches(project)]
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
         breaches += member_breaches(path, lines) if path.parts[0] in ("include", "src") else ()

@@ -11,6 +11,7 @@
 #include "widelimit/kernel/gram_tiles.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 #include "widelimit/kernel/inputs.hpp"
+#include "widelimit/kernel/kernel_products.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/kernel/prepared_inputs.hpp"

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "kept_layers.hpp"
@@ -112,6 +113,12 @@ StageRules rules_of(bool needs_gaussian, const std::string& leaves) {
   return rules;
 }
 
+/// What `make` makes of the parameters that stand for a user's function, or of none for an empty digest.
+template <typename Make>
+Layer own_layer(const std::string& digest, const Make& make) {
+  return digest.empty() ? make() : make(nlohmann::ordered_json{{"formula", digest}});
+}
+
 void bind_layers(nb::module_& module) {
   nb::class_<Layer>(module, "Layer", nb::dynamic_attr(), "One layer of a network: an immutable value.")
       .def_prop_ro("kind", &Layer::kind, "The kind as network files write it, e.g. 'dense'.")
@@ -129,24 +136,33 @@ void bind_layers(nb::module_& module) {
   module.def("repeat_of", &layers::repeat, "times"_a, "layers"_a);
   module.def(
       "nonlinearity_from_dual",
-      [](const std::string& kind, const HeldFunction& nngp, const HeldFunction* derivative) {
-        return layers::nonlinearity(kind, activation_from_dual(nngp, derivative));
+      [](const std::string& kind, const HeldFunction& nngp, const HeldFunction* derivative,
+         const HeldFunction* slopes, const std::string& digest) {
+        return own_layer(digest, [&](const auto&... parameters) {
+          return layers::nonlinearity(kind, activation_from_dual(nngp, derivative, slopes), parameters...);
+        });
       },
-      "kind"_a, "nngp"_a, "derivative"_a.none());
+      "kind"_a, "nngp"_a, "derivative"_a.none(), "slopes"_a.none(), "digest"_a);
   module.def(
       "nonlinearity_from_function",
       [](const std::string& kind, const HeldFunction& phi, const HeldFunction* derivative,
-         const std::vector<double>& breakpoints) {
-        return layers::nonlinearity(kind, activation_from_function(kind, phi, derivative, breakpoints));
+         const std::vector<double>& breakpoints, const std::string& digest) {
+        return own_layer(digest, [&](const auto&... parameters) {
+          return layers::nonlinearity(kind, activation_from_function(kind, phi, derivative, breakpoints),
+                                      parameters...);
+        });
       },
-      "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a);
+      "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a, "digest"_a);
   module.def(
       "pair_from_function",
-      [](const std::string& kind, const HeldFunction& transform, bool needs_gaussian,
-         const std::string& leaves) {
-        return layers::pair_layer(kind, stage_from_function(transform, rules_of(needs_gaussian, leaves)));
+      [](const std::string& kind, const HeldFunction& transform, const HeldFunction* adjoint,
+         bool needs_gaussian, const std::string& leaves, const std::string& digest) {
+        const auto stage = stage_from_function(transform, adjoint, rules_of(needs_gaussian, leaves));
+        return own_layer(digest, [&](const auto&... parameters) {
+          return layers::pair_layer(kind, stage, nullptr, parameters...);
+        });
       },
-      "kind"_a, "transform"_a, "needs_gaussian"_a, "leaves"_a);
+      "kind"_a, "transform"_a, "adjoint"_a.none(), "needs_gaussian"_a, "leaves"_a, "digest"_a);
 }
 
 /// They hold the functions of the whole network.

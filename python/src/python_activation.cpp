@@ -1,6 +1,7 @@
 #include "python_activation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,7 +21,9 @@ namespace {
 /// A Python function of arrays, for numbers in C++.
 class NumericFunction {
  public:
-  explicit NumericFunction(const HeldFunction& function) : function_{function} {}
+  /// `results`: how many numbers it returns for each that it gets.
+  explicit NumericFunction(const HeldFunction& function, std::size_t results = 1)
+      : function_{function}, results_{results} {}
 
   /// The function of arrays of `size` numbers, each copied; written to `result`.
   template <typename... Pointers>
@@ -28,11 +31,11 @@ class NumericFunction {
     const nb::gil_scoped_acquire locked;
     const auto numbers = nb::cast<Array<double>>(as_double_array(function_(copied(arguments, size)...)));
     const bool is_constant = numbers.ndim() == 0;
-    if (!is_constant && numbers.size() != size)
+    if (!is_constant && numbers.size() != results_ * size)
       throw ArgumentError(
           "a nonlinearity's function must return an array of the size that it got: expected " +
-          std::to_string(size) + " numbers, got " + std::to_string(numbers.size()));
-    for (std::size_t i = 0; i < size; ++i) result[i] = numbers.data()[is_constant ? 0 : i];
+          std::to_string(results_ * size) + " numbers, got " + std::to_string(numbers.size()));
+    for (std::size_t i = 0; i < results_ * size; ++i) result[i] = numbers.data()[is_constant ? 0 : i];
   }
 
  private:
@@ -43,12 +46,14 @@ class NumericFunction {
   }
 
   SharedFunction function_;
+  std::size_t results_;
 };
 
 class DualFromPython final : public numerics::Activation {
  public:
-  DualFromPython(NumericFunction nngp, std::optional<NumericFunction> derivative)
-      : nngp_{std::move(nngp)}, derivative_{std::move(derivative)} {}
+  DualFromPython(NumericFunction nngp, std::optional<NumericFunction> derivative,
+                 std::optional<NumericFunction> slopes)
+      : nngp_{std::move(nngp)}, derivative_{std::move(derivative)}, slopes_{std::move(slopes)} {}
 
   double value(double) const override { throw no_function(); }
   double derivative(double) const override { throw no_function(); }
@@ -63,7 +68,41 @@ class DualFromPython final : public numerics::Activation {
   void apply(const numerics::DualRow<float>& row) const override { apply_row(row); }
   void apply(const numerics::DualRow<double>& row) const override { apply_row(row); }
 
+  numerics::DualSlopes slopes(double p, double q, double c) const override {
+    if (!slopes_) return Activation::slopes(p, q, c);
+    std::array<double, 6> all{};
+    (*slopes_)(all.data(), 1, &p, &q, &c);
+    return {dual(p, q, c), {all[0], all[3]}, {all[1], all[4]}, all[5], all[2]};
+  }
+  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { go_back(row); }
+  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { go_back(row); }
+
  private:
+  /// One call of the functions for a row.
+  template <typename Scalar>
+  void go_back(const numerics::AdjointRow<Scalar>& row) const {
+    if (!slopes_) return Activation::apply_adjoint(row);
+    const bool with_ntk = row.ntk_adjoint != nullptr;
+    std::vector<double> all(6 * row.size), factors(with_ntk ? row.size : 0);
+    (*slopes_)(all.data(), row.size, row.left_variance, row.right_variance, row.nngp);
+    if (with_ntk) (*derivative_)(factors.data(), row.size, row.left_variance, row.right_variance, row.nngp);
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const auto above = static_cast<double>(row.nngp_adjoint[i]);
+      double product = 0;
+      if (with_ntk) {
+        const auto ntk_above = static_cast<double>(row.ntk_adjoint[i]);
+        product = ntk_above * static_cast<double>(row.ntk[i]);
+        row.ntk_adjoint[i] = static_cast<Scalar>(ntk_above * factors[i]);
+      }
+      const auto through = [&](std::size_t k) {
+        return static_cast<Scalar>(above * all[k * row.size + i] + product * all[(k + 3) * row.size + i]);
+      };
+      row.left_adjoint[i] = through(0);
+      row.right_adjoint[i] = through(1);
+      row.nngp_adjoint[i] = through(2);
+    }
+  }
+
   static ArgumentError no_function() {
     return ArgumentError("a nonlinearity of which only the dual is known has no finite network");
   }
@@ -85,6 +124,8 @@ class DualFromPython final : public numerics::Activation {
 
   NumericFunction nngp_;
   std::optional<NumericFunction> derivative_;
+  std::optional<NumericFunction>
+      slopes_;  ///< [6, n]: of the value and of the derivative, in p, q and c each.
 };
 
 numerics::FunctionValues values_of(const HeldFunction& function) {
@@ -95,10 +136,12 @@ numerics::FunctionValues values_of(const HeldFunction& function) {
 
 }  // namespace
 
-numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const HeldFunction* derivative) {
-  std::optional<NumericFunction> slopes;
-  if (derivative != nullptr) slopes.emplace(*derivative);
-  return std::make_shared<DualFromPython>(NumericFunction(nngp), std::move(slopes));
+numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const HeldFunction* derivative,
+                                             const HeldFunction* slopes) {
+  std::optional<NumericFunction> factor, all;
+  if (derivative != nullptr) factor.emplace(*derivative);
+  if (slopes != nullptr) all.emplace(*slopes, 6);
+  return std::make_shared<DualFromPython>(NumericFunction(nngp), std::move(factor), std::move(all));
 }
 
 numerics::ActivationPtr activation_from_function(const std::string& kind, const HeldFunction& phi,

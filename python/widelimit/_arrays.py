@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import sys
+import warnings
 from typing import Any, Sequence, Union
 
 import numpy as np
@@ -42,11 +44,41 @@ def _numpy(array, name="inputs"):
     if isinstance(array, np.ndarray):
         return array
     refuse_traced(name, array)
+    if _is_frame(array):
+        return _of_frame(array, name)
+    if getattr(getattr(array, "device", None), "type", "cpu") != "cpu" and hasattr(array, "cpu"):
+        warnings.warn(f"{name}: a tensor on {array.device} is copied to the host, where it is used and the results are; x.cpu() "
+                      "does so without this warning", UserWarning, stacklevel=2)
+        array = array.detach().cpu()
     if getattr(array, "requires_grad", False):  # PyTorch's tensors under differentiation.
         array = array.detach()
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
     return np.from_dlpack(array)
+
+
+def _is_frame(array):
+    """Whether this is a frame of pandas, whose columns may have several types."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(array, pandas.DataFrame)
+
+
+def _of_frame(frame, name):
+    """Columns of numbers and truth values together, in the type that holds them all. TypeError for others."""
+    other = [f"{column!r} ({dtype})" for column, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
+    if other:
+        raise TypeError(f"{name}: expected a frame whose columns are numbers or truth values, got {', '.join(map(str, other[:5]))}")
+    types = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]  # Columns that know missing values have such.
+    numeric = [dtype for dtype in types if dtype != bool]
+    common = np.result_type(*numeric) if numeric else np.dtype(float)
+    return frame.to_numpy(dtype=common if common.kind == "f" else float, na_value=np.nan)
+
+
+def _suspect_channels_first(shape, name):
+    """Warns of images that seem to have their channels before the positions."""
+    if len(shape) == 4 and shape[1] in (1, 3) and shape[2] == shape[3] > 4:
+        warnings.warn(f"{name}: channels are expected last, and shape {tuple(shape)} looks like images with channels first: write "
+                      "np.moveaxis(x, 1, -1), or give layers of stax their axes", UserWarning, stacklevel=4)
 
 
 def numbers(array, dtype=np.float64, name="array", of_inputs=False):
@@ -175,6 +207,7 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
     else:
         arrays = numbers(inputs, dtype, name, of_inputs=True)
+        _suspect_channels_first(arrays.shape, name)
     return kind(arrays, _lengths(lengths, f"lengths of {name}"), _masks(mask, f"mask of {name}", is_ragged(inputs)),
                 _graphs(graphs))
 

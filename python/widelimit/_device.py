@@ -37,7 +37,10 @@ def chosen() -> str:
 def device(choice: str | None) -> Iterator[None]:
     """Kernels within the block are computed there, those of models, estimators and kernel functions included.
 
-    choice  'cpu'; 'gpu', the first GPU; or part of the name of a device or of its platform, case aside; None: no change
+    choice  'cpu'; 'gpu'; or part of the name of a device or of its platform, case aside; of several that answer, 'gpu:1' or NAME:1
+            is the second; None: no change
+
+    The block holds for its thread. Threads of a pool do not inherit it: give them device=, or contextvars.copy_context().run.
 
     Raises Error at once if there is no such device. A network that a device cannot compute is an Error, too, which names the
     layer. Derivatives and covariances of positions are computed on the CPU.

@@ -5,12 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Sequence
 
-from . import _core
-from .derivatives import gram_diagonal_vjp, gram_vjp
-from .kernels import _checked_kernels, gram, gram_diagonal
-
-_OF_PAIRS = {"threads", "lengths1", "lengths2", "mask1", "mask2", "graphs1", "graphs2"}
-_OF_ONE = {"threads", "lengths", "mask", "graphs"}
+from .derivatives import gram_diagonal_vjp
+from .kernels import _checked_kernels, gram_diagonal
 
 
 class Differentiable:
@@ -32,56 +28,59 @@ class Differentiable:
     def check_way_back(self, wanted: Sequence[bool]) -> None:
         """NotImplementedError if there is no backward pass to these inputs."""
 
+    def formula(self) -> Any:
+        """forward() as a function of JAX's arrays alone, which has all derivatives; None if there is none."""
+        return None
+
 
 def differentiated(function: Differentiable, inputs: Sequence[Any], dtype: Any = None) -> list[Any]:
     """The function's results at inputs some of which are live (_caller.py), as arrays of their library that can be
     differentiated. dtype: the element type of the results, a NumPy one; None: that of the inputs."""
     jax = sys.modules.get("jax")
     if jax is not None and any(isinstance(value, jax.core.Tracer) for value in inputs):
-        from .jax import traced
+        from ._host_functions import traced
 
         return traced(function, inputs, dtype)
-    from .torch import recorded
+    from ._recorded import recorded
 
     return recorded(function, inputs)
 
 
-def pair_kernels(network, kernels, options, *shapes):
-    """gram() for a Network or a kernel_fn and inputs of full shapes, those of x1 and of x2 if there is one."""
-    from .stax._kernel_fn import KernelFunction
-    from .stax._live import LiveKernels
-
-    if isinstance(network, KernelFunction):
-        _check_options("gram of a kernel_fn", options, {"threads", "mask_constant", "pattern"})
-        found = LiveKernels(network, _names_of(kernels), options, *shapes)
-        found.check_way_back([True])
-        return found
-    _check_network("gram", network)
-    _check_options("gram", options, _OF_PAIRS)
-    return _OfPairs(network, kernels, options, shapes)
-
-
-def diagonal_kernels(network, kernels, options, shape):
-    """gram_diagonal() for the same."""
-    from .stax._kernel_fn import KernelFunction
-    from .stax._live import DiagonalOfKernelFunction
-
-    if isinstance(network, KernelFunction):
-        _check_options("gram_diagonal of a kernel_fn", options, {"threads"})
-        return DiagonalOfKernelFunction(network, kernels, options, shape)
-    _check_network("gram_diagonal", network)
-    _check_options("gram_diagonal", options, _OF_ONE)
-    return Diagonal(network, kernels, options, shape)
-
-
-def _names_of(kernels):
+def names_of(kernels):
+    """The names of results that 'nngp', 'ntk' or 'both' asks for."""
     return ("nngp", "ntk") if _checked_kernels(kernels) == "both" else (kernels,)
 
 
-class _Kernels(Differentiable):
+class Kernels(Differentiable):
+    """Kernels of a Network."""
+
     def __init__(self, network, kernels, options):
         self.network, self.kernels, self.options = network, kernels, options
-        self.names = _names_of(kernels)
+        self.names = names_of(kernels)
+
+    def formula(self):
+        if any(value is not None for name, value in self.options.items() if name != "threads"):
+            return None
+        from ._formulas import descriptions, of_inputs, step_of
+
+        layers = descriptions(self.network.layers)
+        if layers is None:
+            return None
+        step = step_of(layers)
+
+        def kernels(*inputs):
+            found = step(of_inputs(*self._pair(inputs), "ntk" in self.names, False))
+            return [self._of_pairs(getattr(found, name)) for name in self.names]
+
+        return kernels
+
+    @staticmethod
+    def _pair(inputs):
+        return inputs[0], inputs[1] if len(inputs) == 2 else None
+
+    @staticmethod
+    def _of_pairs(array):
+        return array[:, :, 0, 0]
 
     def _chosen(self, found):
         return [getattr(found, name) for name in self.names]
@@ -95,21 +94,7 @@ def word_of(wanted):
     return "both" if all(wanted) else "x1" if wanted[0] else "x2"
 
 
-class _OfPairs(_Kernels):
-    def __init__(self, network, kernels, options, shapes):
-        super().__init__(network, kernels, options)
-        check_axes(shapes, channel_axis=-1)
-        self.shapes = [(shapes[0][0], shapes[-1][0])] * len(self.names)
-
-    def forward(self, *inputs):
-        return self._chosen(gram(self.network, *inputs, kernels=self.kernels, **self.options))
-
-    def backward(self, inputs, cotangents, wanted):
-        found = gram_vjp(self.network, *inputs, wanted=word_of(wanted), **self._weights(cotangents), **self.options)
-        return list(found) if len(inputs) == 2 else [found]
-
-
-class Diagonal(_Kernels):
+class Diagonal(Kernels):
     """gram_diagonal() for a Network."""
 
     def __init__(self, network, kernels, options, shape):
@@ -117,23 +102,15 @@ class Diagonal(_Kernels):
         check_axes([shape], channel_axis=-1)
         self.shapes = [shape[:1]] * len(self.names)
 
+    @staticmethod
+    def _of_pairs(array):
+        return array.diagonal()[0, 0]
+
     def forward(self, x):
         return self._chosen(gram_diagonal(self.network, x, self.kernels, **self.options))
 
     def backward(self, inputs, cotangents, wanted):
         return [gram_diagonal_vjp(self.network, *inputs, **self._weights(cotangents), **self.options)]
-
-
-def _check_network(name, network):
-    if not isinstance(network, _core.Network):
-        raise TypeError(f"{name}: expected a widelimit.Network, or a kernel_fn of widelimit.stax, got {network!r}")
-
-
-def _check_options(name, options, known):
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise TypeError(f"{name}: unexpected {', '.join(unknown)}; expected {', '.join(sorted(known))}, and inputs of the "
-                        "element type that kernels are to have")
 
 
 def check_axes(shapes, channel_axis):

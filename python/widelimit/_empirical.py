@@ -20,16 +20,13 @@ class JaxFunction:
         """'nngp' or 'ntk', a tree of arrays like the outputs."""
         import jax
 
-        sides = [(x1, 0)] if x2 is None or x2 is x1 else [(x1, 0), (x2, 1)]
         tree = jax.tree_util
-        found = []
-        for x, side in sides:
-            given = _side_of(kwargs, side, len(sides))
-            found.append(self._outputs(params, x, given) if name == "nngp" else self._jacobian(params, x, given))
+        sides = _sides(kwargs, x1, x2)
+        found = [(self._outputs if name == "nngp" else self._jacobian)(params, x, given) for x, given in sides]
         if name == "nngp":
             return tree.tree_map(lambda a, b: contracted(a[..., None], b[..., None], axes), found[0], found[-1])
         # Jacobians are trees like the outputs, whose leaves are trees like the parameters.
-        outputs = tree.tree_structure(jax.eval_shape(lambda p: self._outputs(p, x1, _side_of(kwargs, 0, len(sides))), params))
+        outputs = tree.tree_structure(jax.eval_shape(lambda p: self._outputs(p, *sides[0]), params))
         left, right = (outputs.flatten_up_to(side) for side in (found[0], found[-1]))
         return outputs.unflatten([self._products(params, a, b, axes) for a, b in zip(left, right)])
 
@@ -74,23 +71,50 @@ class JaxFunction:
         """cotangents -> their product with the NTK."""
         import jax
 
-        count = 1 if x2 is None or x2 is x1 else 2
-        left = lambda p: self.f(p, x1, **_side_of(kwargs, 0, count))
-        right = left if count == 1 else lambda p: self.f(p, x2, **_side_of(kwargs, 1, count))
+        sides = _sides(kwargs, x1, x2)
+        left, right = (lambda p: self._outputs(p, *sides[0])), (lambda p: self._outputs(p, *sides[-1]))
         back = jax.vjp(right, params)[1]
         return lambda cotangents: jax.jvp(left, (params,), back(cotangents))[1]
 
 
-def _side_of(kwargs, side, count):
-    """The arguments of one batch out of those of both: the member of a pair, one of two keys for a key of two different batches."""
-    found = {}
+def _sides(kwargs, x1, x2):
+    """(x, arguments) of each batch, one if x2 is x1 or None."""
+    found = [{}, {}]
     for name, value in kwargs.items():
-        if name == "rng" and count == 2 and not isinstance(value, tuple):
-            import jax
+        pair = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
+        if name == "rng" and x2 is not None and value is not None:
+            pair = _keys(*pair, x1, x2)
+        for arguments, part in zip(found, pair):
+            arguments[name] = part
+    one = [(x1, found[0])]
+    return one if x2 is None or x2 is x1 else one + [(x2, found[1])]
 
-            value = None if value is None else tuple(jax.random.split(value))
-        found[name] = value[side] if isinstance(value, tuple) and len(value) == 2 else value
-    return found
+
+def _keys(key1, key2, x1, x2):
+    """The keys of two batches: equal ones for equal batches and different ones for others, as in neural-tangents."""
+    import jax
+
+    if key1 is key2:
+        other = jax.random.fold_in(key2, 1)
+    else:
+        other = jax.numpy.where(_are_equal(key1, key2), jax.random.fold_in(key2, 1), key2)
+    return key1, jax.numpy.where(_are_same(x1, x2), key1, other)
+
+
+def _are_equal(key1, key2):
+    import jax
+
+    data = [jax.random.key_data(key) if "key" in str(key.dtype) else key for key in (key1, key2)]
+    return (data[0] == data[1]).all()
+
+
+def _are_same(x1, x2):
+    """Whether trees of arrays count as one batch."""
+    import jax
+
+    from .stax._inputs import are_same
+
+    return reduce(jax.numpy.logical_and, [are_same(*pair) for pair in zip(*map(jax.tree_util.tree_leaves, (x1, x2)))], True)
 
 
 def contracted(left, right, axes):

@@ -37,6 +37,14 @@ def layer(kind, **fields):
                                  else text.removeprefix("layers[0]: ").removeprefix("layers[0].")) from None
 
 
+def fields_of(layer):
+    """The object of a layer in network files; an empty one for a layer that they do not know."""
+    try:
+        return json.loads(_core.Network([layer]).to_json())["layers"][0]
+    except _core.Error:
+        return {}
+
+
 def sizes(kind, field, values):
     """Sizes along axes, None among them what is left out."""
     if values is None:

@@ -63,3 +63,14 @@ def called_back(function, shape, dtype, *arrays):
     options = {"vmap_method": "sequential"} if takes_method else {}
     return jax.pure_callback(lambda *given: np.asarray(function(*(np.asarray(array) for array in given)), dtype),
                              jax.ShapeDtypeStruct(shape, dtype), *arrays, **options)
+
+
+def is_function_of_jax(function, arguments=1):
+    """Whether a function of arrays of one shape can be called with arrays that JAX traces."""
+    import jax
+
+    try:
+        jax.eval_shape(function, *[jax.ShapeDtypeStruct((2,), np.float32)] * arguments)
+    except Exception:  # A function of NumPy's arrays, or none at all.
+        return False
+    return True

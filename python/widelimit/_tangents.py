@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from enum import IntEnum
 from operator import index
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import numbers, whole
 from ._caller import caller_of
 from ._empirical import JaxFunction, contracted, function_of_jax
+from ._jax import double_precision
 from ._named import by_name
 
 _Function = Callable[..., Any]
@@ -48,6 +50,12 @@ def _functions_of(f):
     return functions if isinstance(functions, FiniteFunctions) else function_of_jax(f)
 
 
+def _functions_for(functions, *arrays):
+    """The same for a caller with these arrays: those of JAX are its own business where it knows all layers."""
+    is_own = not isinstance(functions, JaxFunction)
+    return JaxFunction(functions.apply_fn) if is_own and functions.is_of_jax(caller_of(*arrays)) else functions
+
+
 class _KernelAxes(NamedTuple):
     """Axes of outputs over which kernels are averaged, and axes of which they only have the diagonal."""
 
@@ -81,6 +89,14 @@ def _one_key(name, apply_fn_kwargs):
     return rng
 
 
+def _own_arguments(name, apply_fn_kwargs):
+    """Arguments of apply_fn, checked, as JAX's functions take them."""
+    from .stax._keys import key_of
+
+    rng = _one_key(name, apply_fn_kwargs)
+    return {} if rng is None else {"rng": key_of(rng, "rng")}
+
+
 def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                         implementation: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width.
@@ -100,9 +116,10 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
     functions, axes = _functions_of(f), _KernelAxes(trace_axes, diagonal_axes)
 
     def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
-        wanted = _wanted(get)
-        if isinstance(functions, JaxFunction):
-            return by_name("EmpiricalKernel", wanted, {name: functions.kernel(name, params, x1, x2, axes, apply_fn_kwargs)
+        wanted, computing = _wanted(get), _functions_for(functions, x1, x2, params)
+        if isinstance(computing, JaxFunction):
+            given = apply_fn_kwargs if functions is computing else _own_arguments("empirical_kernel_fn", apply_fn_kwargs)
+            return by_name("EmpiricalKernel", wanted, {name: computing.kernel(name, params, x1, x2, axes, given)
                                                        for name in _names(wanted)})
         rng = _one_key("empirical_kernel_fn", apply_fn_kwargs)
         found = {name: _own_kernel(functions, axes, params, x1, x2, name, rng) for name in _names(wanted)}
@@ -140,35 +157,46 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
     """kernel_fn(x1, x2=None, get=None): the mean of empirical kernels over n_samples networks, whose dropout draws too; a set
     of numbers of samples gives a generator of means.
 
-    init_fn and apply_fn are those of a network of widelimit.stax, key is an integer or a key of JAX. Axes, get, results and
-    errors are those of empirical_kernel_fn(); ValueError for n_samples < 1. batch_size, device_count, store_on_device, vmap_axes
-    and implementation change nothing."""
+    init_fn and apply_fn are those of a network of widelimit.stax or any functions of JAX, key is an integer or a key of JAX.
+    Axes, get, results and errors are those of empirical_kernel_fn(); ValueError for n_samples < 1. batch_size, device_count,
+    store_on_device, vmap_axes and implementation change nothing."""
+    one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
+    counts, functions = _counts(n_samples), _functions_of(apply_fn)
+    if isinstance(functions, JaxFunction):
+        return _means_of_jax(init_fn, one, key, counts, n_samples)
+    means = _means_of_jax if _functions_for(functions, key) is not functions else _means
+    found = means(init_fn, one, key, counts, n_samples)
+
+    def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
+        if "rng" in apply_fn_kwargs:
+            raise TypeError("monte_carlo_kernel_fn: rng: expected none, it comes from the key of monte_carlo_kernel_fn")
+        _one_key("monte_carlo_kernel_fn", apply_fn_kwargs)
+        return found(x1, x2, get)
+
+    return kernel_fn
+
+
+def _means(init_fn, one, key, counts, n_samples):
+    """monte_carlo_kernel_fn() for a network of this package and an integer, or a key that JAX has no part in."""
     from .stax._finite import seed_of
 
-    one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
-    counts = _counts(n_samples)
-    is_of_jax = isinstance(_functions_of(apply_fn), JaxFunction)
-    if is_of_jax:
-        return _means_of_jax(init_fn, one, key, counts, n_samples)
     seed = seed_of(key)
 
     def means(x1, x2, wanted):
         names = _names(wanted)
         sums = {name: 0.0 for name in names}
         for draw in range(counts[-1]):
-            _, params = init_fn(seed_of(np.array([seed, draw])), x1.shape)
+            _, params = init_fn(seed_of(np.array([seed, draw])), np.shape(x1))
             rng = seed_of(np.array([seed, draw, 1]))
             for name in names:
                 sums[name] = sums[name] + one(x1, x2, name, params, rng=rng)
             if draw + 1 in counts:
                 yield by_name("MonteCarloKernel", wanted, {name: sums[name] / (draw + 1) for name in names})
 
-    def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
-        if "rng" in apply_fn_kwargs:
-            raise TypeError("monte_carlo_kernel_fn: rng: expected none, it comes from the key of monte_carlo_kernel_fn")
-        _one_key("monte_carlo_kernel_fn", apply_fn_kwargs)
+    def kernel_fn(x1, x2, get):
         caller = caller_of(key, x1, x2)
-        arrays = numbers(x1, name="x1"), None if x2 is None else numbers(x2, name="x2")
+        arrays = (x1, x2) if caller.is_live else [None if x is None else numbers(x, name=name)
+                                                  for x, name in ((x1, "x1"), (x2, "x2"))]
         found = (caller.give(mean, "own") for mean in means(*arrays, _wanted(get)))
         return found if hasattr(n_samples, "__iter__") else next(found)
 
@@ -218,12 +246,14 @@ def _expansion(name, f, params, degree):
     functions = _functions_of(f)
     if isinstance(functions, JaxFunction):
         return functions.expanded(params, degree)
-    if degree > 1:
-        raise NotImplementedError(f"{name}: degree={degree}: expected 0 or 1 for the apply_fn of a network of "
-                                  "widelimit.stax, which has first derivatives; functions of JAX are expanded to any degree")
 
     def expanded(new_params, x, **apply_fn_kwargs):
+        computing = _functions_for(functions, params, new_params, x)
+        if isinstance(computing, JaxFunction):
+            return computing.expanded(params, degree)(new_params, x, **_own_arguments(name, apply_fn_kwargs))
         rng = _one_key(name, apply_fn_kwargs)
+        if degree > 1:
+            return _by_jax_in_double(name, functions, params, degree, new_params, x, apply_fn_kwargs)
         caller, x = caller_of(params, new_params, x), numbers(x, name="x")
         origin = functions.packed(params, x)
         outputs = functions.outputs(origin, x, rng)
@@ -233,6 +263,22 @@ def _expansion(name, f, params, degree):
         return caller.give(outputs, "own")
 
     return expanded
+
+
+def _by_jax_in_double(name, functions, params, degree, new_params, x, apply_fn_kwargs):
+    """An expansion of a higher degree for arrays that are not JAX's."""
+    caller = caller_of(params, new_params, x)
+    if importlib.util.find_spec("jax") is None or caller.is_live or not functions.are_layers_of_jax:
+        raise NotImplementedError(f"{name}: degree={degree}: expected 0 or 1 for tensors that require gradients, without JAX "
+                                  "(pip install 'widelimit[jax]'), and for networks with layers that are no functions of JAX's "
+                                  "arrays")
+    import jax
+
+    with double_precision():
+        arrays = [jax.tree_util.tree_map(lambda array: jax.numpy.asarray(numbers(array, name=name)), tree)
+                  for tree in (params, new_params, x)]
+        found = JaxFunction(functions.apply_fn).expanded(arrays[0], degree)(*arrays[1:], **_own_arguments(name, apply_fn_kwargs))
+    return caller.give(np.asarray(found), "own")
 
 
 def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
@@ -245,8 +291,9 @@ def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
 
 
 def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
-    """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1
-    (NotImplementedError for others), or of any degree for functions of JAX. Arguments and errors are those of linearize()."""
+    """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of any degree. Arguments and
+    errors are those of linearize(). Degrees above 1 are computed by JAX, in double precision (NotImplementedError where there is
+    none, or a layer that is no function of JAX's arrays)."""
     return _expansion("taylor_expand", f, params, whole(degree, "taylor_expand: degree"))
 
 
@@ -257,6 +304,9 @@ def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, param
     functions = _functions_of(f)
     if isinstance(functions, JaxFunction):
         return functions.vector_product(params, x1, x2, apply_fn_kwargs)
+    computing = _functions_for(functions, x1, x2, params)
+    if isinstance(computing, JaxFunction):
+        return computing.vector_product(params, x1, x2, _own_arguments("empirical_ntk_vp_fn", apply_fn_kwargs))
     sides = functions.sides(params, x1, x2, "ntk", _one_key("empirical_ntk_vp_fn", apply_fn_kwargs))
     left, right = sides[0], sides[-1]
     axes = list(range(right.ndim - 1))

@@ -6,29 +6,28 @@
 
 Kernels are computed on the host by widelimit.gram and differentiated by widelimit.gram_vjp, through jax.pure_callback: wherever
 JAX's arrays are, they are copied to the host and back. float32 inputs, and narrower ones, give float32 kernels; float64
-needs JAX's jax_enable_x64. jax.vmap makes one call after another: give kernels whole batches where you can. There is no
-forward mode (jax.jvp, jax.jacfwd: a NotImplementedError, or JAX's TypeError for functions compiled by jax.jit) and no second
-derivative (a NotImplementedError).
+needs JAX's jax_enable_x64. jax.vmap makes one call after another: give kernels whole batches where you can.
+
+Forward mode (jax.jvp, jax.jacfwd) and second derivatives (jax.hessian) are for networks whose layers all have formulas, and for
+inputs without masks and graphs: dense and convolutional layers, nonlinearities with closed forms, pools, flatten, norms over channels,
+dropout, and branches of these. JAX computes them from these formulas, with all pairs of positions in memory. For others forward mode
+is a NotImplementedError (JAX's TypeError for functions compiled by jax.jit), and so are second derivatives.
 """
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-import numpy as np
-
 from . import _core
-from ._differentiable import Differentiable, diagonal_kernels, pair_kernels
-from ._jax import is_traced
+from ._pair_kernels import diagonal_kernels, pair_kernels
 from .kernels import Gram
 from .stax._kernel_fn import KernelFunction
 
 try:
-    import jax
     import jax.numpy as jnp
 except ImportError as error:
     raise ImportError("widelimit.jax needs JAX: pip install 'widelimit[jax]'") from error
+from ._host_functions import traced
 
 __all__ = ["gram", "gram_diagonal"]
 
@@ -76,82 +75,3 @@ def _differentiable(kernels, inputs):
     """A Gram of the kernels of inputs, with its backward pass."""
     found = traced(kernels, inputs, inputs[0].dtype)
     return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, found))})
-
-
-def traced(function: Differentiable, inputs: Any, dtype: Any = None) -> list[Any]:
-    """The results of a function at inputs, arrays and numbers, with their backward passes, as JAX's arrays of an element type;
-    None: that of the inputs together."""
-    inputs = [_real(value) for value in inputs]
-    dtype = jnp.result_type(*(x.dtype for x in inputs)) if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
-
-    def value(*arrays):
-        return _called_back(function, function.forward, [(shape, dtype) for shape in function.shapes], arrays)
-
-    def there(*arrays):
-        function.check_way_back([array.perturbed for array in arrays])
-        primals = [array.value for array in arrays]
-        # What is kept is made of arrays and of how they are nested: a constant is ().
-        return value(*primals), (primals, [None if array.perturbed else () for array in arrays])
-
-    def back(kept, cotangents):
-        primals, places = kept
-        return tuple(_derivatives(function, primals, cotangents, [place is None for place in places]))
-
-    differentiable = jax.custom_vjp(value)
-    differentiable.defvjp(there, back, symbolic_zeros=True)
-    try:
-        return list(differentiable(*inputs))
-    except TypeError as error:
-        if "forward-mode" not in str(error):
-            raise
-        raise NotImplementedError(f"{function.what}: there is no forward mode (jax.jvp, jax.jacfwd, jax.hessian): use "
-                                  "reverse mode, jax.grad, jax.vjp or jax.jacrev") from error
-
-
-def _real(value):
-    """An array or number as JAX's, of the element types that kernels have."""
-    array = jnp.asarray(value)
-    if not jnp.issubdtype(array.dtype, jnp.inexact):
-        array = array.astype(jnp.result_type(float))
-    return array.astype(jnp.result_type(array.dtype, jnp.float32))
-
-
-def _derivatives(function, primals, cotangents, wanted):
-    """Derivatives with respect to the inputs, None for those not wanted; results that nothing depends on cost nothing."""
-    zero = jax.custom_derivatives.SymbolicZero
-    given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, zero)]
-    if not given or not any(wanted):
-        return [None] * len(primals)
-
-    def on_host(*arrays):
-        weights = [None] * len(cotangents)
-        for k, weight in zip(given, arrays[len(primals):]):
-            weights[k] = weight
-        return [part for part in function.backward(arrays[:len(primals)], weights, wanted) if part is not None]
-
-    forms = [(x.shape, x.dtype) for x, is_wanted in zip(primals, wanted) if is_wanted]
-    found = iter(_called_back(function, on_host, forms, (*primals, *(cotangents[k] for k in given))))
-    return [next(found) if is_wanted else None for is_wanted in wanted]
-
-
-def _called_back(differentiable, function, forms, arrays):
-    """function(*arrays) on the host, arrays of the given (shape, element type) in a list."""
-
-    def on_host(*given):
-        found = function(*(np.asarray(array) for array in given))
-        return [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(found, forms)]
-
-    if not is_traced(*arrays):  # A callback would be compiled, once a call.
-        return [jnp.asarray(found) for found in on_host(*arrays)]
-
-    def no_second_derivatives(primals, tangents):
-        raise NotImplementedError(f"{differentiable.what}: there are no second derivatives (jax.hessian, jax.grad of "
-                                  f"jax.grad): {differentiable.instead}")
-
-    # Versions before 0.4.34 go through a batch one by one without being told.
-    takes_method = "vmap_method" in inspect.signature(jax.pure_callback).parameters
-    options = {"vmap_method": "sequential"} if takes_method else {}
-    shapes = [jax.ShapeDtypeStruct(*form) for form in forms]
-    call = jax.custom_jvp(lambda *given: jax.pure_callback(on_host, shapes, *given, **options))
-    call.defjvp(no_second_derivatives)
-    return call(*arrays)

@@ -22,7 +22,7 @@ from typing import Any, Callable, Iterable, Sequence, Tuple, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core, _kinds
+from . import _core, _kinds, _trace
 from ._arrays import check_callable, numbers, real, whole
 from ._fields import layer as _layer
 from ._fields import sizes as _sizes
@@ -134,26 +134,36 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     for an NTK that there is not.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
-    return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope),
-                    [float(b) for b in breakpoints])
+    places = [float(b) for b in breakpoints]
+    digest = _trace.digest(lambda x: (phi(x), None if derivative is None else derivative(x)), (3,))
+    return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope), places,
+                    f"{digest}{places or ''}" if digest else "")
 
 
 def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[[Any, Any, Any], Any] | None = None,
                      kind: str = "elementwise_dual") -> _core.Layer:
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
-    E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK.
+    E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Functions made of JAX's arrays, if JAX has been
+    imported, are differentiated by it, and `derivative` may be left out; otherwise there is no NTK without it.
 
     Both return arrays of the shape of c, float64, else TypeError or ArgumentError once a kernel is computed."""
+    check_callable("elementwise_dual: nngp", nngp)
+    shapes = ((3,), (3,), (3,))
+    if derivative is None and _trace.digest(nngp, *shapes):
+        derivative = _trace.slope_in_covariance(nngp)
     slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
-    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope))
+    digest = None if derivative is None else _trace.digest(lambda *of: (nngp(*of), derivative(*of)), *shapes)
+    slopes = None if digest is None else _trace.dual_slopes("elementwise_dual", nngp, derivative)
+    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope, slopes), digest or "")
 
 
 def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = False, leaves: str = "not_gaussian",
          kind: str = "pair") -> _core.Layer:
     """A layer that sees the covariances of a pair of inputs as matrices: transform(nngp, ntk, variance1, variance2) of
     [d, d'] arrays and the positions' variances [d] and [d'] returns the new (nngp, ntk), of the same shapes; ntk is None
-    where only the NNGP is computed. Exchanging the inputs must transpose the result. Kernels of networks with the layer have
-    no derivatives: gram_vjp and what calls it raise an ArgumentError that names the layer.
+    where only the NNGP is computed. Exchanging the inputs must transpose the result. If JAX has been imported and the function
+    is made of its arrays, kernels of networks with the layer have derivatives, by jax.vjp. For other functions they have none:
+    gram_vjp and what calls it raise an ArgumentError that names the layer.
 
     needs_gaussian: whether channels before the layer must be Gaussian. leaves: what they are after it, 'gaussian', 'as_it_was' or
     'not_gaussian'.
@@ -166,7 +176,9 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
             return parts
         return tuple(None if part is None else _real_numbers("pair: transform", part) for part in parts)
 
-    return _calling(_core.pair_from_function, kind, (called,), needs_gaussian, leaves)
+    digest = _trace.digest(lambda *of: tuple(transform(*of)), (3, 2), (3, 2), (3,), (2,))
+    adjoint = None if digest is None else _trace.pair_adjoint("pair: transform", transform)
+    return _calling(_core.pair_from_function, kind, (in_double(called), adjoint), needs_gaussian, leaves, digest or "")
 
 
 def positions_map(matrix: ArrayLike | None = None, shape: Sequence[int] | None = None, *,

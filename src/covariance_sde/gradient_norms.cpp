@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/explicit_network.hpp"
 #include "covariance_sde/gradient_network.hpp"
 #include "numerics/block_sums.hpp"
+#include "widelimit/numerics/cores.hpp"
 #include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
@@ -41,8 +40,7 @@ void require_gradient_options(const NetworkSpec& network, const Matrix<double>& 
     numbers += drawn(n, hidden) + drawn(hidden, n);
   }
   const auto threads =
-      static_cast<double>(options.run.threads > 0 ? static_cast<unsigned>(options.run.threads)
-                                                  : std::thread::hardware_concurrency());
+      static_cast<double>(options.run.threads > 0 ? options.run.threads : numerics::own_cores());
   const double at_once = std::min(threads, static_cast<double>(options.networks));
   // Only as many networks are in memory as run at once.
   numerics::require_memory(where, fmt::format("{} layers", options.depth),

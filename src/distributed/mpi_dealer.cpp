@@ -1,10 +1,10 @@
 #include "distributed/mpi_dealer.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <stop_token>
+
+#include "widelimit/numerics/cores.hpp"
 
 #ifdef WIDELIMIT_SCALAPACK
 #include "distributed/mpi_solver.hpp"
@@ -82,10 +82,7 @@ int MpiDealer::share_of_cores() {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_machine);
   MPI_Comm_size(of_machine, &ranks);
   MPI_Comm_free(&of_machine);
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int own = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : cores;
+  const int cores = numerics::machine_cores(), own = numerics::own_cores();
   // mpirun binds a rank to cores of its own, or to none.
   return own < cores ? std::max(1, std::min(own, (cores + ranks - 1) / ranks)) : std::max(1, cores / ranks);
 }

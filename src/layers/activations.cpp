@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "layers/activation_layer.hpp"
 #include "layers/finite/pointwise.hpp"
@@ -114,8 +115,12 @@ Layer rectified_monomial(Index degree) {
 }
 
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
-  return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::nullopt, activation),
-                                                  std::move(activation)));
+  std::optional<ordered_json> parameters;
+  const auto* readable = dynamic_cast<const numerics::formula::Readable*>(activation.get());
+  if (readable != nullptr && readable->is_own())
+    parameters.emplace(ordered_json{{"formula", numerics::formula::digest_of(*readable->formula())}});
+  return Layer(std::make_shared<UserNonlinearity>(
+      UserKind(std::move(kind), std::move(parameters), activation), std::move(activation)));
 }
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation, const ordered_json& parameters) {
   return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), parameters, activation),

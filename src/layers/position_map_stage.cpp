@@ -227,7 +227,21 @@ std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index i
   return counts;
 }
 
-class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMapping {
+SparseAxis sparse(const AxisMap& map) {
+  SparseAxis axis{.columns = map.columns};
+  for (Index a = 0; a < map.rows(); ++a) {
+    for (Index t = 0; t < map.width; ++t) {
+      const double weight = map.weights[static_cast<std::size_t>(a * map.width + t)];
+      if (weight == 0) continue;
+      axis.column.push_back(map.first[static_cast<std::size_t>(a)] + t);
+      axis.weight.push_back(weight);
+    }
+    axis.begin.push_back(axis.column.size());
+  }
+  return axis;
+}
+
+class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMapping, public PositionMatrices {
  public:
   explicit PositionMapStage(PositionMapPointer map) : map_{std::move(map)} {}
 
@@ -291,37 +305,12 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
     append_axes(pair.right_state, axes);
     const Index room = largest_array_back(axes);
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
-    add_axes_back(axes, adjoint.nngp_behind.data(), nngp.data(), room, pair.stop);
-    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_behind.data(), ntk.data(), room, pair.stop);
+    add_axes_back(axes, adjoint.nngp_after.data(), nngp.data(), room, pair.stop);
+    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_after.data(), ntk.data(), room, pair.stop);
   }
 
- protected:
-  [[nodiscard]] const PositionMap& map() const { return *map_; }
-
- private:
-  PositionMapPointer map_;
-};
-
-SparseAxis sparse(const AxisMap& map) {
-  SparseAxis axis{.columns = map.columns};
-  for (Index a = 0; a < map.rows(); ++a) {
-    for (Index t = 0; t < map.width; ++t) {
-      const double weight = map.weights[static_cast<std::size_t>(a * map.width + t)];
-      if (weight == 0) continue;
-      axis.column.push_back(map.first[static_cast<std::size_t>(a)] + t);
-      axis.weight.push_back(weight);
-    }
-    axis.begin.push_back(axis.column.size());
-  }
-  return axis;
-}
-
-class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
- public:
-  using PositionMapStage::PositionMapStage;
-
-  std::array<SparseAxis, 3> sparse_axes(const Shape& input) const override {
-    const std::vector<AxisMap> maps = map().axis_maps(input);
+  std::array<SparseAxis, 3> matrices(const Shape& input) const override {
+    const std::vector<AxisMap> maps = map_->axis_maps(input);
     std::array<SparseAxis, 3> axes;
     for (std::size_t k = 0; k < 3; ++k) {
       const std::size_t leading = 3 - maps.size();
@@ -329,6 +318,16 @@ class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
     }
     return axes;
   }
+
+ private:
+  PositionMapPointer map_;
+};
+
+class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
+ public:
+  using PositionMapStage::PositionMapStage;
+
+  std::array<SparseAxis, 3> sparse_axes(const Shape& input) const override { return matrices(input); }
 };
 
 /// If every position is read by more rows than this on average, mapping the rows of a matrix, one side after the

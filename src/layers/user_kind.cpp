@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "network/registry.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/kinds.hpp"
 
@@ -78,11 +77,6 @@ void UserKind::check_writable(const std::string& path) const {
                     "can hold; in C++, give pair_layer(), row_layer() or nonlinearity() its parameters; in "
                     "Python, keep the code "
                     "that makes the network",
-                    path, name_));
-  if (!is_registered(name_))
-    throw NetworkError(
-        fmt::format("{} ({}): cannot be written, because it could not be read back; register "
-                    "the kind with register_layer_kind()",
                     path, name_));
 }
 

@@ -25,7 +25,7 @@ class UserKind {
   /// how manyth `object` is that a layer was made of. Layers that share the object share the number.
   [[nodiscard]] nlohmann::ordered_json fields(const char* what) const;
 
-  /// Throws NetworkError if there are no parameters, or if the kind has no reader.
+  /// Throws NetworkError if there are no parameters. Whether the kind has a reader is asked where files are written.
   void check_writable(const std::string& path) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "network/layer_model.hpp"
+#include "network/network_identity.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/replacing_file.hpp"
@@ -37,6 +38,21 @@ Network network_from(const nlohmann::json& document) {
   return {std::move(name), std::move(layers)};
 }
 
+/// Throws NetworkError for the first layer in a part of a network's document whose kind has no reader.
+void require_readers(const nlohmann::ordered_json& part, const std::string& path) {
+  if (part.is_array()) {
+    for (std::size_t i = 0; i < part.size(); ++i) require_readers(part[i], fmt::format("{}[{}]", path, i));
+    return;
+  }
+  if (!part.is_object()) return;
+  if (const auto kind = part.find("layer"); kind != part.end() && kind->is_string() && !is_registered(*kind))
+    throw NetworkError(
+        fmt::format("{} ({}): cannot be written, because it could not be read back; register "
+                    "the kind with register_layer_kind()",
+                    path, kind->get<std::string>()));
+  for (const auto& [name, field] : part.items()) require_readers(field, fmt::format("{}.{}", path, name));
+}
+
 }  // namespace
 
 Network parse_network(const std::string& json_text) { return network_from(parse_json(json_text, "network")); }
@@ -46,6 +62,12 @@ Network read_network(const std::filesystem::path& file) {
 }
 
 std::string to_json(const Network& network) {
+  std::string text = network_identity(network);
+  require_readers(to_json(network.layers()), "layers");
+  return text;
+}
+
+std::string network_identity(const Network& network) {
   check_writable(network.layers(), "layers");
   nlohmann::ordered_json document;
   document["widelimit"] = format_version;

@@ -20,6 +20,17 @@ struct SparseAxis {
   [[nodiscard]] Index rows() const { return static_cast<Index>(begin.size()) - 1; }
 };
 
+/// An additional interface of pair stages K' = M K M'^T whose matrices can be read: M is a Kronecker product of one
+/// matrix for each axis.
+class PositionMatrices {
+ public:
+  virtual ~PositionMatrices() = default;
+
+  /// The matrices for an input of this shape. Axes of a single position are put in front so that there are always
+  /// three.
+  [[nodiscard]] virtual std::array<SparseAxis, 3> matrices(const Shape& input) const = 0;
+};
+
 /// An additional interface of pair stages K' = M K M'^T where M is a Kronecker product of sparse matrices, one for
 /// each axis. The engine can map their planes of offsets one by one, as they are finished, without the whole
 /// covariance.

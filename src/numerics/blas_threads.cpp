@@ -12,6 +12,7 @@
 
 #include "numerics/blas_memory.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/cores.hpp"
 
 namespace widelimit::numerics {
 namespace {
@@ -57,7 +58,7 @@ int resolve_threads(int requested, const char* where) {
     throw ArgumentError(
         fmt::format("{}: threads must be positive, or 0 for all of the machine's, got {}", where, requested));
   if (requested > 0) return requested;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return own_cores();
 }
 
 BlasThreads::BlasThreads(int count, int callers) {

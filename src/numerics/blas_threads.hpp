@@ -2,7 +2,7 @@
 
 namespace widelimit::numerics {
 
-/// `requested` itself, or the number of hardware threads where it is 0.
+/// `requested` itself, or own_cores() where it is 0.
 /// Throws ArgumentError ("WHERE: threads must be ...") for a negative number.
 int resolve_threads(int requested, const char* where);
 

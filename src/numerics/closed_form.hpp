@@ -4,11 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
-#include "numerics/formula/row_formula.hpp"
+#include "numerics/adjoint_rows.hpp"
+#include "numerics/formula/activation_slopes.hpp"
+#include "numerics/rows/formula_rows.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::numerics {
@@ -69,15 +72,16 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double to
 
 /// An Activation from a formula: a small immutable object with
 ///   double value(double) const, double derivative(double) const,
-///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const,
-/// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
-/// slopes(). Where it has
-///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
-/// and, where other backends can compute it, formula::RowFormulaPointer readable() const (numerics/formula/), whose
-/// auxiliary number is the variance,
-/// derivatives come from them. Without slopes() they are differences of the dual, and without self_slopes() they are
-/// sums of slopes(). bool jumps() const says whether phi is discontinuous, see jump_tolerance. One virtual call serves
-/// a row; the formula is inlined there.
+///   auto text() const: the dual's formula as all readers have it (numerics/formula/), whose first auxiliary number is
+///   the variance; and bool on_devices() const if these cannot always read it;
+/// and perhaps
+///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const or dual(p, q, c, double root),
+///   root = root_determinant(p, q, c): right in a wider range than the text, or faster;
+///   HomogeneousSlopes slopes() const, where phi is positively homogeneous;
+///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const, which
+///   stand for those of the text; needed, with a dual, where there is none;
+///   bool jumps() const: whether phi is discontinuous, see jump_tolerance.
+/// One virtual call serves a row; the formula is inlined there.
 template <typename Formula>
 class ClosedForm : public Activation, public formula::Readable {
  public:
@@ -96,8 +100,10 @@ class ClosedForm : public Activation, public formula::Readable {
   }
 
   [[nodiscard]] formula::RowFormulaPointer formula() const override {
-    if constexpr (requires { formula_.readable(); })
-      return formula_.readable();
+    if constexpr (requires { formula_.on_devices(); })
+      if (!formula_.on_devices()) return nullptr;
+    if constexpr (has_text)
+      return formula::row_formula(formula_.text());
     else
       return nullptr;
   }
@@ -106,12 +112,10 @@ class ClosedForm : public Activation, public formula::Readable {
     return entry_slopes(p, q, c);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
-    if constexpr (requires { formula_.self_slopes(p); })
+    if constexpr (has_slopes)
       return formula_.self_slopes(p);
-    else if constexpr (has_slopes)
-      return along_diagonal(formula_.slopes(p, p, p, 0.0));
     else
-      return Activation::self_slopes(p);
+      return formula::activation_self_slopes(*this, formula_.text(), p);
   }
 
   void apply(const DualRow<float>& row) const override { apply_row(row); }
@@ -135,7 +139,7 @@ class ClosedForm : public Activation, public formula::Readable {
     if constexpr (takes_root)
       return formula_.dual(p, q, c, root_determinant(p, q, c));
     else
-      return formula_.dual(p, q, c);
+      return entry_without_root(p, q, c);
   }
 
   /// The dual where c^2 = pq but for the rounding of c: the determinant is exactly 0.
@@ -144,27 +148,62 @@ class ClosedForm : public Activation, public formula::Readable {
     if constexpr (takes_root)
       return formula_.dual(p, q, c, 0.0);
     else
-      return formula_.dual(p, q, c);
+      return entry_without_root(p, q, c);
   }
 
  private:
+  static constexpr bool has_text = requires(const Formula& formula) { formula.text(); };
   static constexpr bool has_slopes = requires(const Formula& formula, double x) {
     formula.slopes(x, x, x, x);
   };
 
   template <typename Scalar>
-  DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
+  Dual<Scalar> entry_without_root(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (requires { formula_.dual(p, q, c); }) {
+      return formula_.dual(p, q, c);
+    } else {
+      const auto [value, factor] =
+          formula_.text().template apply<Scalar>(std::span(&p, 1), std::span(&q, 1), c);
+      return {value, factor};
+    }
+  }
+
+  /// Always inlined, as write_adjoint() is.
+  template <typename Scalar>
+  [[gnu::always_inline]] DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
     const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
     if constexpr (has_slopes)
       return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
     else
-      return Activation::slopes(wide_p, wide_q, static_cast<double>(c));
+      return formula::activation_slopes(*this, formula_.text(), wide_p, wide_q, static_cast<double>(c));
   }
 
   template <typename Scalar>
   void apply_adjoint_row(const AdjointRow<Scalar>& row) const {
-    for (std::size_t i = 0; i < row.size; ++i)
-      write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
+    if constexpr (has_slopes) {
+      for (std::size_t i = 0; i < row.size; ++i)
+        write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
+    } else {
+      go_back_by_vectors(row);
+    }
+  }
+
+  void go_back_by_vectors(const AdjointRow<float>& row) const {
+    in_double(row, [this](const AdjointRow<double>& wide) { go_back_by_vectors(wide); });
+  }
+  /// Entries out of range are done by themselves, so that they do not change the bits of the others.
+  void go_back_by_vectors(const AdjointRow<double>& row) const {
+    const auto text = formula_.text();
+    const auto within = [&](std::size_t i) {
+      return formula::is_within_range(text, row.left_variance[i], row.right_variance[i]);
+    };
+    for (std::size_t begin = 0, end = 0; begin < row.size; begin = end) {
+      while (end < row.size && within(end)) ++end;
+      if (end > begin) go_back(text, part_of(row, begin, end - begin));
+      if (end == row.size) return;
+      write_adjoint(row, end, slopes(row.left_variance[end], row.right_variance[end], row.nngp[end]));
+      ++end;
+    }
   }
 
   /// The caller knows that the two positions may be multiples of each other, so the wider perfect_tolerance applies.

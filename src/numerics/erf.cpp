@@ -20,42 +20,13 @@ struct Erf {
   /// once written with the determinant, so neither part cancels at large variances.
   template <typename Scalar>
   [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root) {
-    // R^2 / 4 = 1/4 + (p + q) / 2 + (pq - c^2), with the R of slopes().
+    // A quarter of (1+2p)(1+2q) - 4c^2 is 1/4 + (p + q) / 2 + (pq - c^2).
     const double sides = 0.25 + (static_cast<double>(p) / 2 + static_cast<double>(q) / 2);
     const auto half = static_cast<Scalar>(root_of_sum(sides, root));
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
     return {two_over_pi * std::atan2(c, half), two_over_pi / half};
   }
-
-  /// With R^2 = (1+2p)(1+2q) - 4c^2 = 4 half^2: phi'' = -2 x phi' and Stein's lemma give the slope of the value in p,
-  /// the others are those of R.
-  [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
-    const Dual<double> entry = dual(p, q, c, root);
-    const double g = entry.derivative;
-    const double half = root_of_sum(0.25 + (p / 2 + q / 2), root);
-    const auto over_square = [half](double x) { return x / half / half; };
-    return {entry,
-            {-c / (1 + 2 * p) * g, -over_square(0.25 + q / 2) * g},
-            {-c / (1 + 2 * q) * g, -over_square(0.25 + p / 2) * g},
-            over_square(c) * g,
-            g};
-  }
-  [[nodiscard]] static SelfSlopes self_slopes(double p) {
-    const Dual<double> entry = dual(p, p, p, 0);
-    return {entry, {entry.derivative / (1 + 2 * p), -2 * entry.derivative / (1 + 4 * p)}};
-  }
 };
-
-/// The slopes of a phi(b x) + d, value d excepted, from those of phi at b^2 p, b^2 q, b^2 c; `factor` is a^2, `square`
-/// b^2.
-DualSlopes rescaled(const DualSlopes& inner, double factor, double square) {
-  const double once = factor * square, twice = once * square;
-  const auto scaled = [&](const Dual<double>& dual, double value, double derivative) {
-    return Dual<double>{value * dual.value, derivative * dual.derivative};
-  };
-  return {scaled(inner.dual, factor, once), scaled(inner.left, once, twice), scaled(inner.right, once, twice),
-          twice * inner.derivative_in_c, once * inner.value_in_c};
-}
 
 /// a erf(b x) + d: erf is odd, so that d adds d^2 to the value and nothing else.
 class AffineErf {
@@ -75,19 +46,14 @@ class AffineErf {
             factor * square * inner.derivative};
   }
 
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
-    const double square = rate_ * rate_;
-    DualSlopes all = rescaled(Erf::slopes(square * p, square * q, square * c, square * root),
-                              amplitude_ * amplitude_, square);
-    all.dual.value += offset_ * offset_;
-    return all;
+  /// (1 + 2 b^2 p)(1 + 2 b^2 q) - 4 b^4 c^2 = 4 b^4 [(s + p)(s + q) - c^2] with s = 1 / (2 b^2).
+  [[nodiscard]] TiltedDual numbers() const {
+    return {.shift = 1 / (2 * rate_ * rate_),
+            .weight = 2 * std::numbers::inv_pi * amplitude_ * amplitude_,
+            .offset = offset_ * offset_};
   }
-  [[nodiscard]] SelfSlopes self_slopes(double p) const {
-    const double square = rate_ * rate_, factor = amplitude_ * amplitude_;
-    const SelfSlopes inner = Erf::self_slopes(square * p);
-    return {{factor * inner.dual.value + offset_ * offset_, factor * square * inner.dual.derivative},
-            {factor * square * inner.slope.value, factor * square * square * inner.slope.derivative}};
-  }
+  [[nodiscard]] formula::ErfFormula text() const { return {{numbers()}}; }
+  [[nodiscard]] bool on_devices() const { return has_rows(numbers()); }
 
  private:
   double amplitude_;
@@ -228,29 +194,21 @@ class ShiftedErf {
   double offset_;
 };
 
-/// (1 + 2 b^2 p)(1 + 2 b^2 q) - 4 b^4 c^2 = 4 b^4 [(s + p)(s + q) - c^2] with s = 1 / (2 b^2).
-ActivationPtr affine_erf(double amplitude, double rate, double offset) {
-  const TiltedDual dual{.shift = 1 / (2 * rate * rate),
-                        .weight = 2 * std::numbers::inv_pi * amplitude * amplitude,
-                        .offset = offset * offset};
-  return make_tilted_form(AffineErf{amplitude, rate, offset}, TiltedMap::Function::erf, dual);
+ActivationPtr affine_erf(const AffineErf& form) {
+  return make_tilted_form(form, TiltedMap::Function::erf, form.numbers());
 }
 
 }  // namespace
 
-ActivationPtr erf() {
-  return make_tilted_form(Erf{}, TiltedMap::Function::erf,
-                          {.shift = 0.5, .weight = 2 * std::numbers::inv_pi});
-}
+ActivationPtr erf() { return affine_erf(AffineErf{1, 1, 0}); }
 
 ActivationPtr erf(double amplitude, double rate, double phase, double offset) {
   require_finite("erf", "a", amplitude);
   require_finite("erf", "b", rate);
   require_finite("erf", "c", phase);
   require_finite("erf", "d", offset);
-  if (amplitude == 1 && rate == 1 && phase == 0 && offset == 0) return erf();
-  if (phase == 0) return affine_erf(amplitude, rate, offset);
-  if (rate == 0) return make_closed_form(AffineErf{0, 0, amplitude * std::erf(phase) + offset});
+  if (rate == 0) return polynomial({amplitude * std::erf(phase) + offset});
+  if (phase == 0) return affine_erf(AffineErf{amplitude, rate, offset});
   return make_closed_form(ShiftedErf{amplitude, rate, phase, offset});
 }
 

@@ -15,19 +15,9 @@ class Exponential {
   [[nodiscard]] double value(double x) const { return amplitude_ * std::exp(rate_ * x); }
   [[nodiscard]] double derivative(double x) const { return rate_ * value(x); }
 
-  template <typename Scalar>
-  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
-    const auto square = static_cast<Scalar>(rate_ * rate_);
-    // p + c and q + c are exact where c is close to -p and -q, so that nothing is lost for opposed inputs.
-    const Scalar value =
-        static_cast<Scalar>(amplitude_ * amplitude_) * std::exp(square / 2 * ((p + c) + (q + c)));
-    return {value, square * value};
-  }
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+  [[nodiscard]] formula::GrowthFormula text() const {
     const double square = rate_ * rate_;
-    const Dual<double> entry = dual(p, q, c);
-    const Dual<double> half{square / 2 * entry.value, square / 2 * entry.derivative};
-    return {entry, half, half, square * entry.derivative, entry.derivative};
+    return formula::GrowthFormula({.rate = square / 2, .weight = amplitude_ * amplitude_, .slope = square});
   }
 
  private:
@@ -57,25 +47,14 @@ class Gaussian {
     return {static_cast<Scalar>(value), static_cast<Scalar>(slope * value)};
   }
 
-  /// The logarithms' slopes are those of D: dD/dp = -2b (1 - 2b q) and dD/dc = -8 b^2 c.
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root_det) const {
-    const Dual<double> entry = dual(p, q, c, root_det);
-    const double twice = 2 * rate_;
-    const double root = root_of_sum(1 - twice * (p + q), twice * root_det);
-    const auto side = [&](double other) {
-      const double log_slope = rate_ * ((1 - twice * other) / root / root);
-      return Dual<double>{log_slope * entry.value, 3 * log_slope * entry.derivative};
-    };
-    const double bend = twice / root * (twice / root * (entry.value + 3 * c * entry.derivative));
-    return {entry, side(q), side(p), bend, entry.derivative};
+  /// D = 4 b^2 [(s + p)(s + q) - c^2] with s = -1 / (2b).
+  [[nodiscard]] TiltedDual numbers() const {
+    const double shift = -1 / (2 * rate_);
+    return {.shift = shift, .weight = amplitude_ * amplitude_ * std::abs(shift)};
   }
-
-  /// The slopes above cancel for p = q = c, where D = 1 - 4 b p: their sum is smaller by p.
-  [[nodiscard]] SelfSlopes self_slopes(double p) const {
-    const Dual<double> entry = dual(p, p, p, 0.0);
-    const double d = 1 - 4 * rate_ * p, twice = 2 * rate_;
-    return {entry, {twice * entry.value / d, twice * twice * entry.value / d * ((1 + twice * p) / d)}};
-  }
+  [[nodiscard]] formula::GaussianFormula text() const { return {{numbers()}}; }
+  /// Devices do not tell where the expectation diverges.
+  [[nodiscard]] bool on_devices() const { return has_rows(numbers()); }
 
  private:
   /// I - 2b Sigma is positive definite. Written so that NaN passes on as NaN, not as an error about
@@ -101,24 +80,19 @@ class Gaussian {
 ActivationPtr exponential(double amplitude, double rate) {
   require_finite("exponential", "amplitude", amplitude);
   require_finite("exponential", "rate", rate);
-  const double square = rate * rate;
-  const ExponentialDual dual{.rate = square / 2, .weight = amplitude * amplitude, .slope = square};
+  const Exponential form{amplitude, rate};
   return make_vector_form(
-      Exponential{amplitude, rate},
-      ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
-                                      &ExponentialRows<double>::exponential,
-                                      formula::row_formula(formula::GrowthFormula{dual})));
+      form, ExponentialMap<ExponentialDual>(form.text().dual, &ExponentialRows<float>::exponential,
+                                            &ExponentialRows<double>::exponential));
 }
 
 ActivationPtr gaussian(double amplitude, double rate) {
   require_finite("gaussian", "amplitude", amplitude);
   require_finite("gaussian", "rate", rate);
+  if (rate == 0) return polynomial({amplitude});
+  const Gaussian form{amplitude, rate};
   // Tilted rows need a shift s > 0, which only a negative rate gives.
-  if (rate >= 0) return make_closed_form(Gaussian{amplitude, rate});
-  // D = 4 b^2 [(s + p)(s + q) - c^2] with s = -1 / (2b).
-  const double shift = -1 / (2 * rate);
-  return make_tilted_form(Gaussian{amplitude, rate}, TiltedMap::Function::gaussian,
-                          {.shift = shift, .weight = amplitude * amplitude * shift});
+  return make_tilted_form(form, TiltedMap::Function::gaussian, form.numbers());
 }
 
 }  // namespace widelimit::numerics

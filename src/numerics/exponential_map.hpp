@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
-#include "numerics/formula/row_formula.hpp"
 #include "numerics/rows/exponential_rows.hpp"
 #include "numerics/vector_form.hpp"
 
@@ -18,8 +16,8 @@ class ExponentialMap {
   template <typename Scalar>
   using Rows = void (*ExponentialRows<Scalar>::*)(const Dual& dual, const DualRow<Scalar>& row);
 
-  ExponentialMap(const Dual& dual, Rows<float> narrow, Rows<double> wide, formula::RowFormulaPointer readable)
-      : dual_{dual}, narrow_{narrow}, wide_{wide}, readable_{std::move(readable)} {}
+  ExponentialMap(const Dual& dual, Rows<float> narrow, Rows<double> wide)
+      : dual_{dual}, narrow_{narrow}, wide_{wide} {}
 
   static constexpr std::size_t auxiliary_count = 1;
 
@@ -31,7 +29,6 @@ class ExponentialMap {
   [[nodiscard]] static bool covers(const DualRow<Scalar>&) {
     return true;
   }
-  [[nodiscard]] formula::RowFormulaPointer formula() const { return readable_; }
   void apply(const DualRow<float>& row) const { (exponential_rows<float>().*narrow_)(dual_, row); }
   void apply(const DualRow<double>& row) const { (exponential_rows<double>().*wide_)(dual_, row); }
 
@@ -39,7 +36,6 @@ class ExponentialMap {
   Dual dual_;
   Rows<float> narrow_;
   Rows<double> wide_;
-  formula::RowFormulaPointer readable_;
 };
 
 }  // namespace widelimit::numerics

@@ -36,36 +36,13 @@ struct Gelu {
             s + over_two_pi * c_over_root * (shrinkage + (1 / root) / root)};
   }
 
-  /// With d = pq - c^2 and y = (q + d) / (1 + p) the slope of the value in p is [d + 3y + y d + 2y^2 - q] / (4 pi r^3),
-  /// and h = 1/(1+p) + 1/(1+q). (Derived here.)
-  [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root_det) {
-    const Dual<double> entry = dual(p, q, c, root_det);
-    const double root = root_of_sum(1 + (p + q), root_det), inverse = 1 / root, square = inverse * inverse;
-    const double shrinkage = 1 / (1 + p) + 1 / (1 + q), weight = inverse * std::numbers::inv_pi / 2;
-    const double relative = c * inverse, det = root_det * root_det;
-    const auto side = [&](double own, double other) {
-      const double y = (other + det) / (1 + own), own_inverse = 1 / (1 + own), stretch = (1 + other) * square;
-      const double value = (det * inverse * (1 + y) + (y * (3 + 2 * y) - other) * inverse) * inverse;
-      const double derivative = own_inverse * (1 + 2 * own_inverse) + (shrinkage + 3 * square) * stretch;
-      return Dual<double>{weight * value / 2, -weight * c * derivative / 2};
-    };
-    const double bend = 1 + shrinkage + square + relative * relative * (shrinkage + 3 * square);
-    return {entry, side(p, q), side(q, p), weight * bend, entry.derivative};
-  }
-  /// The sum of the slopes, whose large terms cancel.
-  [[nodiscard]] static SelfSlopes self_slopes(double p) {
-    const DualSlopes all = slopes(p, p, p, 0);
-    const double square = 1 / (1 + 2 * p), inverse = 1 / (1 + p);
-    const double slope = inverse * (1 + 2 * inverse + (1 - p) * square) - 3 * p * square * square;
-    return {all.dual,
-            {2 * all.left.value + all.dual.derivative, slope * std::sqrt(square) * std::numbers::inv_pi / 2}};
-  }
+  [[nodiscard]] static formula::GeluFormula text() { return {{dual_numbers}}; }
+
+  static constexpr TiltedDual dual_numbers{.shift = 1, .weight = 1};
 };
 
 }  // namespace
 
-ActivationPtr gelu() {
-  return make_tilted_form(Gelu{}, TiltedMap::Function::gelu, {.shift = 1, .weight = 1});
-}
+ActivationPtr gelu() { return make_tilted_form(Gelu{}, TiltedMap::Function::gelu, Gelu::dual_numbers); }
 
 }  // namespace widelimit::numerics

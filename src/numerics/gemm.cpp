@@ -47,13 +47,21 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::p
 void product_in_double(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, double alpha,
                        const MatrixView<float>& a, const MatrixView<float>& b, float* c,
                        std::ptrdiff_t leading) {
+  // So many rows are rounded while they are in the cache. Their memory is kept by the thread: it would be cleared anew
+  // for every tile, which takes as long as the product of a few channels.
+  constexpr std::ptrdiff_t rows_together = 64;
+  thread_local std::vector<double> product;
+  const auto numbers = static_cast<std::size_t>(std::min(m, rows_together) * n);
+  if (product.size() < numbers) product.resize(numbers);
   const std::vector<double> left = rows_in_double(a, m, k), right = rows_in_double(b, n, k);
-  std::vector<double> product(static_cast<std::size_t>(m * n));
-  gemm(Transpose::no, Transpose::yes, m, n, k, alpha, {left.data(), k}, {right.data(), k}, 0.0,
-       product.data(), n);
-  for (std::ptrdiff_t i = 0; i < m; ++i)
-    std::transform(product.begin() + i * n, product.begin() + (i + 1) * n, c + i * leading,
-                   [](double value) { return static_cast<float>(value); });
+  for (std::ptrdiff_t first = 0; first < m; first += rows_together) {
+    const std::ptrdiff_t rows = std::min(rows_together, m - first);
+    gemm(Transpose::no, Transpose::yes, rows, n, k, alpha, {left.data() + first * k, k}, {right.data(), k},
+         0.0, product.data(), n);
+    for (std::ptrdiff_t i = 0; i < rows; ++i)
+      std::transform(product.data() + i * n, product.data() + (i + 1) * n, c + (first + i) * leading,
+                     [](double value) { return static_cast<float>(value); });
+  }
 }
 
 }  // namespace widelimit::numerics

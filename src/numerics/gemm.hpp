@@ -24,7 +24,7 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::p
           std::ptrdiff_t leading);
 
 /// C = alpha A B^T with A [m, k], B [n, k], added up in double and rounded once. Half as fast as gemm();
-/// works on copies of all three in double.
+/// works on copies in double.
 void product_in_double(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, double alpha,
                        const MatrixView<float>& a, const MatrixView<float>& b, float* c,
                        std::ptrdiff_t leading);

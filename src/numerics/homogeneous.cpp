@@ -20,17 +20,16 @@ class Linear {
   [[nodiscard]] double value(double x) const { return slope_ * x; }
   [[nodiscard]] double derivative(double) const { return slope_; }
   [[nodiscard]] HomogeneousSlopes slopes() const { return {slope_, slope_}; }
-  [[nodiscard]] formula::RowFormulaPointer readable() const {
-    return formula::row_formula(formula::LinearFormula{slope_ * slope_});
+  [[nodiscard]] formula::LinearFormula text() const { return {slope_ * slope_}; }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    return {dual(p, q, c), {0, 0}, {0, 0}, 0, slope_ * slope_};
   }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p), {slope_ * slope_, 0}}; }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar, Scalar, Scalar c) const {
     const auto factor = static_cast<Scalar>(slope_ * slope_);
     return {factor * c, factor};
-  }
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
-    return {dual(p, q, c), {0, 0}, {0, 0}, 0, slope_ * slope_};
   }
 
  private:
@@ -73,15 +72,10 @@ class Homogeneous final : public Activation, public formula::Readable {
     return {dual_.weight * root + derivative * c, derivative};
   }
 
-  /// By Euler's relation for homogeneous functions 2p df/dp = f - c df/dc = weight sqrt(pq - c^2).
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
-    const Dual<double> entry = dual(p, q, c);
-    if (!(p > 0 && q > 0)) return {entry, {0, 0}, {0, 0}, 0, entry.derivative};
-    const double root = root_determinant(p, q, c), half = dual_.weight * root / 2;
-    // At perfect correlation the slope of the angle is infinite; 0 is the mean of the two one-sided slopes.
-    const double bend = root == 0 || perfect_covariance(p, q, c) ? 0 : dual_.weight / root;
-    return {entry, {half / p, -c / (2 * p) * bend}, {half / q, -c / (2 * q) * bend}, bend, entry.derivative};
+    return formula::activation_slopes(*this, formula::HomogeneousFormula{dual_}, p, q, c);
   }
+  /// The formula takes a variance of 0 as uncorrelated, with itself too; the limit of the slopes does not.
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
     return {dual(p, p, p), {dual_.aligned, 0}};
   }

@@ -16,10 +16,7 @@ constexpr int highest_degree = 64;
 /// What a polynomial needs of a position: g_k(p) = E[phi^(k)(sqrt(p) z)] / sqrt(k!) = sum_m table[k][m] (p -
 /// centre)^m. Then E[phi phi] = sum_k g_k(p) g_k(q) c^k (Mehler), with no division by a variance; the
 /// derivative dual is its derivative in c.
-struct PolynomialMoments {
-  double centre;
-  std::vector<std::vector<double>> table;
-
+struct PolynomialMoments : formula::PolynomialFormula {
   [[nodiscard]] double at(std::size_t order, double p) const {
     double sum = 0;
     for (auto it = table[order].rbegin(); it != table[order].rend(); ++it) sum = sum * (p - centre) + *it;
@@ -39,7 +36,7 @@ struct PolynomialMoments {
 
 /// E[x^(2m)] = (2m)! / (2^m m!) p^m, applied to each derivative of sum_j coefficients[j] x^j.
 PolynomialMoments monomial_moments(const std::vector<double>& coefficients) {
-  PolynomialMoments moments{0, {}};
+  PolynomialMoments moments{{0, {}}};
   const std::size_t count = coefficients.size();
   for (std::size_t k = 0; k < count; ++k) {
     // factor = (k + 2m)! / (2^m m! sqrt(k!)), stepped in m.
@@ -57,7 +54,7 @@ PolynomialMoments monomial_moments(const std::vector<double>& coefficients) {
 /// He_n^(k) = n!/(n-k)! He_{n-k} and E[He_j(sqrt(p) z)] = (j-1)!! (p-1)^(j/2) for even j, 0 for odd: one term
 /// an order, in p - 1, so that nothing cancels near unit variance.
 PolynomialMoments hermite_moments(int degree) {
-  PolynomialMoments moments{1, std::vector<std::vector<double>>(static_cast<std::size_t>(degree) + 1)};
+  PolynomialMoments moments{{1, std::vector<std::vector<double>>(static_cast<std::size_t>(degree) + 1)}};
   // factor = sqrt(n! / k!) / (n-k)! (n-k-1)!! with j = n - k, stepped in j by 2.
   double factor = 1;
   for (int j = 0; j <= degree; j += 2) {
@@ -140,23 +137,14 @@ class Polynomial final : public Activation, public formula::Readable {
   }
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
-    PolynomialEntry<double> entry;
-    for (std::size_t k = moments_.table.size(); k-- > 0;) {
-      const std::size_t next = moments_.slope_order(k);
-      const double factor = moments_.slope_factor(k), left = moments_.at(k, p), right = moments_.at(k, q);
-      entry.value.add(c, left * right);
-      entry.in_left.add(c, factor * moments_.at(next, p) * right);
-      entry.in_right.add(c, factor * left * moments_.at(next, q));
-    }
-    // f_p and g_p belong together as g = df/dc does: in_left.sums[1] is the derivative of f_p in c.
-    const auto dual_of = [](const auto& horner) { return Dual<double>{horner.sums[0], horner.sums[1]}; };
-    return {dual_of(entry.value), dual_of(entry.in_left), dual_of(entry.in_right), 2 * entry.value.sums[2],
-            entry.value.sums[1]};
+    return formula::slopes_of(moments_, p, q, c);
   }
-  [[nodiscard]] SelfSlopes self_slopes(double p) const override { return along_diagonal(slopes(p, p, p)); }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override {
+    return formula::self_slopes_of(moments_, p);
+  }
 
   [[nodiscard]] formula::RowFormulaPointer formula() const override {
-    return formula::row_formula(formula::PolynomialFormula{moments_.centre, moments_.table});
+    return formula::row_formula(formula::PolynomialFormula(moments_));
   }
 
   // Auxiliary array k holds g_k at the variances of the positions.

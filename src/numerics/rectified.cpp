@@ -13,8 +13,10 @@ constexpr int highest_rectified_degree = 32;
 
 /// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
 /// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by
-/// rounding, the slope is infinite and counts as 0.
-DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double q, double c, double root) {
+/// rounding, the slope is infinite and counts as 0. By hand, because a formula of the angle is slower, and knows the
+/// angle of nearly equal variables less well. Always inlined, as write_adjoint() is.
+[[gnu::always_inline]] inline DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p,
+                                                     double q, double c, double root) {
   if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
     return {dual, {0, 0}, {0, 0}, 0, 0};
   const double slope = weight / root;
@@ -25,9 +27,7 @@ struct Sign {
   [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
   [[nodiscard]] static double derivative(double) { return 0; }
   [[nodiscard]] static bool jumps() { return true; }
-  [[nodiscard]] static formula::RowFormulaPointer readable() {
-    return formula::row_formula(formula::SignFormula{jump_tolerance});
-  }
+  [[nodiscard]] static formula::SignFormula text() { return {jump_tolerance}; }
 
   /// (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer: exact at perfect correlation and
   /// of full relative accuracy near zero.
@@ -39,7 +39,6 @@ struct Sign {
     if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
     return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
   }
-
   [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
     return jump_slopes(dual(p, q, c, root), 2 * std::numbers::inv_pi, p, q, c, root);
   }
@@ -66,10 +65,7 @@ class RectifiedMonomial {
   }
 
   [[nodiscard]] bool jumps() const { return degree_ == 0; }
-  [[nodiscard]] formula::RowFormulaPointer readable() const {
-    if (degree_ == 0) return formula::row_formula(formula::StepFormula{jump_tolerance});
-    return formula::row_formula(formula::RectifiedFormula{degree_});
-  }
+  [[nodiscard]] formula::RectifiedFormula text() const { return {degree_, jump_tolerance}; }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) const {
@@ -90,25 +86,7 @@ class RectifiedMonomial {
     return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
   }
 
-  /// Euler's relations for functions homogeneous of degree n in (sqrt(p), sqrt(q)): 2p df/dp + c df/dc = n f. The slope
-  /// of the derivative in c is n^2 (n-1)^2 M_{n-2} by Price's theorem.
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
-    const Dual<double> entry = dual(p, q, c, root);
-    if (degree_ == 0) return jump_slopes(entry, std::numbers::inv_pi / 2, p, q, c, root);
-    if (!(p > 0 && q > 0)) return {entry, {0, 0}, {0, 0}, 0, entry.derivative};
-    const double order = degree_, product = order * (order - 1);
-    const double bend = product * product * RectifiedMonomial{degree_ - 2}.dual(p, q, c, root).value;
-    const double value = (order * entry.value - c * entry.derivative) / 2;
-    const double derivative = ((order - 1) * entry.derivative - c * bend) / 2;
-    return {entry, {value / p, derivative / p}, {value / q, derivative / q}, bend, entry.derivative};
-  }
-  [[nodiscard]] SelfSlopes self_slopes(double p) const {
-    const Dual<double> entry = dual(p, p, p, 0);
-    if (!(p > 0) || degree_ == 0) return {entry, {0, 0}};
-    return {entry, {degree_ * (entry.value / p), (degree_ - 1) * (entry.derivative / p)}};
-  }
-
- private:
+ protected:
   /// pi - theta.
   template <typename Scalar>
   [[nodiscard]] static Scalar orthant_angle(Scalar p, Scalar q, Scalar c, Scalar root) {
@@ -116,7 +94,19 @@ class RectifiedMonomial {
     return std::atan2(root, -c);
   }
 
+ private:
   int degree_;
+};
+
+/// 1 for x > 0, 1/2 at 0.
+struct Step : RectifiedMonomial {
+  Step() : RectifiedMonomial(0) {}
+
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
+    const double weight = std::numbers::inv_pi / 2;
+    return jump_slopes({weight * orthant_angle(p, q, c, root), 0}, weight, p, q, c, root);
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p, 0.0), {0, 0}}; }
 };
 
 }  // namespace
@@ -125,6 +115,7 @@ ActivationPtr sign() { return make_closed_form(Sign{}); }
 
 ActivationPtr rectified_monomial(int degree) {
   require_within("rectified_monomial", "degree", degree, 0, highest_rectified_degree);
+  if (degree == 0) return make_closed_form(Step{});
   if (degree == 1) return relu();
   return make_closed_form(RectifiedMonomial{degree});
 }

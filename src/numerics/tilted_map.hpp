@@ -25,17 +25,6 @@ class TiltedMap {
   [[nodiscard]] bool covers(const DualRow<Scalar>& row) const {
     return tilted_rows<Scalar>().cover(row);
   }
-  [[nodiscard]] formula::RowFormulaPointer formula() const {
-    switch (function_) {
-      case Function::erf:
-        return formula::row_formula(formula::ErfFormula{{dual_}});
-      case Function::gelu:
-        return formula::row_formula(formula::GeluFormula{{dual_}});
-      case Function::gaussian:
-        return formula::row_formula(formula::GaussianFormula{{dual_}});
-    }
-    return nullptr;
-  }
   template <typename Scalar>
   void apply(const DualRow<Scalar>& row) const {
     switch (function_) {
@@ -65,11 +54,15 @@ class TiltedMap {
   TiltedDual dual_;
 };
 
+/// Whether the shift keeps squares within the range of rows and devices.
+inline bool has_rows(const TiltedDual& dual) {
+  return dual.shift >= smallest_shift && dual.shift <= largest_shift;
+}
+
 /// The vectorised form where the shift allows it, otherwise the entry-wise formula.
 template <typename Formula>
 ActivationPtr make_tilted_form(Formula formula, TiltedMap::Function function, const TiltedDual& dual) {
-  if (!(dual.shift >= smallest_shift && dual.shift <= largest_shift))
-    return make_closed_form(std::move(formula));
+  if (!has_rows(dual)) return make_closed_form(std::move(formula));
   return make_vector_form(std::move(formula), TiltedMap(function, dual));
 }
 

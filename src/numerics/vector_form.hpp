@@ -15,7 +15,6 @@ namespace widelimit::numerics {
 ///   void apply(const DualRow<Scalar>&) const for float and double,
 ///   bool covers(const DualRow<Scalar>&) const: whether apply() is right for all entries of the row, whose covariances
 ///   it does not read;
-///   formula::RowFormulaPointer formula() const: the same in a form that can be read (numerics/formula/),
 ///   and perhaps void apply_adjoint(const AdjointRow<Scalar>&) const, right for the same rows.
 /// What a map does not cover is left to the formula, entry by entry, so that no entry depends on its neighbours.
 template <typename Formula, typename Map>
@@ -24,7 +23,6 @@ class VectorForm final : public ClosedForm<Formula> {
   VectorForm(Formula formula, Map map) : ClosedForm<Formula>(std::move(formula)), map_{std::move(map)} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const override { return Map::auxiliary_count; }
-  [[nodiscard]] formula::RowFormulaPointer formula() const override { return map_.formula(); }
 
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
     map_.prepare(variance, auxiliary, size);

@@ -50,7 +50,9 @@ bool find_all(void* library, Functions& to) {
          find(library, "clGetKernelWorkGroupInfo", to.get_group_info) &&
          find(library, "clEnqueueNDRangeKernel", to.enqueue_kernel) &&
          find(library, "clEnqueueWriteBuffer", to.enqueue_write) &&
-         find(library, "clEnqueueReadBuffer", to.enqueue_read) && find(library, "clFinish", to.finish);
+         find(library, "clEnqueueReadBuffer", to.enqueue_read) &&
+         find(library, "clEnqueueMapBuffer", to.enqueue_map) &&
+         find(library, "clEnqueueUnmapMemObject", to.enqueue_unmap) && find(library, "clFinish", to.finish);
 }
 
 std::vector<cl_platform_id> registered(const Functions& functions) {

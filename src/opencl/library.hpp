@@ -33,6 +33,8 @@ struct Functions {
   decltype(&clEnqueueNDRangeKernel) enqueue_kernel;
   decltype(&clEnqueueWriteBuffer) enqueue_write;
   decltype(&clEnqueueReadBuffer) enqueue_read;
+  decltype(&clEnqueueMapBuffer) enqueue_map;
+  decltype(&clEnqueueUnmapMemObject) enqueue_unmap;
   decltype(&clFinish) finish;
 };
 

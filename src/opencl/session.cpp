@@ -54,11 +54,36 @@ void Queue::run(const Kernel& kernel, std::size_t groups, std::size_t size) {
 
 void Queue::finish() { check(functions()->finish(queue_.get()), "waiting for it"); }
 
+HostMemory::HostMemory(cl_context context, cl_device_id device, std::size_t bytes) : bytes_{bytes} {
+  cl_int code = CL_SUCCESS;
+  queue_ = {functions()->create_queue(context, device, 0, &code), {functions()->release_queue}};
+  check(code, "making a queue");
+  memory_ = {functions()->create_buffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                        bytes == 0 ? 1 : bytes, nullptr, &code),
+             {functions()->release_buffer}};
+  check(code, fmt::format("taking {} bytes to copy to", bytes));
+  data_ = functions()->enqueue_map(queue_.get(), memory_.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                   bytes == 0 ? 1 : bytes, 0, nullptr, nullptr, &code);
+  check(code, fmt::format("opening {} bytes to copy to", bytes));
+}
+
+HostMemory::~HostMemory() {
+  if (data_ == nullptr) return;
+  functions()->enqueue_unmap(queue_.get(), memory_.get(), data_, 0, nullptr, nullptr);
+  functions()->finish(queue_.get());
+}
+
 Session::Session(Device device) : device_{std::move(device)} {
   cl_int code = CL_SUCCESS;
   context_ = {functions()->create_context(nullptr, 1, &device_.id, nullptr, nullptr, &code),
               {functions()->release_context}};
   check(code, "opening " + device_.name);
+}
+
+void Session::rethrow(const std::string& path, const DeviceError& error) const {
+  const std::string message = error.what(), prefix = "device: ";
+  throw DeviceError(fmt::format("device: {}, at {}: {}", device_.name, path,
+                                message.starts_with(prefix) ? message.substr(prefix.size()) : message));
 }
 
 Kernel Session::kernel(const std::string& source, const std::string& name) {

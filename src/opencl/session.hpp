@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "opencl/call.hpp"
 #include "opencl/devices.hpp"
@@ -68,6 +69,37 @@ class Queue {
   Owned<cl_command_queue> queue_{nullptr, {nullptr}};
 };
 
+/// Memory of the host to which a device copies fastest: the driver keeps it where it is.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  HostMemory(cl_context context, cl_device_id device, std::size_t bytes);
+  HostMemory(HostMemory&& other) noexcept { swap(other); }
+  HostMemory& operator=(HostMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  ~HostMemory();
+
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  void swap(HostMemory& other) noexcept {
+    std::swap(queue_, other.queue_);
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+  Owned<cl_command_queue> queue_{nullptr, {nullptr}};
+  Owned<cl_mem> memory_{nullptr, {nullptr}};
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 /// A device in use by this process, with the programs that were built for it.
 class Session {
  public:
@@ -75,11 +107,29 @@ class Session {
 
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] Buffer buffer(std::size_t bytes) const { return {context_.get(), bytes}; }
+  /// Calls body(); errors of the device name it, and the layer of this path.
+  template <typename Body>
+  void naming(const std::string& path, const Body& body) const {
+    try {
+      body();
+    } catch (const DeviceError& error) {
+      rethrow(path, error);
+    }
+  }
+  /// Takes a new buffer if this one is too small.
+  void reserve(Buffer& to, std::size_t bytes) const {
+    if (to.bytes() < bytes) to = buffer(bytes);
+  }
+  [[nodiscard]] HostMemory host_memory(std::size_t bytes) const {
+    return {context_.get(), device_.id, bytes};
+  }
   [[nodiscard]] Queue queue() const { return {context_.get(), device_.id}; }
   /// A kernel of this source, which is built once for each session, unless many others follow.
   [[nodiscard]] Kernel kernel(const std::string& source, const std::string& name);
 
  private:
+  [[noreturn]] void rethrow(const std::string& path, const DeviceError& error) const;
+
   Device device_;
   Owned<cl_context> context_{nullptr, {nullptr}};
   std::mutex building_;

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "kernel/run/gram_plan.hpp"
+#include "network/network_identity.hpp"
 #include "store/tile_records.hpp"
 #include "store/tile_shares.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/writing_places.hpp"
-#include "widelimit/network/network_file.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/version.hpp"
@@ -94,7 +94,7 @@ class StoreOpening {
  private:
   /// What the store would be if it were made now, with these steps of its rows.
   [[nodiscard]] nlohmann::json wanted(const nlohmann::json& row_steps, Index tile_side) {
-    const nlohmann::json network = nlohmann::json::parse(to_json(inputs_.network));
+    const nlohmann::json network = nlohmann::json::parse(network_identity(inputs_.network));
     nlohmann::json facts{{"format", store_format},
                          {"format_version", store_format_version},
                          {"library_version", version},

@@ -32,6 +32,8 @@ TEST_CASE("completion: bash is offered commands, options and words where they be
   CHECK(offered("widelimit propagation critical --fr", 3) == Words{"--free"});
   CHECK(offered("widelimit gp --solver c", 3) == Words{"cholesky", "cg"});
   CHECK(offered("widelimit gp --data m", 3) == Words{"mnist"});
+  // Not NAME, which stands for any name.
+  CHECK(offered("widelimit gp --device \"\"", 3) == Words{"cpu", "gpu"});
   CHECK(offered("widelimit gp --network struc", 3) == Words{"struct"});
   CHECK(offered("widelimit completion \"\"", 2) == Words{"bash", "zsh", "fish"});
   CHECK(offered("widelimit completion z", 2) == Words{"zsh"});

@@ -47,6 +47,19 @@ TEST_CASE("explain: what does not fit is said, with what does") {
   CHECK(given.output.find("gram") == std::string::npos);
 }
 
+TEST_CASE("explain: a regulariser that is given spares its choice") {
+  const auto peak_of = [](const char* more) {
+    const auto result =
+        run_program(std::string("explain fcn:axes=0 --input 16 --inputs 5000 --measure 0 --json ") + more);
+    REQUIRE(result.code == 0);
+    for (const auto& run : nlohmann::json::parse(result.output).at("runs"))
+      if (run.at("command") == "gp --solver cholesky") return run.at("peak_phase").get<std::string>();
+    return std::string();
+  };
+  CHECK(peak_of("--solver cholesky") == "choice of the NTK's regulariser");
+  CHECK(peak_of("--solver cholesky --regulariser 0.1") == "factorization of the NTK");
+}
+
 TEST_CASE("explain: inputs of a file") {
   const TemporaryFolder folder;
   data::write_npy(folder / "x.npy", xt::xarray<double>(xt::ones<double>({6, 5, 4, 2})));

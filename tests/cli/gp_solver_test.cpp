@@ -52,6 +52,25 @@ TEST_CASE("gp: conjugate gradients fit the amplitudes that Cholesky factorizatio
   CHECK(expected.at(1).at("amplitude").get<double>() != 1);
 }
 
+TEST_CASE("gp: conjugate gradients with kernels that a device makes in every pass") {
+  const nlohmann::json expected = predictions(" --candidates 0.01,0.1 --solver cg");
+  const nlohmann::json found = predictions(" --candidates 0.01,0.1 --solver cg --device pocl");
+  REQUIRE(found.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(found[i].at("regulariser") == expected[i].at("regulariser"));
+    for (const char* score : {"accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+      CAPTURE(score);
+      CHECK(found[i].at(score).get<double>() ==
+            doctest::Approx(expected[i].at(score).get<double>()).epsilon(1e-7));
+    }
+  }
+  const auto explained =
+      run_program("explain fcn:axes=0 --input 94 --inputs 200000 --solver cg --device pocl --measure 0");
+  REQUIRE(explained.code == 0);
+  CHECK(explained.output.find("    on the device ") != std::string::npos);
+  CHECK(explained.output.find("inputs and states ") != std::string::npos);
+}
+
 TEST_CASE("gp: what the solvers do not serve is refused before anything is computed") {
   const std::string command = "gp --network fcn --data sample --train 20 --validation 10 --test 10 --size 6 ";
   const auto amplitude = run_program(command + "--solver cg --regulariser 1");

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 #include "cli/program.hpp"
@@ -81,6 +82,52 @@ TEST_CASE(
     CHECK(refused.code == 1);
     CHECK(refused.errors.find("out of address space: BLAS and the C library reserve ") != std::string::npos);
   }
+}
+
+TEST_CASE("memory limits: predict checks them before it reads the model, and before it computes") {
+  const TemporaryFolder folder;
+  const auto data = folder.path(), model = data / "model";
+  constexpr std::size_t count = 2000;
+  xt::xarray<float> x = xt::zeros<float>({count, std::size_t{1}});
+  for (std::size_t i = 0; i < count; ++i) x(i, 0) = std::sin(static_cast<float>(i * i));
+  widelimit::data::write_npy(data / "x_train.npy", x);
+  widelimit::data::write_npy(data / "y_train.npy", x);
+  widelimit::data::write_npy(data / "x.npy", xt::xarray<float>(xt::ones<float>({60'000, 1})));
+  REQUIRE(widelimit::testing::run_program(
+              "fit --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 "
+              "--threads 1 --path " +
+              data.string() + " --model " + model.string())
+              .code == 0);
+  const std::string predict = "predict --threads 1 --model " + model.string() + " --x " +
+                              (data / "x.npy").string() + " --out " + (data / "out").string();
+  const auto no_threads = run_limited(300'000, predict);
+  CAPTURE(no_threads.errors);
+  CHECK(no_threads.code == 1);
+  CHECK(
+      no_threads.errors.find("out of address space: BLAS and the C library reserve 256 MiB for 1 thread,") !=
+      std::string::npos);
+  const auto at = no_threads.errors.find("raise the limit to ");
+  REQUIRE(at != std::string::npos);
+  const int enough = std::stoi(no_threads.errors.substr(at + std::string("raise the limit to ").size()));
+  // The factor has 31 MiB, which are there twice while they are read.
+  const auto no_model = run_limited(enough + 40'000, predict);
+  CAPTURE(no_model.errors);
+  CHECK(no_model.code == 1);
+  CHECK(no_model.errors.find("model: reading the model takes 61.") != std::string::npos);
+  // 60,000 new inputs meet 2,000: .9 GB in double.
+  const auto no_kernels = run_limited(enough + 300'000, predict);
+  CAPTURE(no_kernels.errors);
+  CHECK(no_kernels.code == 1);
+  CHECK(no_kernels.errors.find("widelimit: predict: 60000 inputs do not fit: ") == 0);
+  const auto least = no_kernels.errors.find("; take ");
+  REQUIRE(least != std::string::npos);
+  CHECK(no_kernels.errors.find(" inputs or fewer at a time") != std::string::npos);
+  // What the message advises can be done.
+  const auto fewer = std::stoul(no_kernels.errors.substr(least + std::string("; take ").size()));
+  widelimit::data::write_npy(data / "x.npy", xt::xarray<float>(xt::ones<float>({fewer, std::size_t{1}})));
+  const auto advised = run_limited(enough + 300'000, predict);
+  CAPTURE(advised.errors);
+  CHECK(advised.code == 0);
 }
 
 TEST_CASE("memory limits: Gram matrices and predictions that do not fit are refused before they begin") {

@@ -1,6 +1,7 @@
 // The program for many machines: 1, 2, 3 and 8 ranks give the bits of one process, and a rank that dies ends the run.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "cli/smooth_problem.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/numerics/cores.hpp"
 
 using namespace widelimit;
 using widelimit::testing::file_text;
@@ -247,3 +249,20 @@ TEST_CASE("widelimit-mpi: errors of a rank end the run and are told; there is no
   CHECK(no_file.errors.find("widelimit-mpi: rank ") != std::string::npos);
   CHECK(no_file.errors.find("nowhere.npy") != std::string::npos);
 }
+
+// Sanitizers do not start with a limit of address space.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("widelimit-mpi: under a limit of the address space a rank counts the threads that it uses") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  write_images(folder, 6, 4);
+  const auto result = run_ranks(
+      "mpirun -n 2 --bind-to none bash -c \"ulimit -v 550000; exec $MPI gram conv-gap:depth=2 --x " +
+      (folder / "x.npy").string() + " --store " + (folder / "s").string() + "\"");
+  CAPTURE(result.errors);
+  CHECK(result.code != 0);
+  const int threads = std::max(1, numerics::own_cores() / 2);
+  CHECK(result.errors.find(" for " + std::to_string(threads) + (threads == 1 ? " thread," : " threads,")) !=
+        std::string::npos);
+}
+#endif

@@ -17,6 +17,7 @@
 #include "support/equal_checksum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/dense.hpp"
@@ -212,6 +213,21 @@ TEST_CASE("gram cache: kernels that something else was done to are others") {
   ask(treated, stored_network(), Inputs<double>(x), nullptr, Kernels::nngp, true);
   ask(plain, stored_network(), Inputs<double>(x), nullptr, Kernels::nngp, false);
   ask(treated, stored_network(), Inputs<double>(x), nullptr, Kernels::nngp, false);
+}
+
+TEST_CASE("gram cache: a device's kernels are others") {
+  GramOptions options;
+  CHECK(treatment_of(false, options).empty());
+  CHECK(treatment_of(true, options) == mean_over_flips);
+  options.device = "cpu";
+  CHECK(treatment_of(false, options).empty());
+  options.device = "pocl";
+  CHECK(treatment_of(false, options) == "computed by " + device_in_full("pocl"));
+  options.exact_attention = true;
+  CHECK(treatment_of(true, options) ==
+        "mean over flips, exact attention, computed by " + device_in_full("pocl"));
+  options.device = "no such device";
+  CHECK_THROWS_AS((void)treatment_of(false, options), DeviceError);
 }
 
 TEST_CASE("gram cache: what was changed is an error") {

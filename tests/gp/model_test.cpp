@@ -14,6 +14,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/dense.hpp"
@@ -100,6 +101,34 @@ TEST_CASE("model: new inputs are like those of the training") {
   const Matrix<double> numbers = random_matrix(3, 8, 2);
   CHECK_THROWS_WITH_AS((void)model.mean(Inputs<double>(numbers.data(), {3, 2, 4})),
                        doctest::Contains("got positions [2] and 4 channels"), ArgumentError);
+}
+
+TEST_CASE("model: what predictions take is known before") {
+  const Matrix<double> x = model_inputs(30, 1);
+  ModelOptions options;
+  options.noise = RelativeRegulariser(0.1);
+  const Model bayesian = Model::fit(model_network(), Inputs<double>(x), model_targets(x), options);
+  options.kind = ModelKind::trained;
+  const Matrix<float> single = x.cast<float>();
+  const Model trained = Model::fit(model_network(), Inputs<float>(single), model_targets(x), options);
+  const Matrix<double> others = model_inputs(7, 2);
+  const Workload one = bayesian.workload(Inputs<double>(others), {.threads = 1});
+  CHECK(one.work == Work::new_inputs);
+  CHECK(one.needs.inputs == 30);
+  CHECK(one.needs.test == 7);
+  CHECK(one.needs.outputs == 2);
+  CHECK(one.needs.kernels == Kernels::nngp);
+  CHECK(one.needs.entry_bytes == sizeof(double));
+  CHECK(one.input_bytes == 0);
+  CHECK(one.posteriors == 1);
+  REQUIRE(one.plan);
+  CHECK(one.plan->threads == 1);
+  // Kernels are computed in the precision of the training inputs, of which the new ones get a copy.
+  const Workload both = trained.workload(Inputs<double>(others));
+  CHECK(both.needs.kernels == Kernels::both);
+  CHECK(both.needs.entry_bytes == sizeof(float));
+  CHECK(both.input_bytes == 7 * 4 * sizeof(float));
+  CHECK_THROWS_AS((void)bayesian.workload(Inputs<double>(random_matrix(3, 5, 2))), ArgumentError);
 }
 
 TEST_CASE("model: a bayesian one is a Regression with the network's NNGP, bit for bit") {

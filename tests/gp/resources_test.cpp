@@ -53,6 +53,29 @@ TEST_CASE("resources: the peak of a prediction is where both kernels are held tw
   CHECK(share_of(factor, "factorization") == matrix);
 }
 
+TEST_CASE(
+    "resources: a device that multiplies without the matrix holds inputs and vectors, and the host no "
+    "kernels") {
+  Workload work = of(Work::prediction, Kernels::both);
+  work.needs.outputs = 2;
+  work.needs.candidates = 10;
+  work.needs.test = 500;
+  work.plan = Plan();
+  work.plan->device_input_bytes = 400;
+  const ResourcePlan plan = plan_resources(work, Solver::conjugate_gradients, room_of(24e9));
+  CHECK(share_of(plan, "kernels") == 0);
+  CHECK(share_of(plan, "widened rows") == 0);
+  REQUIRE(plan.on_device.items.size() == 3);
+  CHECK(plan.on_device.items[0].bytes == 400 * (n + 500));
+  CHECK(plan.on_device.items[1].bytes == 2 * 8 * n * 20);
+  CHECK(plan.on_device.bytes() < 0.5 * matrix);
+  // The matrix is somewhere: in memory where it is factorized, or in a store.
+  CHECK(share_of(plan_resources(work, Solver::cholesky, room_of(24e9)), "kernels") > 0);
+  CHECK(plan_resources(work, Solver::cholesky, room_of(24e9)).on_device.items.empty());
+  work.needs.in_store = true;
+  CHECK(plan_resources(work, Solver::conjugate_gradients, room_of(24e9)).on_device.items.empty());
+}
+
 TEST_CASE("resources: a store takes disk in place of memory") {
   Workload stored = of(Work::kernels, Kernels::both);
   stored.needs.in_store = true;
@@ -87,6 +110,37 @@ TEST_CASE("resources: what does not fit is refused with what does") {
                         "regulariser: factorization 1.49 GiB, kernels 763 MiB, "),
       ArgumentError);
   CHECK_NOTHROW(require_resources("gp", plan_resources(work, Solver::cholesky, room_of(4e9)), work));
+}
+
+TEST_CASE("resources: a mean over mirror images holds a part beside the sum") {
+  Workload flipped = of(Work::kernels, Kernels::both);
+  flipped.needs.flip = true;
+  const ResourcePlan plan = plan_resources(flipped, Solver::cholesky, room_of(24e9));
+  CHECK(share_of(plan, "mirror images") == matrix);
+  flipped.work = Work::prediction;
+  CHECK(plan_resources(flipped, Solver::conjugate_gradients, room_of(24e9)).peak.name == "kernels");
+}
+
+TEST_CASE("resources: new inputs meet those of the training, and functions of them each other") {
+  Workload work = of(Work::new_inputs, Kernels::nngp);
+  work.needs.test = 20'000;
+  const ResourcePlan alone = plan_resources(work, Solver::cholesky, room_of(24e9));
+  // In float as they are computed, and in double.
+  CHECK(alone.peak.name == "kernels in double");
+  CHECK(share_of(alone, "kernels") == n * 20'000 * (4 + 8));
+  work.drawn = {.posterior = 5, .jointly = true, .prior = 0};
+  const ResourcePlan jointly = plan_resources(work, Solver::cholesky, room_of(8e9));
+  CHECK(jointly.peak.name == "root of their covariance");
+  CHECK(share_of(jointly, "covariances") == 4 * 4 * matrix);
+  CHECK_FALSE(jointly.fits());
+  REQUIRE(jointly.advice.size() == 2);
+  CHECK(jointly.advice[0].starts_with("--marginal ("));
+  CHECK(jointly.advice[1].ends_with(" inputs or fewer at a time"));
+  Workload fewer = work;
+  fewer.needs.test = std::stol(jointly.advice[1]);
+  CHECK(plan_resources(fewer, Solver::cholesky, room_of(8e9)).fits());
+  CHECK_THROWS_WITH_AS(require_resources("predict", jointly, work),
+                       doctest::Contains("predict: 20000 inputs do not fit: "), ArgumentError);
 }
 
 TEST_CASE("resources: a limit of the address space counts what threads reserve") {

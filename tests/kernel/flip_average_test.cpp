@@ -211,6 +211,23 @@ TEST_CASE("flip average: deep networks of both kinds are recognised") {
   }
 }
 
+TEST_CASE("flip average: the options' own results are those of all parts") {
+  const auto x = random_inputs(5, {5, 3, 4, 2}), other = random_inputs(6, {3, 3, 4, 2});
+  for (const Index stride : {Index{1}, Index{2}}) {
+    const Network network = flip_network(stride);
+    const FlipAverage<double> average(network, x);
+    InputVariances variances;
+    GramOptions options;
+    options.kernels = Kernels::ntk;
+    options.variances = &variances;
+    static_cast<void>(average.gram(x, options));
+    CHECK((variances.first - average.diagonal(x).nngp.col(0)).norm() == 0);
+    static_cast<void>(average.gram(x, other, options));
+    CHECK((variances.first - average.diagonal(x).nngp.col(0)).norm() == 0);
+    CHECK((variances.second - average.diagonal(other).nngp.col(0)).norm() == 0);
+  }
+}
+
 TEST_CASE("flip average: one kernel, float, one progress from 0 to all") {
   const auto x = random_inputs(5, {9, 3, 4, 2});
   const xt::xarray<float> x_float = x;

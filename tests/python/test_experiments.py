@@ -1,11 +1,15 @@
 """Tables of the experiments' pages are those of the committed files."""
 
+import argparse
 import importlib
 import pathlib
 import sys
 
 import numpy as np
 import pytest
+
+import widelimit
+from widelimit import layers
 
 PROGRAMS = pathlib.Path(__file__).parent.parent.parent / "docs/experiments/programs"
 
@@ -21,15 +25,36 @@ def programs(monkeypatch):
             del sys.modules[name]
 
 
-def test_tables_stand_on_the_pages(programs):
+def test_pages_have_what_their_files_make(programs):
     assert list(programs("check_pages").missing()) == []
 
 
+def test_every_line_of_a_table_is_made_by_a_file(programs):
+    assert list(programs("check_pages").without_file()) == []
+
+
+def test_sentences_have_the_numbers_of_their_files(programs):
+    assert programs("prose").missing() == []
+
+
+def test_a_number_that_no_file_makes_is_found(programs, tmp_path, monkeypatch):
+    check, page = programs("check_pages"), programs("tables").EXPERIMENTS / "finite-networks.md"
+    changed = tmp_path / page.name
+    changed.write_text(page.read_text().replace("| softmax | .77 |", "| softmax | .78 |"))
+    monkeypatch.setattr(check, "PAGES", [changed])
+    rows = [(changed, name, line) for made_page, name, line in check.made() if made_page == page]
+    monkeypatch.setattr(check, "made", lambda: rows)
+    assert [line for _, line in check.without_file()] == [next(line for line in changed.read_text().splitlines() if ".78 |" in line)]
+    assert [line for _, _, line in check.missing()] == [line for line in page.read_text().splitlines() if line.startswith("| softmax | .77 |")]
+
+
 def test_every_file_has_its_head(programs):
-    for file in programs("tables").DATA.glob("*.csv"):
-        head, columns, *rows = file.read_text().splitlines()
+    tables = programs("tables")
+    for file in tables.DATA.rglob("*.csv"):
+        head, columns, rows = tables.read(file)
         assert head.startswith("# ") and "widelimit" in head and ("seed" in head or "draw" in head), file.name
-        assert rows and {row.count(",") for row in rows if '"' not in row} == {columns.count(",")}, file.name
+        assert rows and {len(row) for row in rows} == {len(columns)}, file.name
+        assert "version" in columns or any(f"widelimit {version}" in head for version in ("0.1", "0.2")), file.name
 
 
 def test_leave_one_out_of_learning_curves_is_that_of_refits(programs):
@@ -54,3 +79,123 @@ def test_search_uphill_finds_the_best_of_all(programs):
     assert best.density == max(curves.LeaveOneOut(square, targets, r).density for r in curves.REGULARISERS)
     for start in (0, 8, 16):
         assert curves.best_leave_one_out(square, targets, start)[1] == place
+
+
+NETWORK = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.global_average_pool(), layers.dense()])
+
+
+def computer_of(programs, tmp_path, device="cpu", minutes=None):
+    parser, computing = argparse.ArgumentParser(), programs("computing")
+    computing.add_arguments(parser)
+    arguments = ["--device", device, "--out", str(tmp_path / "rows")] + ([] if minutes is None else ["--minutes", str(minutes)])
+    return computing.Computer(parser.parse_args(arguments))
+
+
+def test_tiles_are_the_kernels_and_are_computed_once(programs, tmp_path):
+    random = np.random.default_rng(3)
+    x, others = (random.normal(size=(n, 4, 4, 2)).astype(np.float32) for n in (7, 5))
+    computer, computed = computer_of(programs, tmp_path), []
+    gram = computer.gram
+    computer.gram = lambda network, *inputs: computed.append([len(some) for some in inputs]) or gram(network, *inputs)
+    tiles = programs("computing").Tiles(computer, NETWORK, tmp_path / "tiles", x, others, side=3)
+    assert tiles.pairs() == 7 * 8 / 2 + 5 * 7
+    square, cross = tiles.compute()
+    assert np.allclose(square, np.stack(widelimit.gram(NETWORK, x)[:2]), rtol=1e-5)
+    assert np.allclose(cross, np.stack(widelimit.gram(NETWORK, others, x)[:2]), rtol=1e-5)
+    assert tiles.pairs() == 0 and len(computed) == 6 + 6
+    (tmp_path / "tiles" / "test_3_3.npz").unlink()
+    assert tiles.pairs() == 2 * 3
+    for again, first in zip(tiles.compute(), (square, cross)):
+        assert np.array_equal(again, first)
+    assert computed[12:] == [[2, 3]]
+    # Fewer inputs took part of a tile; with more of them that tile is not taken.
+    fewer = programs("computing").Tiles(computer, NETWORK, tmp_path / "fewer", x[:4], others[:0], side=3)
+    fewer.compute()
+    more = programs("computing").Tiles(computer, NETWORK, tmp_path / "fewer", x, others[:0], side=3)
+    assert more.pairs() == 7 * 8 / 2 - 3 * 4 / 2
+    assert np.array_equal(more.compute()[0], square)
+
+
+def test_a_cell_without_time_is_left_out_and_a_device_that_cannot_is_said(programs, tmp_path, capsys):
+    x, computing = np.ones((4, 4, 4, 2), np.float32), programs("computing")
+    late = computer_of(programs, tmp_path, minutes=0)
+    with pytest.raises(SystemExit) as left:
+        late.begin("a cell", [(NETWORK, x, 10)])
+    assert left.value.code == computing.TOO_LONG and "a cell: 10 pairs, about" in capsys.readouterr().err
+    unable = computer_of(programs, tmp_path, "pocl")
+
+    def gram(network, *inputs):
+        raise widelimit.Error("layers[2] (attention)")
+
+    unable.gram = gram
+    with pytest.raises(SystemExit) as left:
+        unable.begin("a cell", [(NETWORK, x, 10)])
+    said = capsys.readouterr().err
+    assert left.value.code == computing.UNABLE and "layers[2] (attention)" in said and "no row" in said
+    on_processor = computer_of(programs, tmp_path)
+    on_processor.gram = gram
+    with pytest.raises(widelimit.Error):
+        on_processor.begin("a cell", [(NETWORK, x, 10)])
+
+
+def test_a_table_goes_on_where_it_was_and_names_versions(programs, tmp_path):
+    tables = programs("tables")
+    computer = computer_of(programs, tmp_path)
+    table = tables.Table("cases", ("name", "n"), ("value",), "seed 1", computer)
+    assert table.lacks("a, b", 1)
+    table.append(("a, b", 1, 0.5))
+    assert not tables.Table("cases", ("name", "n"), ("value",), "seed 1", computer).lacks("a, b", 1)
+    _, columns, rows = tables.read(computer.out / "cases.csv")
+    assert columns == ["name", "n", "value", "seconds", "version", "machine"]
+    assert rows[0][:3] == ["a, b", "1", "0.5"] and rows[0][-2:] == [widelimit.__version__, computer.machine]
+    with pytest.raises(ValueError, match="expected columns"):
+        tables.Table("cases", ("name", "m"), ("value",), "seed 1", computer)
+    # A file of older rows without these columns says in its first line where the new ones begin.
+    (computer.out / "old.csv").write_text("# program; widelimit 0.1.0; machine; seed 1\nname,value,seconds\na,1,2\n")
+    tables.Table("old", ("name",), ("value",), "seed 1", computer).append(("b", 2))
+    first, _, rows = tables.read(computer.out / "old.csv")
+    assert first == f"# program; widelimit 0.1.0, from row 2 on {widelimit.__version__}; machine; seed 1"
+    assert [row[:2] for row in rows] == [["a", "1"], ["b", "2"]]
+
+
+@pytest.fixture
+def cifar(tmp_path):
+    """Files of CIFAR-10's layout: 40 training and 10 test images of noise."""
+    random, folder = np.random.default_rng(5), tmp_path / "cifar"
+    folder.mkdir()
+    for name, count in ("data_batch_1.bin", 40), ("test_batch.bin", 10):
+        records = random.integers(0, 256, size=(count, 3073), dtype=np.uint8)
+        records[:, 0] = np.arange(count) % 10
+        records.tofile(folder / name)
+    return folder
+
+
+def test_programs_append_rows_and_leave_out_those_they_have(programs, cifar, tmp_path, monkeypatch):
+    out, work = tmp_path / "rows", tmp_path / "work"
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *map(str, arguments), "--data", str(cifar), "--work", str(work), "--out", str(out)])
+        programs(name).main()
+        return programs("tables").read(out / f"{name}.csv")[2]
+
+    monkeypatch.setitem(programs("small_cifar10").NETWORKS, "conv-gap-14", ("conv-gap", {"depth": 1}))
+    small = ("small_cifar10", "conv-gap-14", 0, "--size", 4, "--train", 20, "--test", 10)
+    rows = run(*small)
+    assert [(row[3], row[6]) for row in rows] == [("10", "nngp"), ("10", "ntk"), ("20", "nngp"), ("20", "ntk")]
+    assert run(*small) == rows
+    on_device = run(*small[:-4], "--train", 10, "--test", 5, "--device", "pocl")
+    assert [row[-1] for row in on_device[4:]] == [computer_of(programs, tmp_path, "pocl").machine] * 2
+    assert len(run(*small, "--flips")) == 10
+    depth = ("attention_depth", "gap", 1, 0, "--size", 4, "--train", 10, "--validation", 10, "--test", 10)
+    rows = run(*depth)
+    assert len(rows) == 2 and run(*depth) == rows
+    assert all(int(row[10]) == sum(bin(byte).count("1") for byte in bytes.fromhex(row[11])) for row in rows)
+    with pytest.raises(SystemExit, match="too few"):
+        run("attention_depth", "gap", 1, 0, "--size", 4, "--train", 100, "--validation", 10, "--test", 10)
+    assert len(run("hyperparameters", "search", "--size", 4, "--train", 10, "--validation", 10, "--settings", 2, "--depth", 1)) == 4
+
+
+def test_mirror_images_follow_their_images(programs):
+    images, labels = np.arange(2 * 2 * 3).reshape(2, 2, 3, 1), np.array([4, 7])
+    both, of_both = programs("small_cifar10").with_mirrors(images, labels)
+    assert np.array_equal(both[0::2], images) and np.array_equal(both[1::2], images[:, :, ::-1]) and list(of_both) == [4, 4, 7, 7]

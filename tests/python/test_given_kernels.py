@@ -132,5 +132,7 @@ def test_kernels_of_jax_by_hand(random):
     found = BEHIND_VECTORS[2](kernel, get="ntk")
     assert isinstance(found, jax.Array) and found.dtype == "float32"
     np.testing.assert_allclose(found, stax.serial(VECTORS, BEHIND_VECTORS)[2](x, None, "ntk"), rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(lambda k: BEHIND_VECTORS[2](k, get="ntk"))(kernel), found, rtol=1e-4)
+    attention = stax.GlobalSelfAttention(3, 2, 2, 2)[2]
     with pytest.raises(NotImplementedError, match="a Kernel made by hand outside of functions that JAX transforms"):
-        jax.jit(lambda k: BEHIND_VECTORS[2](k, get="ntk"))(kernel)
+        jax.jit(attention)(CONV[2](jax.numpy.ones((2, 4, 5, 2))).replace())

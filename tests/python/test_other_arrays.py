@@ -135,3 +135,73 @@ def test_nothing_is_imported_that_is_not_needed():
     loaded = subprocess.run([sys.executable, "-c", "import sys, widelimit; print('jax' in sys.modules, 'torch' in "
                              "sys.modules, 'scipy' in sys.modules)"], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == ["False"] * 3
+
+
+class Elsewhere:
+    """A tensor on a device, as PyTorch has them."""
+
+    def __init__(self, array, place="cuda"):
+        self._array, self.device = array, type("Device", (), {"type": place, "__repr__": lambda self: place})()
+
+    def __array__(self, dtype=None, copy=None):
+        if self.device.type != "cpu":
+            raise TypeError("can't convert a tensor on a device to numpy")
+        return np.asarray(self._array, dtype)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return Elsewhere(self._array, "cpu")
+
+
+def test_tensors_on_a_device_are_moved_and_said(random):
+    x, network = random.normal(size=(4, 3)), nt.Network([layers.dense(), layers.relu(), layers.dense()])
+    with pytest.warns(UserWarning, match="a tensor on cuda is copied to the host"):
+        found = nt.gram(network, Elsewhere(x))
+    np.testing.assert_array_equal(found.ntk, nt.gram(network, x).ntk)
+
+
+def test_frames_with_numbers_and_truth_values(random):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, is_set = random.normal(size=(5, 2)), np.array([True, False, True, True, False])
+    frame = pandas.DataFrame({"a": x[:, 0], "b": is_set, "c": x[:, 1].astype(np.float32), "d": np.arange(5)})
+    expected = np.stack([x[:, 0], is_set, x[:, 1].astype(np.float32), np.arange(5)], 1)
+    network = nt.Network([layers.dense(), layers.relu(), layers.dense()])
+    np.testing.assert_array_equal(nt.gram(network, frame).ntk, nt.gram(network, expected).ntk)
+    narrow = frame[["b", "c"]]
+    assert nt.gram(network, narrow).ntk.dtype == np.float32
+    np.testing.assert_array_equal(nt.gram(network, narrow).ntk, nt.gram(network, expected[:, 1:3].astype(np.float32)).ntk)
+    np.testing.assert_array_equal(nt.gram(network, frame.convert_dtypes()).ntk, nt.gram(network, expected).ntk)
+    with pytest.raises(TypeError, match="columns are numbers or truth values, got 'e'"):
+        nt.gram(network, frame.assign(e=list("abcde")))
+    fitted = nt.Model.fit(network, frame, frame["a"])
+    np.testing.assert_array_equal(fitted.predict(frame[:2]).mean, nt.Model.fit(network, expected, x[:, 0]).predict(expected[:2]).mean)
+
+
+def test_images_with_channels_first_are_suspected(random):
+    import warnings
+
+    network = nt.Network([layers.conv([3, 3]), layers.relu(), layers.global_average_pool(), layers.dense()])
+    images = random.normal(size=(2, 3, 8, 8))
+    with pytest.warns(UserWarning, match=r"x1: channels are expected last, and shape \(2, 3, 8, 8\) looks like"):
+        nt.gram(network, images)
+    first = stax.serial(stax.Conv(4, (3, 3), dimension_numbers=("NCHW", "OIHW", "NCHW")), stax.GlobalAvgPool(channel_axis=1))[2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nt.gram(network, np.moveaxis(images, 1, -1))
+        first(images, None, "nngp")
+
+
+def test_predictions_in_batches(random):
+    x, other = random.normal(size=(12, 3)), random.normal(size=(7, 3))
+    model = nt.Model.fit(nt.Network([layers.dense(), layers.relu(), layers.dense()]), x, (x[:, 0] > 0).astype(int), labels=True)
+    whole, told = model.predict(other), []
+    found = model.predict(other, batch_size=3, progress=lambda *step: told.append(step))
+    assert told == [(3, 7), (6, 7), (7, 7)]
+    for name in found._fields:
+        assert getattr(found, name).shape == getattr(whole, name).shape
+        np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.predict(other, progress=lambda *step: None).mean, whole.mean, rtol=1e-9)
+    with pytest.raises(ValueError, match="batch_size: expected an integer of at least 1, got 0"):
+        model.predict(other, batch_size=0)

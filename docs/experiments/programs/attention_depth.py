@@ -1,13 +1,15 @@
-"""Accuracy against depth for ways to end a convolutional network (Hron et al. 2020, arXiv:2006.10540, figure 4), at 8 x 8.
+"""Accuracy against depth for ways to end a convolutional network (Hron et al. 2020, arXiv:2006.10540, figure 4, table 2).
 
-    python attention_depth.py HEAD DEPTH DRAW --data FOLDER --work FOLDER [--threads 1]
+    python attention_depth.py HEAD DEPTH DRAW --data FOLDER --work FOLDER [--size 8] [--train 1000] [--validation 1000]
+                              [--test 2000] [--device cpu] [--minutes M] [--estimate]
     python attention_depth.py summary|picture
 
 HEAD is flatten, gap, lap, vanilla (softmax, 1/width), vanilla-identity or vanilla-relu (1/sqrt(width)), struct or residual.
-A draw is a balanced choice of 1,000 training and 1,000 validation images; the 2,000 test images are the same for all. The
-regulariser is chosen on the validation images among 19 values from 1e-7 to 100 times the mean diagonal, and the test images
-are looked at once. Appends to docs/experiments/data/attention_depth.csv, with a bit a test image (hexadecimal) that says
-whether the answer was right, so that heads are compared on the same images.
+A draw is a balanced choice of training and validation images, reduced to SIZE x SIZE pixels; the test images are the same for
+all. The regulariser is chosen on the validation images among 19 values from 1e-7 to 100 times the mean diagonal, and the test
+images are looked at once. Appends to docs/experiments/data/attention_depth.csv, with a bit a test image (hexadecimal) that says
+whether the answer was right, so that heads are compared on the same images. The time is estimated before the kernels are
+computed; their tiles are kept in the work folder.
 """
 import argparse
 import itertools
@@ -17,13 +19,18 @@ import numpy as np
 import widelimit
 from widelimit import layers
 
-from learning_curves import centred, kept, read_images, reduced
-from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, rows_of, save, shows
+from computing import Computer, Tiles, add_arguments
+from learning_curves import centred
+from small_cifar10 import read_images, reduced
+from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, paired, rows_of, save, shows, signed
 
 HEADS = ("flatten", "gap", "lap", "vanilla", "vanilla-identity", "vanilla-relu", "struct", "residual")
 DEPTHS = (1, 2, 4, 8)
 REGULARISERS = np.logspace(-7, 2, 19)
-TRAIN, VALIDATION, TEST, TILE = 1000, 1000, 2000, 500
+SIDES = {8: 500}  # inputs of a tile, by the size of images; 100 for others
+KEYS = ("head", "depth", "size", "train", "validation", "test", "draw", "kernel")
+SIZES = KEYS[2:6]
+COMMITTED = ("8", "1000", "1000", "2000")  # what the picture shows
 PAGE = EXPERIMENTS / "infinite-attention.md"
 PICTURE = EXPERIMENTS / "infinite-attention" / "attention_depth.png"
 
@@ -55,31 +62,37 @@ def network(head, depth, train, threads):
     return widelimit.Network([*front, *back, layers.dense()])
 
 
-def standardised(images):
+def standardised(images, size):
     """Every pixel, less the mean of its channels, over their deviation."""
-    x = reduced(images).astype(float)
+    x = reduced(images, size).astype(float)
     deviation = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-8)
     return np.ascontiguousarray((x - x.mean(axis=-1, keepdims=True)) / deviation, np.float32)
 
 
-def choice(labels, draw):
+def choice(labels, draw, train, validation):
     """Indices of training and validation images, both balanced."""
     random = np.random.default_rng(draw)
-    columns = [random.permutation(np.flatnonzero(labels == label))[:(TRAIN + VALIDATION) // 10] for label in range(10)]
+    columns = [random.permutation(np.flatnonzero(labels == label))[:(train + validation) // 10] for label in range(10)]
     order = np.stack(columns, axis=1).ravel()
-    return order[:TRAIN], order[TRAIN:]
+    return order[:train], order[train:]
 
 
-def kernels(of, train, others, work, threads):
-    """NNGP and NTK of training images, [2, n, n], and of others with them, [2, m, n], in tiles kept in the work folder."""
-    work.mkdir(parents=True, exist_ok=True)
-    square = np.stack(kept(work / "train.npz", lambda: widelimit.gram(of, train, threads=threads)[:2]))
-    return square, np.concatenate([np.stack(kept(
-        work / f"others_{start}.npz", lambda: widelimit.gram(of, others[start:start + TILE], train, threads=threads)[:2]))
-        for start in range(0, len(others), TILE)], axis=1)
+class Images:
+    """Training images of a draw, and validation and test images one after the other."""
+
+    def __init__(self, options):
+        images, labels = read_images(sorted(options.data.glob("data_batch_*.bin")))
+        test, truth = read_images([options.data / "test_batch.bin"])
+        chosen, held = choice(labels, options.draw, options.train, options.validation)
+        test, truth = test[:options.test], truth[:options.test]
+        if len(chosen) < options.train or len(held) < options.validation or len(test) < options.test:
+            raise SystemExit(f"{options.data} has {len(labels)} training and {len(test)} test images, too few for what was asked")
+        self.train, self.labels = standardised(images[chosen], options.size), labels[chosen]
+        self.others = standardised(np.concatenate([images[held], test]), options.size)
+        self.known = np.concatenate([labels[held], truth])
 
 
-def answers(square, cross, labels, known):
+def answers(square, cross, labels, known, validation):
     """Chosen regulariser, right answers on validation images, and whether each test image was answered right."""
     scale = square.diagonal().mean()
     values, vectors = np.linalg.eigh(square.astype(float) / scale)
@@ -88,48 +101,68 @@ def answers(square, cross, labels, known):
     for regulariser in REGULARISERS:
         weights = vectors @ (projected / (np.maximum(values, 0) + regulariser)[:, None])
         right = (cross.astype(float) / scale @ weights).argmax(axis=1) == known
-        if best is None or right[:VALIDATION].sum() > best[1]:
-            best = regulariser, int(right[:VALIDATION].sum()), right[VALIDATION:]
+        if best is None or right[:validation].sum() > best[1]:
+            best = regulariser, int(right[:validation].sum()), right[validation:]
     return best
 
 
 def fill(options):
-    table = Table("attention_depth", ("head", "depth", "draw", "kernel"),
-                  ("validation_right", "regulariser", "test_right", "test", "right_bits"), "draws 0, 1, ...")
-    if not any(table.lacks(options.head, options.depth, options.draw, kernel) for kernel in ("nngp", "ntk")):
+    computer = Computer(options)
+    table = Table("attention_depth", KEYS, ("validation_right", "regulariser", "test_right", "right_bits"), "draws 0, 1, ...", computer)
+    case = options.head, options.depth, options.size, options.train, options.validation, options.test, options.draw
+    if not any(table.lacks(*case, kernel) for kernel in ("nngp", "ntk")):
         return
-    images, labels = read_images(sorted(options.data.glob("data_batch_*.bin")))
-    test, truth = read_images([options.data / "test_batch.bin"])
-    chosen, held = choice(labels, options.draw)
-    train, others = standardised(images[chosen]), standardised(np.concatenate([images[held], test[:TEST]]))
-    known = np.concatenate([labels[held], truth[:TEST]])
-    square, cross = kernels(network(options.head, options.depth, train, options.threads), train, others,
-                            options.work / f"depth_{options.head}_{options.depth}_{options.draw}", options.threads)
+    data = Images(options)
+    name = "depth_" + "_".join(map(str, case))
+    tiles = Tiles(computer, network(options.head, options.depth, data.train, options.threads), computer.folder(options.work, name),
+                  data.train, data.others, SIDES.get(options.size, 100))
+    computer.begin(name, [(tiles.network, tiles.train, tiles.pairs())])
     rows = []
-    for kernel, k, c in zip(("nngp", "ntk"), square, cross):
-        regulariser, validated, right = answers(k, c, labels[chosen], known)
-        rows.append((options.head, options.depth, options.draw, kernel, validated, float(regulariser), int(right.sum()), len(right),
-                     as_bits(right)))
+    for kernel, k, c in zip(("nngp", "ntk"), *tiles.compute()):
+        regulariser, validated, right = answers(k, c, data.labels, data.known, options.validation)
+        rows.append((*case, kernel, validated, float(regulariser), int(right.sum()), as_bits(right)))
     table.append(*rows)
 
 
-def right_answers():
-    """(head, depth, kernel): [draws, test] of whether answers are right; validation answers of the same, summed."""
+def right_answers(sizes):
+    """(head, depth, kernel): {draw: [test]} of whether answers are right, of rows with these sizes; for "vanilla, best" of each draw
+    and depth the variant with the most right validation answers."""
     right, validated = {}, {}
     for row in rows_of("attention_depth"):
-        key = row["head"], int(row["depth"]), row["kernel"]
-        right.setdefault(key, {})[int(row["draw"])] = from_bits(row)
-        validated[key] = validated.get(key, 0) + int(row["validation_right"])
-    best = {}  # vanilla by its best variant on validation images
+        if tuple(row[name] for name in SIZES) == sizes:
+            key = row["head"], int(row["depth"]), row["kernel"]
+            right.setdefault(key, {})[int(row["draw"])] = from_bits(row)
+            validated.setdefault(key, {})[int(row["draw"])] = int(row["validation_right"])
+    best = {}
     for depth, kernel in itertools.product(DEPTHS, ("nngp", "ntk")):
-        variants = [key for key in right if key[0].startswith("vanilla") and key[1:] == (depth, kernel)]
-        if variants:
-            best["vanilla, best", depth, kernel] = right[max(variants, key=validated.get)]
+        variants = {key: draws for key, draws in validated.items() if key[0].startswith("vanilla") and key[1:] == (depth, kernel)}
+        for draw in sorted(set().union(*variants.values())):
+            chosen = max((key for key in variants if draw in variants[key]), key=lambda key: variants[key][draw])
+            best.setdefault(("vanilla, best", depth, kernel), {})[draw] = right[chosen][draw]
     return {**right, **best}
 
 
+def kinds():
+    """The sizes that the file has rows of."""
+    return dict.fromkeys(tuple(row[name] for name in SIZES) for row in rows_of("attention_depth"))
+
+
+DIFFERENCES = (("gap", "flatten"), ("lap", "flatten"), ("gap", "lap"), ("vanilla, best", "flatten"), ("struct", "flatten"),
+               ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct"))
+
+
 def summary():
-    right = right_answers()
+    for sizes in kinds():
+        size, train, validation, test = map(int, sizes)
+        yield f"Images of {size} x {size} pixels: {train:,} for training, {validation:,} for validation, {test:,} for the test."
+        yield ""
+        yield from tables_of(right_answers(sizes))
+        yield ""
+        yield from apart(right_answers(sizes))
+        yield ""
+
+
+def tables_of(right):
     columns = [(depth, kernel) for kernel in ("nngp", "ntk") for depth in DEPTHS if any(key[1:] == (depth, kernel) for key in right)]
     titles = " | ".join(f"{kernel.upper()}, {depth}" for depth, kernel in columns)
     yield f"| head | draws | {titles} |"
@@ -138,24 +171,39 @@ def summary():
         found = [right.get((head, *column), {}) for column in columns]
         if any(found):
             cells = (f"{100 * np.mean(list(draws.values())):.1f} %" if draws else "" for draws in found)
-            yield f"| {head} | {max(map(len, found))} | {' | '.join(cells)} |"
+            counts = sorted({len(draws) for draws in found})
+            yield f"| {head} | {' or '.join(map(str, counts))} | {' | '.join(cells)} |"
     yield ""
     yield f"| difference | {titles} |"
     yield "|---|" + "---|" * len(columns)
-    for first, second in (("gap", "flatten"), ("lap", "flatten"), ("gap", "lap"), ("vanilla, best", "flatten"), ("struct", "flatten"),
-                          ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct")):
-        cells = []
-        for column in columns:
-            cells.append(difference_cell(*(right.get((head, *column), {}) for head in (first, second))))
+    for first, second in DIFFERENCES:
+        cells = [difference_cell(*(right.get((head, *column), {}) for head in (first, second))) for column in columns]
         if any(cells):
             yield f"| {first} - {second} | {' | '.join(cells)} |"
+
+
+def apart(right):
+    """How far each head lies above flatten: the range over depths and kernels, and in how many of these by two standard errors."""
+    for head in ("gap", "lap", "vanilla, best", "struct", "residual"):
+        found = []
+        for (name, *column), draws in right.items():
+            other = right.get(("flatten", *column), {})
+            shared = sorted(set(draws) & set(other))
+            if name == head and shared:
+                found.append(paired([draws[draw] for draw in shared], [other[draw] for draw in shared]))
+        if found:
+            differences = [difference for difference, _ in found]
+            above = sum(difference > 2 * error for difference, error in found)
+            below = sum(difference < -2 * error for difference, error in found)
+            yield (f"- {head} less flatten: from {signed(min(differences))} to {signed(max(differences))} in {len(found)} cells; by more than two "
+                   f"standard errors above in {above}, below in {below}")
 
 
 def draw_picture():
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    right = right_answers()
+    right = right_answers(COMMITTED)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
     for panel, kernel in zip(axes, ("nngp", "ntk")):
         for head in ("flatten", "gap", "lap", "vanilla, best", "struct", "residual"):
@@ -182,7 +230,11 @@ def main():
     parser.add_argument("draw", type=int, nargs="?")
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--size", type=int, default=8, choices=(4, 8, 16, 32), help="of the images, in pixels")
+    parser.add_argument("--train", type=int, default=1000)
+    parser.add_argument("--validation", type=int, default=1000)
+    parser.add_argument("--test", type=int, default=2000)
+    add_arguments(parser)
     options = parser.parse_args()
     if shows(options.head, SUMMARIES, draw_picture):
         return

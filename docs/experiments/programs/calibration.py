@@ -1,6 +1,7 @@
 """Calibration of Gaussian process regression on labels, CIFAR-10 at 8 x 8: how sure predictions are, how sure they may be.
 
     python calibration.py NETWORK --data FOLDER --work FOLDER [--pool 2500] [--train 2000] [--test 2000] [--draws 5]
+                          [--device cpu] [--minutes M] [--estimate]
     python calibration.py summary|picture
 
 NETWORK, images, kernels and their folder are those of learning_curves.py. A draw is an order of the first `pool` training
@@ -23,7 +24,7 @@ import widelimit
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 
-import learning_curves
+from computing import Computer, add_arguments
 from learning_curves import NETWORKS, REGULARISERS, best_leave_one_out, centred, images, kernels
 from tables import EXPERIMENTS, Table, rows_of, save, shows
 
@@ -31,11 +32,6 @@ VARIANTS = ("own", "amplitude", "scale")
 KEYS = ("network", "kernel", "pool", "draw", "train", "test")
 PAGE = EXPERIMENTS.parent / "experiments.md"
 PICTURE = EXPERIMENTS.parent / "pictures" / "calibration.png"
-
-
-def diagonal(network, test, work, threads):
-    """NNGP and NTK of every test image with itself, [2, t]."""
-    return learning_curves.kept(work / f"diagonal_{len(test)}.npz", lambda: widelimit.gram_diagonal(network, test, threads=threads)[:2])
 
 
 def temperature_scale(left_out, variance, labels):
@@ -71,16 +67,16 @@ def measured(square, cross, own, labels, truth):
 
 
 def fill(options):
+    computer = Computer(options)
     train, labels, test, truth = images(options.data, options.test)
     network = widelimit.Network.named(options.network)
-    work = options.work / f"{options.network}_8"
     pool = options.pool
-    square, cross = kernels(network, train[:pool], test, work, options.threads)
-    own = diagonal(network, test, work, options.threads)
+    square, cross = kernels(network, options, computer, train[:pool], test)
+    own = computer.diagonal(network, test)
     about = "draws 0, 1, ...; factor is on a kernel of mean diagonal 1"
     table = Table("calibration", KEYS, ("variant", "regulariser", "factor", "accuracy", "log_loss", "expected_calibration_error",
-                                        "negative_log_density"), about)
-    bins = Table("calibration_bins", KEYS, ("variant", "lower", "upper", "count", "mean_confidence", "accuracy"), about)
+                                        "negative_log_density"), about, computer)
+    bins = Table("calibration_bins", KEYS, ("variant", "lower", "upper", "count", "mean_confidence", "accuracy"), about, computer)
     for draw in range(options.draws):
         chosen = np.random.default_rng(draw).permutation(pool)[:options.train]
         for name, k, c, o in zip(("nngp", "ntk"), square, cross, own):
@@ -161,7 +157,7 @@ def main():
     parser.add_argument("--train", type=int, default=2000)
     parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    add_arguments(parser)
     options = parser.parse_args()
     if shows(options.network, SUMMARIES, draw_picture):
         return

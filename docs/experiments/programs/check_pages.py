@@ -1,28 +1,61 @@
-"""Compares the tables of the pages with the files that they stand on: `python check_pages.py`.
+"""Compares the pages with the files that they stand on: `python check_pages.py`.
 
-Prints the lines that a file makes and its page lacks, and ends with status 1 if there are any."""
+Prints the lines that a file makes and its page lacks, the lines of tables which no file makes, and the numbers of sentences that the
+files do not have so; ends with status 1 if there are any. Numbers of sentences that no program computes are not looked at."""
 import importlib
 import sys
 
-from tables import DATA, rows_of
+import printed
+import prose
+from tables import DATA, EXPERIMENTS, rows_of
 
-PROGRAMS = ("default_criteria", "learning_curves", "calibration", "attention_depth", "reviews",
-            "shaped_transformer", "signal_propagation", "heads")
+PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "hyperparameters", "reviews",
+            "shaped_transformer", "signal_propagation", "heads", "example_tables", "field", "decision_tables")
+PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
+# Tables without measured numbers: what there is, how it is called, what papers say.
+WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",
+                   "| family | network | of the paper, weak vectors (NNGP / NTK) |", "| record | network | reference |", "| record | command | what is missing |")
+
+
+def made():
+    """(page, file, line) of every line that a file makes, of files that have rows."""
+    for program in map(importlib.import_module, PROGRAMS):
+        for name, lines in program.SUMMARIES.items():
+            page = program.PAGES[name] if hasattr(program, "PAGES") else program.PAGE
+            if (DATA / f"{name}.csv").exists() and rows_of(name):
+                yield from ((page, f"data/{name}.csv", line) for line in lines())
+    for file in printed.files():
+        yield from ((printed.page_of(file), f"data/printed/{file.name}", line) for line in printed.lines(file))
 
 
 def missing():
-    """(page, file, line) of every line that a page lacks, of files that have rows."""
-    for program in map(importlib.import_module, PROGRAMS):
-        page = program.PAGE.read_text().splitlines()
-        for name, lines in program.SUMMARIES.items():
-            if (DATA / f"{name}.csv").exists() and rows_of(name):
-                yield from ((program.PAGE.name, name, line) for line in lines() if line not in page)
+    """(page, file, line) of every line that a page lacks."""
+    lines = {page: page.read_text().splitlines() for page in PAGES}
+    for page, name, line in made():
+        if line not in lines.setdefault(page, page.read_text().splitlines()):
+            yield page.name, name, line
+
+
+def without_file():
+    """(page, line) of every line of a table that no file makes."""
+    known = {(page, line) for page, _, line in made()}
+    for page in PAGES:
+        table = []
+        for line in [*page.read_text().splitlines(), ""]:
+            if line.startswith("|"):
+                table.append(line)
+            elif table:
+                if table[0] not in WITHOUT_NUMBERS:
+                    yield from ((page.name, row) for row in table if (page, row) not in known)
+                table = []
 
 
 def main():
-    found = list(missing())
-    for page, name, line in found:
-        print(f"{page} lacks of data/{name}.csv: {line}")
+    found = [f"{page} lacks of {name}: {line}" for page, name, line in missing()]
+    found += [f"{page} has no file for: {line}" for page, line in without_file()]
+    found += [f"{page} lacks in a sentence: {piece}" for page, piece in prose.missing()]
+    for line in found:
+        print(line)
     sys.exit(1 if found else 0)
 
 

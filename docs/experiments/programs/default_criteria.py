@@ -1,24 +1,25 @@
 """Which criterion should choose the regulariser where nobody says? Ten small problems of the kinds that people bring.
 
-    python default_criteria.py [--seeds 10] [--out docs/experiments/data/default_criteria.csv]
-    python default_criteria.py --summary
+    python default_criteria.py run [--seeds 10] [--device cpu] [--minutes M] [--estimate]
+    python default_criteria.py summary
 
 For every problem, seed and criterion: accuracy or root mean squared error over the deviation of the targets, negative log
 density of a test observation, expected calibration error. `mse`, `accuracy` and `nlpd` choose on a fifth of the training data,
 which are then trained on as well. The base rate predicts the frequencies of the training classes, or their mean and
-variance. Cost: two minutes of one core."""
+variance. Appends a row a case to docs/experiments/data/default_criteria.csv. Problems that a device cannot compute are named
+and left out. Cost: two minutes of one core."""
 
 import argparse
-import csv
-import platform
 import sys
+import time
 import warnings
 
 import numpy as np
 import widelimit
 from widelimit import layers
 
-from tables import DATA, EXPERIMENTS
+from computing import TOO_LONG, UNABLE, Computer, add_arguments, described, leave
+from tables import EXPERIMENTS, Table, rows_of, shows
 
 PAGE = EXPERIMENTS.parent / "inference.md"
 
@@ -149,26 +150,69 @@ def number_scores(model, x, y, known):
     return {"error": np.sqrt((((y - found.mean) / known.std(0)) ** 2).mean()), "density": density, "ece": np.nan, "base": base}
 
 
-def rows(seeds):
-    for name, make, n, network in PROBLEMS:
+def problem(name, seed):
+    """Inputs, targets and the number of training observations; nothing where a class is missing among these."""
+    _, make, n, _ = next(row for row in PROBLEMS if row[0] == name)
+    x, y = make(np.random.default_rng(seed), n + TEST)
+    return None if y.ndim == 1 and len(np.unique(y[n // 5:n])) < len(np.unique(y)) else (x, y, n)
+
+
+def scores(network, data, criterion):
+    x, y, n = data
+    model = fitted(network(), part(x, range(n)), y[:n], criterion, y.ndim == 1)
+    return (class_scores if y.ndim == 1 else number_scores)(model, part(x, range(n, n + TEST)), y[n:], y[:n])
+
+
+def cases(table, seeds):
+    """(problem, network, seed, data, criterion) of every case that is missing."""
+    for name, _, _, network in PROBLEMS:
         for seed in range(seeds):
-            x, y = make(np.random.default_rng(seed), n + TEST)
-            classes = y.ndim == 1
-            if classes and len(np.unique(y[n // 5:n])) < len(np.unique(y)):
-                continue
-            known, train, test = y[:n], part(x, range(n)), part(x, range(n, n + TEST))
-            for criterion in CRITERIA:
-                if criterion == "accuracy" and not classes:
-                    continue
-                model = fitted(network(), train, known, criterion, classes)
-                yield {"problem": name, "seed": seed, "criterion": criterion,
-                       **(class_scores if classes else number_scores)(model, test, y[n:], known)}
+            data = problem(name, seed)
+            if data is not None:
+                for criterion in CRITERIA:
+                    if (criterion != "accuracy" or data[1].ndim == 1) and table.lacks(name, seed, criterion):
+                        yield name, network, seed, data, criterion
+
+
+def begin(computer, missing):
+    """Names of problems that the device cannot compute; says how long the others will take, from one case of each."""
+    seconds, unable = 0, set()
+    for name in dict.fromkeys(case[0] for case in missing):
+        mine = [case for case in missing if case[0] == name]
+        started = time.monotonic()
+        try:
+            scores(*(mine[0][k] for k in (1, 3, 4)))
+        except widelimit.Error as error:
+            if not computer.on_device:
+                raise
+            unable.add(name)
+            print(f"{name}: cannot be computed on {computer.machine}; no rows. {error}", file=sys.stderr)
+        seconds += 0 if name in unable else (time.monotonic() - started) * len(mine)
+    count = sum(case[0] not in unable for case in missing)
+    print(f"{count} cases, about {described(seconds)} on {computer.machine}", file=sys.stderr)
+    if computer.end is not None and time.monotonic() + seconds > computer.end:
+        leave(TOO_LONG, "there is no time for them")
+    return unable
+
+
+def run(options):
+    computer = Computer(options)
+    table = Table("default_criteria", ("problem", "seed", "criterion"), ("error", "density", "ece", "base"), "seeds 0, 1, ...", computer)
+    warnings.simplefilter("error")
+    with widelimit.device(computer.device):
+        missing = list(cases(table, options.seeds))
+        unable = begin(computer, missing)
+        for name, network, seed, data, criterion in [] if computer.only_estimate else missing:
+            if name not in unable:
+                table.lacks(name, seed, criterion)
+                table.append((name, seed, criterion, *map(float, scores(network, data, criterion).values())))
+    if unable:
+        raise SystemExit(UNABLE)
 
 
 def summary():
     """The table of docs/inference.md: mean density, and differences to loo with their standard errors over seeds."""
-    with (DATA / "default_criteria.csv").open() as lines:
-        found = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    found = rows_of("default_criteria")
     yield "| problem | base rate | `loo` | `evidence` | `mse` | `accuracy` | `nlpd` |"
     yield "|---|---|---|---|---|---|---|"
     for name, *_ in PROBLEMS:
@@ -186,24 +230,14 @@ SUMMARIES = {"default_criteria": summary}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "summary"))
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", default=DATA / "default_criteria.csv")
-    parser.add_argument("--summary", action="store_true", help="print the table of the committed file, and compute nothing")
+    add_arguments(parser)
     options = parser.parse_args()
-    if not options.summary:
-        warnings.simplefilter("error")
-        found = list(rows(options.seeds))
-        with open(options.out, "w", newline="") as file:
-            file.write(f"# python docs/experiments/programs/default_criteria.py --seeds {options.seeds}; widelimit "
-                       f"{widelimit.__version__}; {platform.machine()}; seeds 0 to {options.seeds - 1}\n")
-            writer = csv.DictWriter(file, list(found[0]))
-            writer.writeheader()
-            writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
-                             for row in found)
-    else:
-        print("\n".join(summary()))
+    if not shows(options.what, SUMMARIES):
+        run(options)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,7 @@
 """Learning curves of kernels on CIFAR-10 images reduced to 8 x 8, with structure added step by step.
 
     python learning_curves.py NETWORK --data FOLDER --work FOLDER [--pool 5000] [--test 2000] [--threads 1]
+                              [--device cpu] [--minutes M] [--estimate]
     python learning_curves.py summary|picture
 
 NETWORK is a named network: fcn, conv-flatten, conv-gap or struct. Appends rows to docs/experiments/data/learning_curves.csv
@@ -19,22 +20,17 @@ import numpy as np
 import widelimit
 from scipy.linalg import lapack
 
-from small_cifar10 import kept, read_images
-from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, rows_of, save, shows
+from computing import Computer, Tiles, add_arguments
+from small_cifar10 import read_images, reduced
+from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, read, rows_of, save, shows
 
 NETWORKS = {"struct": "attention over positions", "conv-gap": "convolutions, global pooling",
             "conv-flatten": "convolutions, flattened", "fcn": "fully connected"}
 SIZES = (125, 250, 500, 1000, 2000, 4000)
 DRAWS = {4000: 3}  # of a size below the pool; five of others
 REGULARISERS = np.logspace(-6, 2, 17)
-TILE = 500
 PAGE = EXPERIMENTS.parent / "experiments.md"
 PICTURE = EXPERIMENTS.parent / "pictures" / "learning_curves.png"
-
-
-def reduced(images):
-    """[n, 32, 32, 3] to [n, 8, 8, 3], by means of 4 x 4 pixels."""
-    return images.reshape(-1, 8, 4, 8, 4, 3).mean(axis=(2, 4))
 
 
 def whitened(train, test):
@@ -49,27 +45,15 @@ def images(folder, test):
     """Training images and their labels, the first `test` test images and theirs, reduced and whitened."""
     train, labels = read_images(sorted(folder.glob("data_batch_*.bin")))
     test_images, truth = read_images([folder / "test_batch.bin"])
-    train, test_images = whitened(reduced(train[:10_000]), reduced(test_images[:test]))
+    train, test_images = whitened(reduced(train[:10_000], 8), reduced(test_images[:test], 8))
     return train, labels[:10_000], test_images, truth[:test]
 
 
-def kernels(network, train, test, work, threads):
+def kernels(network, options, computer, train, test):
     """NNGP and NTK of training with training images, and of test with training images: [2, n, n] and [2, t, n]."""
-    work.mkdir(parents=True, exist_ok=True)
-    square = np.empty((2, len(train), len(train)), np.float32)
-    cross = np.empty((2, len(test), len(train)), np.float32)
-    for column in range(0, len(train), TILE):
-        columns = slice(column, column + TILE)
-        for row in range(column, len(train), TILE):
-            rows = slice(row, row + TILE)
-            pair = (train[rows],) if row == column else (train[rows], train[columns])
-            tile = np.stack(kept(work / f"train_{row}_{column}.npz", lambda: widelimit.gram(network, *pair, threads=threads)[:2]))
-            square[:, rows, columns], square[:, columns, rows] = tile, tile.transpose(0, 2, 1)
-        for row in range(0, len(test), TILE):
-            rows = slice(row, row + TILE)
-            cross[:, rows, columns] = kept(work / f"test_{row}_{column}.npz",
-                                           lambda: widelimit.gram(network, test[rows], train[columns], threads=threads)[:2])
-    return square, cross
+    tiles = Tiles(computer, network, computer.folder(options.work, f"{options.network}_8"), train, test)
+    computer.begin(f"{options.network} at 8 x 8", [(network, train, tiles.pairs())])
+    return tiles.compute()
 
 
 class LeaveOneOut:
@@ -114,11 +98,11 @@ def centred(labels):
     return np.eye(10)[labels] - 0.1
 
 
-def append_rows(options, square, cross, labels, truth):
-    table = Table("learning_curves", ("network", "kernel", "draw", "train", "test"),
-                  ("pool", "regulariser", "mean_squared_error", "correct", "right_bits"), "draws 0 to 4; kernels apart")
+def append_rows(table, options, square, cross, labels, truth):
+    _, columns, rows = read(table.path)
+    rows = [dict(zip(columns, row)) for row in rows]
     found = {(row["network"], row["kernel"], int(row["draw"]), int(row["train"]), int(row["test"])):
-             int(np.argmin(abs(np.log(REGULARISERS / float(row["regulariser"]))))) for row in rows_of("learning_curves")}
+             int(np.argmin(abs(np.log(REGULARISERS / float(row["regulariser"]))))) for row in rows}
     sizes = [size for size in SIZES if size < options.pool] + [options.pool]
     for draw in range(5):
         order = np.random.default_rng(draw).permutation(options.pool)
@@ -204,16 +188,18 @@ def main():
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--pool", type=int, default=5000)
     parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--threads", type=int, default=1)
+    add_arguments(parser)
     options = parser.parse_args()
     if shows(options.network, SUMMARIES, draw_picture):
         return
     if options.data is None or options.work is None:
         parser.error("--data and --work are needed to compute kernels")
+    computer = Computer(options)
+    table = Table("learning_curves", ("network", "kernel", "draw", "train", "test"),
+                  ("pool", "regulariser", "mean_squared_error", "correct", "right_bits"), "draws 0 to 4; kernels apart", computer)
     train, labels, test, truth = images(options.data, options.test)
-    square, cross = kernels(widelimit.Network.named(options.network), train[:options.pool], test,
-                            options.work / f"{options.network}_8", options.threads)
-    append_rows(options, square, cross, labels[:options.pool], truth)
+    square, cross = kernels(widelimit.Network.named(options.network), options, computer, train[:options.pool], test)
+    append_rows(table, options, square, cross, labels[:options.pool], truth)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """Files of numbers that pages stand on: rows are appended as they are found, so that a run that was stopped goes on."""
+import csv
+import io
 import os
 import pathlib
 import platform
+import re
 import sys
 
 import numpy as np
@@ -9,15 +12,16 @@ import widelimit
 
 EXPERIMENTS = pathlib.Path(__file__).resolve().parents[1]
 DATA = EXPERIMENTS / "data"
+ORIGIN = ("version", "machine")  # the last columns of a file whose rows are of several machines
 
 
-def machine():
-    processor = platform.machine()
+def processor():
+    name = platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo") as lines:
             names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-        processor = " ".join([names[0] if names else "", processor]).strip()
-    return f"{processor} with {os.cpu_count()} threads"
+        name = " ".join([names[0] if names else "", name]).strip()
+    return f"{name} with {os.cpu_count()} threads"
 
 
 def processor_seconds():
@@ -25,40 +29,65 @@ def processor_seconds():
     return sum(os.times()[:4])
 
 
-class Table:
-    """A file of comma-separated rows in data/. Its first line has the command, version, machine, seeds and where times stand;
-    the first columns, its keys, say which case a row is of. Files without a column of seconds stay so. Rows that another version
-    appends are named in the first line."""
+def read(path):
+    """First line, names of the columns and rows of a file."""
+    with path.open(newline="") as lines:
+        first = next(lines).rstrip("\n")
+        columns, *rows = csv.reader(lines)
+    return first, columns, rows
 
-    def __init__(self, name, keys, columns, seeds):
-        self.path = DATA / f"{name}.csv"
+
+def as_line(values):
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow([text(value) for value in values])
+    return line.getvalue()
+
+
+class Table:
+    """A file of comma-separated rows in data/, or in the folder of a computer. Its first line has the command, version, machine, seeds
+    and where times stand; the first columns, its keys, say which case a row is of. With a computer, version and machine are the last
+    columns of every row. Without columns of seconds and of these, files stay so: rows of another version are named in the first line."""
+
+    def __init__(self, name, keys, columns, seeds, computer=None):
+        self.path = (DATA if computer is None else computer.out) / f"{name}.csv"
         self.keys = len(keys)
-        self.begin = processor_seconds()
+        self.clock = processor_seconds if computer is None else computer.clock
+        self.origin = f"{widelimit.__version__}" + (f" on {computer.machine}" if computer and computer.on_device else "")
+        self.last = (widelimit.__version__, computer.machine) if computer else ()
+        self.begin = self.clock()
+        header = [*keys, *columns, "seconds", *(ORIGIN if computer else ())]
         if not self.path.exists():
             command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])}".strip()
-            self.path.write_text(f"# {command}; widelimit {widelimit.__version__}; {machine()}; {seeds}; seconds are processor "
-                                 f"time of a row\n{','.join((*keys, *columns, 'seconds'))}\n")
-        first, header, *rows = self.path.read_text().splitlines()
-        self.new_version = len(rows) + 1 if first.split("; ")[1].split()[-1] != widelimit.__version__ else None
-        self.timed = header == ",".join((*keys, *columns, "seconds"))
-        self.done = {tuple(row.split(",")[:self.keys]) for row in rows}
+            origin = "; version of widelimit and machine: columns" if computer else f"; widelimit {self.origin}; {processor()}"
+            times = "processor time of a row; on a device, of the clock" if computer else "processor time of a row"
+            self.path.write_text(f"# {command}{origin}; {seeds}; seconds are {times}\n{as_line(header)}")
+        first, found, rows = read(self.path)
+        self.timed = "seconds" in found
+        self.last = self.last if found[-2:] == list(ORIGIN) else ()
+        expected = [name for name in header if (name != "seconds" or self.timed) and (name not in ORIGIN or self.last)]
+        if found != expected:
+            raise ValueError(f"{self.path}: expected columns {', '.join(expected)}, found {', '.join(found)}")
+        named = re.sub(r"^(widelimit|from row \d+ on) ", "", first.split("; ")[1].split(", ")[-1])
+        self.new_origin = len(rows) + 1 if not self.last and named != self.origin else None
+        self.done = {tuple(row[:self.keys]) for row in rows}
 
     def lacks(self, *key):
         """Whether no row is of this case; from here on its time counts."""
-        self.begin = processor_seconds()
+        self.begin = self.clock()
         return tuple(map(text, key)) not in self.done
 
     def append(self, *rows):
-        """Rows of one case, with the processor time since lacks(), which they share."""
-        seconds = [round((processor_seconds() - self.begin) / len(rows), 2)] if self.timed else []
-        if self.new_version is not None:
+        """Rows of one case, with the time since lacks(), which they share."""
+        seconds = [round((self.clock() - self.begin) / len(rows), 2)] if self.timed else []
+        if self.new_origin is not None:
             first, rest = self.path.read_text().split("\n", 1)
             command, version, *others = first.split("; ")
-            version += f", from row {self.new_version} on {widelimit.__version__}"
+            version += f", from row {self.new_origin} on {self.origin}"
             self.path.write_text("; ".join((command, version, *others)) + "\n" + rest)
-            self.new_version = None
+            self.new_origin = None
         with self.path.open("a") as file:
-            file.write("".join(",".join(map(text, (*row, *seconds))) + "\n" for row in rows))
+            file.write("".join(as_line((*row, *seconds, *self.last)) for row in rows))
+        self.done |= {tuple(map(text, row[:self.keys])) for row in rows}
 
 
 def text(value):
@@ -67,8 +96,8 @@ def text(value):
 
 def rows_of(name):
     """The rows of a committed file, as dictionaries of texts."""
-    lines = (DATA / f"{name}.csv").read_text().splitlines()[1:]
-    return [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+    _, columns, rows = read(DATA / f"{name}.csv")
+    return [dict(zip(columns, row)) for row in rows]
 
 
 def as_bits(right):
@@ -91,12 +120,18 @@ def paired(first, second):
     return difference.mean(), variance**0.5
 
 
+def signed(value):
+    """With one digit after the point, and no -0.0."""
+    return f"{round(float(value), 1) + 0.0:+.1f}"
+
+
 def difference_cell(first, second):
     """paired() of two {draw: right answers}, over the draws that both have, as a cell of a table; empty without any."""
     shared = sorted(set(first) & set(second))
     if not shared:
         return ""
-    return "{:+.1f} ± {:.1f}".format(*paired([first[draw] for draw in shared], [second[draw] for draw in shared]))
+    difference, error = paired([first[draw] for draw in shared], [second[draw] for draw in shared])
+    return f"{signed(difference)} ± {error:.1f}"
 
 
 def shows(what, summaries, draw_picture=None):

@@ -14,7 +14,11 @@ class CrossGram {
   /// Rows first .. first + count - 1, [count, columns].
   using Rows = std::function<Matrix<double>(Index first, Index count)>;
 
-  CrossGram(Index rows, Index columns, Rows rows_of);
+  /// The whole matrix times x.
+  using Product = std::function<Matrix<double>(const Matrix<double>& x)>;
+
+  /// `product`: if there is a better way than by blocks of rows.
+  CrossGram(Index rows, Index columns, Rows rows_of, Product product = {});
 
   /// A matrix in memory, float or double, which must outlive this. Implicit on purpose: functions take either.
   template <typename Derived>
@@ -29,13 +33,14 @@ class CrossGram {
   /// Some rows. ArgumentError for NaN, infinity or another shape.
   [[nodiscard]] Matrix<double> block(Index first, Index count) const;
 
-  /// The matrix times x [columns, any], in blocks of rows.
+  /// The matrix times x [columns, any].
   [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const;
 
  private:
   Index rows_;
   Index columns_;
   Rows rows_of_;
+  Product product_;
 };
 
 }  // namespace widelimit::gp

@@ -14,12 +14,9 @@ namespace widelimit::gp {
 /// The `treatment` of kernels that are a FlipAverage.
 inline constexpr const char* mean_over_flips = "mean over flips";
 
-/// The `treatment` of kernels that these options change.
-[[nodiscard]] inline std::string treatment_of(bool flip, const GramOptions& options) {
-  const std::string exact = options.exact_attention ? "exact attention" : "";
-  if (!flip) return exact;
-  return exact.empty() ? mean_over_flips : mean_over_flips + (", " + exact);
-}
+/// The `treatment` of kernels that these options change, in their last digits if a device computes them. DeviceError if
+/// it is not there.
+[[nodiscard]] std::string treatment_of(bool flip, const GramOptions& options);
 
 /// A folder in which Gram matrices are kept, so that those computed once serve every regulariser, time and criterion.
 ///

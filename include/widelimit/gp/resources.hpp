@@ -7,8 +7,8 @@
 #include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/kernel/explain.hpp"
 
-/// What a computation takes: memory, disk and time, known before it begins. `gram`, `gp` and `fit` refuse by these
-/// numbers what `explain` shows by them.
+/// What a computation takes: memory, disk and time, known before it begins. `gram`, `gp`, `fit` and `predict` refuse by
+/// these numbers what `explain` shows by them.
 namespace widelimit::gp {
 
 /// What is done with the Gram matrices.
@@ -16,6 +16,14 @@ enum class Work {
   kernels,     ///< They are the result.
   prediction,  ///< infer(), both kernels one after the other.
   model,       ///< Model::fit() of one kernel.
+  new_inputs,  ///< Model::predict() with a model that is in memory.
+};
+
+/// Functions that are drawn at new inputs, beside the prediction.
+struct DrawnFunctions {
+  Index posterior = 0;  ///< Model::samples().
+  bool jointly = true;  ///< Of the posterior, for Sampling::joint.
+  Index prior = 0;      ///< Model::prior_samples().
 };
 
 /// A computation, as far as its resources depend on it.
@@ -26,8 +34,10 @@ struct Workload {
   Index columns = 0;  ///< For Work::kernels: inputs of the columns, 0 if they are those of the rows.
   /// What gram() takes, if it is known: explain().
   std::optional<Plan> plan = {};
-  double input_bytes = 0;  ///< All inputs, where they are not in memory yet.
-  Index store_side = 0;    ///< Inputs on a side of a store's tiles; 0: chosen as for a new store.
+  double input_bytes = 0;     ///< All inputs, where they are not in memory yet.
+  DrawnFunctions drawn = {};  ///< For Work::new_inputs.
+  Index posteriors = 1;       ///< For Work::new_inputs: Groups of outputs with a regulariser each.
+  Index store_side = 0;       ///< Inputs on a side of a store's tiles; 0: chosen as for a new store.
 };
 
 /// Memory for one purpose.
@@ -64,6 +74,8 @@ struct ResourcePlan {
   Solver solver;
   MemoryPhase peak;  ///< The phase that takes most.
   MemoryRoom room;
+  /// In the memory of the device that multiplies without the matrix; empty without one.
+  MemoryPhase on_device = {};
   double disk_bytes = 0;  ///< Of a store, or of the files of Work::kernels.
   /// Measured for the kernels, estimated from their operations for the solver; 0 without Workload::plan.
   Cost kernel_cost = {};
@@ -87,7 +99,13 @@ struct ResourcePlan {
 /// Throws ArgumentError("WHERE: ... does not fit: ...") with what to do, before anything is computed.
 void require_resources(const char* where, const ResourcePlan& plan, const Workload& work);
 
+/// What a device holds that multiplies without the matrix (KernelProducts); empty if none does.
+[[nodiscard]] MemoryPhase device_memory(const Workload& work, Solver solver);
+
 /// "kernels 74.5 GiB, states 1 GiB, ..."
 [[nodiscard]] std::string items_text(const MemoryPhase& phase);
+
+/// How many inputs a message is about: those of the training, or new ones.
+[[nodiscard]] Index inputs_of(const Workload& work);
 
 }  // namespace widelimit::gp

@@ -21,7 +21,7 @@ struct DeviceDescription {
   int units;                         ///< Multiprocessors, or cores.
 };
 
-/// All devices, in the order in which GramOptions::device looks through them; none if OpenCL is not installed.
+/// All devices, in the order in which GramOptions::device counts them; none if OpenCL is not installed.
 [[nodiscard]] std::vector<DeviceDescription> devices();
 
 /// Name, platform and driver of the device that GramOptions::device chooses; empty for the CPU. Throws DeviceError.

@@ -47,6 +47,8 @@ struct Plan {
   /// the lines then hold upper bounds of the entries, and nothing else is known. Empty otherwise.
   std::string remark;
   std::string device = {};  ///< Where it is computed, and what of it; empty on the CPU.
+  /// Of an input in the memory of a device that can multiply without the matrix (KernelProducts); 0 without one.
+  double device_input_bytes = 0;
 
   [[nodiscard]] bool is_measured() const { return pair.seconds > 0; }
 

@@ -70,6 +70,9 @@ class FlipAverage {
   [[nodiscard]] GramResult<Scalar> diagonal(const Inputs<Scalar>& x, const GramOptions& options = {}) const;
 
  private:
+  /// The NNGP of every input with itself.
+  [[nodiscard]] Vector<double> variances_of(const Inputs<Scalar>& x, const GramOptions& options) const;
+
   Network network_;
   std::shared_ptr<const MirrorSymmetry> symmetry_;
 };

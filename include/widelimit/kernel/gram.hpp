@@ -64,8 +64,9 @@ struct GramOptions {
   /// over threads; the time for the inputs themselves is not included. Timing costs about 50 ns for each step and
   /// stack of planes.
   std::vector<double>* seconds_per_line = nullptr;
-  /// Where kernels are computed: "cpu", or empty; "gpu", the first GPU; or part of the name of a device or its platform
-  /// (widelimit/kernel/devices.hpp), case aside. DeviceError if there is none, or if it cannot compute the network.
+  /// Where kernels are computed: "cpu", or empty; "gpu"; or part of the name of a device or its platform
+  /// (widelimit/kernel/devices.hpp), case aside. Of several that answer, "gpu:1" or NAME:1 is the second. DeviceError
+  /// if there is none, if there are several, or if it cannot compute the network.
   std::string device = {};
 };
 

@@ -12,7 +12,8 @@ from ._enums import AggregateImplementation, AttentionMechanism, Padding, Positi
 from ._kernel import Kernel
 from ._kinds import *  # noqa: F403
 from ._missing import MaskedArray, unmask_fn
-from ._own import Bool, Diagonal, layer, requires, supports_masking
+from ._own import Bool, Diagonal, requires
+from ._own_layers import layer, supports_masking
 from ._pools import AvgPool, Dropout, Flatten, GlobalAvgPool, GlobalSumPool, Identity, LayerNorm, SumPool
 from ._positions import Aggregate, DotGeneral, ImageResize, Index, Slice
 from ._weights import Conv, ConvLocal, ConvTranspose, Dense

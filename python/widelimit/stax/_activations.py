@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable
 
 import numpy as np
 
 from .. import layers
 from .._arrays import real, whole
-from .._jax import is_of_jax
+from .._jax import is_function_of_jax, is_of_jax
 from ._module import Simple
 from ._triple import Triple, triple
 
@@ -24,7 +25,7 @@ def _parameter(name, value):
 def nonlinearity(name: str, kind: str, **parameters: tuple[str, Any]) -> Triple:
     """The layer of a kind, called `name`; each field of it with the argument's name and value."""
     checked = {field: _parameter(f"{name}: {argument}", value) for field, (argument, value) in parameters.items()}
-    return triple(Simple(name, layers.nonlinearity(kind, **checked)))
+    return triple(Simple(name, layers.nonlinearity(kind, **checked), kind, checked))
 
 
 def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any] | None = None,
@@ -38,24 +39,50 @@ def Elementwise(fn: Callable[..., Any] | None = None, nngp_fn: Callable[..., Any
     if nngp_fn is None:
         if fn is None:
             raise ValueError("Elementwise: expected fn or nngp_fn")
-        return triple(_OfFunctions("Elementwise", layers.elementwise, (fn,)))
-    return triple(_OfFunctions("Elementwise", _dual, (nngp_fn, d_nngp_fn)))
+        return triple(OfFunctions("Elementwise", layers.elementwise, (fn,)))
+    return triple(OfFunctions("Elementwise", _dual, (nngp_fn, d_nngp_fn)))
 
 
-class _OfFunctions(Simple):
+class OfFunctions(Simple):
     """A nonlinearity made of a user's functions; pickled with these, where they can be."""
 
+    in_jax = "function"
+
     def __init__(self, name, make, functions):
-        super().__init__(name, make(*functions))
+        layer = make(*functions)
+        dual = None if make is layers.elementwise else _formula_of(*functions)
+        if dual is not None:
+            layer._dual = dual
+        super().__init__(name, layer)
         self._made_of = name, make, functions
 
+    @property
+    def function(self):
+        """phi, None if there is only its dual."""
+        _, make, functions = self._made_of
+        return functions[0] if make is layers.elementwise else None
+
     def __reduce__(self):
-        return _OfFunctions, self._made_of
+        return OfFunctions, self._made_of
 
 
 def _dual(nngp_fn, d_nngp_fn):
     slope = _slope_of(nngp_fn) if d_nngp_fn is None else d_nngp_fn
     return layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: slope(c, p, q))
+
+
+def _formula_of(nngp_fn, d_nngp_fn):
+    """The dual as a function of JAX's arrays; None if the functions are not such."""
+    if "jax" not in sys.modules:
+        return None
+    from .._duals import by_price
+
+    functions = [function for function in (nngp_fn, d_nngp_fn) if function is not None]
+    if not all(is_function_of_jax(function, 3) for function in functions):
+        return None
+    if d_nngp_fn is None:
+        return by_price(lambda p, q, c: nngp_fn(c, p, q))
+    return lambda p, q, c: (nngp_fn(c, p, q), d_nngp_fn(c, p, q))
 
 
 def _slope_of(nngp_fn):
@@ -82,4 +109,4 @@ def ElementwiseNumerical(fn: Callable[..., Any], deg: int, df: Callable[..., Any
                          do_backprop: bool = False) -> Triple:
     """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg, the number of its points in
     neural-tangents, is chosen here. Functions and errors as of Elementwise()."""
-    return triple(_OfFunctions("ElementwiseNumerical", layers.elementwise, (fn, df)))
+    return triple(OfFunctions("ElementwiseNumerical", layers.elementwise, (fn, df)))

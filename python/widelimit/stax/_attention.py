@@ -26,6 +26,7 @@ class _Attention(WithAxes):
     has_biases: bool
     batch_axis: int
     channel_axis: int
+    in_jax = "attention"
     name = "GlobalSelfAttention"
     diagonal = Diagonal(NO, NO)
 

@@ -23,6 +23,7 @@ from ._widths import Joined
 @dataclass
 class _Parallel(Module):
     modules: Tuple[Module, ...]
+    in_jax = "parallel"
     name = "parallel"
     takes_branches = keeps_branches = True
 
@@ -59,6 +60,7 @@ class _Parallel(Module):
 class _Repeat(Module):
     module: Module
     times: int
+    in_jax = "repeat"
     name = "repeat"
 
     def lower(self, value):
@@ -67,11 +69,16 @@ class _Repeat(Module):
         return value
 
     def form(self, value, counter):
+        trees, behind = self.forms(value, counter)
+        return stacked(trees) if trees else (), behind
+
+    def forms(self, value, counter):
+        """The structure of each repetition, and the value after them."""
         trees = []
         for _ in range(self.times):
             tree, value = self.module.form(value, counter)
             trees.append(tree)
-        return stacked(trees) if trees else (), value
+        return trees, value
 
     def parts(self):
         return (self.module,)
@@ -88,6 +95,7 @@ class _Repeat(Module):
 @dataclass
 class _FanOut(Module):
     number: int
+    in_jax = "fan_out"
     name = "FanOut"
     is_pointwise = opens_branches = True
 
@@ -127,6 +135,7 @@ class _FanInElementwise(_FanIn):
     name: str
     join: object
     is_pointwise = True
+    in_jax = "fan_in"
 
     def lower(self, branches):
         _same(self.name, branches, "shape", lambda value: (value.full_shape, value.batch_axis, value.channel_axis))
@@ -172,6 +181,7 @@ def _joined(kernels, name, join):
 @dataclass
 class _FanInConcat(_FanIn):
     axis: int
+    in_jax = "concat"
     name = "FanInConcat"
 
     def lower(self, branches):

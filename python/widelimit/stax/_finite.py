@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, List, Sequence, Tuple
 
 import numpy as np
@@ -63,7 +64,7 @@ class _Site:
     """
 
     def __init__(self, module, first):
-        counter = Counter(_heads_of(module))
+        counter = Counter(heads_of(module))
         tree, value = module.form(first, counter)
         if value.shape and not module.is_pointwise:
             raise NotImplementedError("init_fn, apply_fn: expected a network with a readout over positions, or one that "
@@ -107,7 +108,7 @@ class _Site:
         return tuple(count if size == -1 else size for size in self.value.full_shape)
 
 
-def _heads_of(module):
+def heads_of(module):
     """(heads, channels of keys) of the first attention layer; in the library all attention layers have the same."""
     return next(_heads_in(module), (8, 32))
 
@@ -129,27 +130,50 @@ class FiniteFunctions:
 
     def __init__(self, module):
         self.module = module
-        self._sites = {}
+        self._sites, self._jax_networks = {}, {}
 
     def __reduce__(self):
         return FiniteFunctions, (self.module,)
 
     def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], Any]:
+        caller = caller_of(key)
+        if self.is_of_jax(caller):
+            return self._of_jax(input_shape).drawn(key, input_shape)
         site = self.site(input_shape)
         shape = site.full_shape(input_shape)
         if is_traced(key):
             return shape, _traced_parameters(site, key)
-        caller, vector = caller_of(key), site.made(seed_of(key)).parameters
-        return shape, caller.give(unpacked(site.tree, vector, np.zeros))
+        return shape, caller.give(unpacked(site.tree, site.made(seed_of(key)).parameters, np.zeros))
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         rng_among("apply_fn", kwargs)
-        caller, site = caller_of(params, x), self.site(np.shape(x))
+        caller = caller_of(params, x, rng)
+        if self.is_of_jax(caller):
+            return self._of_jax(np.shape(x)).outputs(params, x, self._checked_key(rng))
+        site = self.site(np.shape(x))
         if not caller.is_live:
             return caller.give(self.outputs(site.packed(params), x, rng), "own")
         refuse_traced("rng", rng)
         outputs = LiveOutputs(self, rng, site.full_shape(np.shape(x)))
         return differentiated(outputs, [site.packed(params), x])[0]
+
+    def is_of_jax(self, caller: Any) -> bool:
+        """Whether a caller's networks are functions of JAX's arrays alone: it has some, and JAX knows all layers."""
+        return caller.name == "JAX" and self.are_layers_of_jax
+
+    @cached_property
+    def are_layers_of_jax(self) -> bool:
+        from ._outputs import is_of_jax
+
+        return is_of_jax(self.module)
+
+    def _of_jax(self, shape):
+        from ._jax_network import JaxNetwork
+
+        first = start(self.module, shape)
+        if first not in self._jax_networks:
+            self._jax_networks.setdefault(first, JaxNetwork(self.module, first, heads_of(self.module)))
+        return self._jax_networks[first]
 
     def site(self, shape: Sequence[int]) -> _Site:
         """The network for inputs of a full shape."""
@@ -187,12 +211,14 @@ class FiniteFunctions:
             raise NotImplementedError("apply_fn: derivatives by inputs: expected a network without Dropout")
 
     def _draw(self, rng):
-        """The number of a key's draws. ValueError if it is missing, as in neural-tangents."""
-        if rng is not None:
-            return seed_of(rng, "rng")
-        if _draws(self.module):
+        """The number of a key's draws."""
+        return 0 if self._checked_key(rng) is None else seed_of(rng, "rng")
+
+    def _checked_key(self, rng):
+        """The key. ValueError if it is missing, as in neural-tangents."""
+        if rng is None and _draws(self.module):
             raise ValueError("rng: expected a key (an integer or a JAX key): the network has Dropout, which draws at random")
-        return 0
+        return rng
 
     def empirical(self, params, x1, x2, name, rng=None):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2], of outputs without positions. Equal batches

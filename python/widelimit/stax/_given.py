@@ -6,6 +6,8 @@ layer before all others turns a pair of such numbers into the covariances that a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .. import layers
@@ -18,13 +20,32 @@ from ._module import Value
 _NO_PAIRS = "Kernel: covariances between inputs of one batch: expected a Kernel with diagonal_batch=False"
 
 
+def checked_shape(kernel):
+    """The sizes of the axes of positions."""
+    if kernel.shape1 is None or kernel.shape2 is None:
+        raise ValueError("Kernel: shape1, shape2: expected the shapes of the activations, got None")
+    own = (kernel.batch_axis, kernel.channel_axis)
+    spatial = [tuple(size for k, size in enumerate(shape) if k not in own) for shape in (kernel.shape1, kernel.shape2)]
+    if spatial[0] != spatial[1] or len(kernel.shape1) < 2:
+        raise ValueError(f"Kernel: expected shapes [n, ..., channels] with the same positions, got {kernel.shape1} and "
+                         f"{kernel.shape2}")
+    return spatial[0]
+
+
+def form_of(kernel):
+    """The value before a network that a Kernel says, without layers."""
+    return Value(checked_shape(kernel), int(kernel.shape1[kernel.channel_axis]), kernel.channel_axis, kernel.batch_axis,
+                 is_gaussian=bool(kernel.is_gaussian), is_reversed=bool(kernel.is_reversed),
+                 is_diagonal=bool(kernel.diagonal_spatial), has_masks=kernel.mask1 is not None, has_patterns=False)
+
+
 class GivenKernel:
     """A Kernel, checked. precision: 'float', 'double' or None, as kernel_fn takes it."""
 
     def __init__(self, kernel, precision=None):
         self.is_diagonal = bool(kernel.diagonal_spatial)
         self._kernel, self._axes = kernel, 1 if kernel.diagonal_batch else 2
-        self._shape = self._checked_shape(kernel)
+        self._shape = checked_shape(kernel)
         self.x1_is_x2 = bool(np.asarray(kernel.x1_is_x2))
         self._dtype = element_type(precision, kernel.nngp)
         n1, n2 = self._sizes = tuple(shape[kernel.batch_axis] for shape in (kernel.shape1, kernel.shape2))
@@ -42,17 +63,6 @@ class GivenKernel:
         self.is_one = self.x1_is_x2 and kernel.cov2 is None and self._is_symmetric()
         if not self.is_one and len(self._variances) == 1:
             self._variances *= 2
-
-    @staticmethod
-    def _checked_shape(kernel):
-        if kernel.shape1 is None or kernel.shape2 is None:
-            raise ValueError("Kernel: shape1, shape2: expected the shapes of the activations, got None")
-        own = (kernel.batch_axis, kernel.channel_axis)
-        spatial = [tuple(size for k, size in enumerate(shape) if k not in own) for shape in (kernel.shape1, kernel.shape2)]
-        if spatial[0] != spatial[1] or len(kernel.shape1) < 2:
-            raise ValueError(f"Kernel: expected shapes [n, ..., channels] with the same positions, got {kernel.shape1} and "
-                             f"{kernel.shape2}")
-        return spatial[0]
 
     def _matrices(self, array, name, *batch):
         """[batch..., d, d'], or [batch..., d] if the kernel only has variances of positions."""
@@ -73,11 +83,8 @@ class GivenKernel:
 
     def value(self, has_patterns):
         """The value before a network: after the layer that gives the kernel."""
-        kernel = self._kernel
         given = self._layers_of_positions() if self._shape else self._layers_of_vectors()
-        return Value(self._shape, int(kernel.shape1[kernel.channel_axis]), kernel.channel_axis, kernel.batch_axis, given,
-                     is_gaussian=bool(kernel.is_gaussian), is_reversed=bool(kernel.is_reversed), is_diagonal=self.is_diagonal,
-                     has_masks=kernel.mask1 is not None, has_patterns=has_patterns)
+        return replace(form_of(self._kernel), layers=given, has_patterns=has_patterns)
 
     def _layers_of_positions(self):
         leaves = "gaussian" if self._kernel.is_gaussian else "not_gaussian"

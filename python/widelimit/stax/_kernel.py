@@ -164,7 +164,8 @@ def zipped(matrices, shape, is_diagonal, is_reversed, batch_axes):
     else:
         array = matrices.reshape(*matrices.shape[:batch_axes], *shape, *shape)
         axes = [place for axis in order for place in (axis, axis + len(shape))]
-    return np.ascontiguousarray(array.transpose(*range(batch_axes), *(batch_axes + axis for axis in axes)))
+    array = array.transpose(*range(batch_axes), *(batch_axes + axis for axis in axes))
+    return np.ascontiguousarray(array) if isinstance(array, np.ndarray) else array
 
 
 def unzipped(array, shape, is_diagonal, is_reversed, batch_axes):

@@ -16,12 +16,13 @@ from .._caller import caller_of, is_live
 from .._differentiable import differentiated
 from .._named import by_name
 from ._diagonal import NO
-from ._given import GivenKernel
+from ._formula_kernels import FormulaKernels
+from ._given import GivenKernel, form_of
 from ._inputs import are_same, batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel, registered
 from ._live import LiveKernels
 from ._module import Module, Sequence, start
-from ._numbers import numbers_of, with_values
+from ._numbers import numbers_of, placeholders, with_values
 from ._own import OfKernels, has_own
 from ._request import Request, facts_of
 
@@ -51,6 +52,7 @@ class KernelFunction:
         self.module = module
         self._store = store
         self._networks: dict[Any, Any] = {}
+        self.formulas: dict[Any, Any] = {}  # FormulaKernels by the value before the network.
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KernelFunction, (self.module, self._store)
@@ -195,9 +197,7 @@ class KernelFunction:
             return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
         arrays = [getattr(kernel, name) for name in ARRAYS]
         if is_live(arrays, self.numbers):
-            raise NotImplementedError("kernel_fn: expected a Kernel made by hand outside of functions that JAX transforms, of "
-                                      "tensors that require no gradients; one that a kernel_fn gave, unchanged, has "
-                                      "derivatives")
+            return self._live_behind(kernel, get, options)
         caller, names = caller_of(arrays, self.numbers), _wanted(get)
         if caller.name == "JAX":
             registered()
@@ -206,12 +206,40 @@ class KernelFunction:
         fields, facts = self._behind(kernel, names, options)
         return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
 
+    def _live_behind(self, kernel, get, options):
+        """After a Kernel made by hand whose arrays, or whose layers' numbers, are traced or differentiated."""
+        caller, names = caller_of([getattr(kernel, name) for name in ARRAYS], self.numbers), _wanted(get)
+        kernels = None
+        if caller.name == "JAX" and not self._has_own and options["pattern"] is None and kernel.mask1 is None:
+            registered()
+            first = form_of(kernel)
+            self._check_positions(kernel)
+            kernels = FormulaKernels.of(self, first)
+        if kernels is None:
+            raise NotImplementedError("kernel_fn: expected a Kernel made by hand outside of functions that JAX transforms, of "
+                                      "tensors that require no gradients, or layers that have formulas, without masks and "
+                                      "patterns; a Kernel that a kernel_fn gave, unchanged, has derivatives")
+        present = [name for name in names if name in ARRAYS and getattr(kernel, name) is not None]
+        fields = {name: None for name in names if name in ARRAYS}
+        fields.update(kernels.of_kernel(kernel, self.numbers, present))
+        value = self.at(placeholders(len(self.numbers), 0.00781)).network(first)[1]
+        n1, n2 = (shape[kernel.batch_axis] for shape in (kernel.shape1, kernel.shape2))
+
+        def facts():
+            return {**facts_of(value, n1, n2, kernel.x1_is_x2, bool(kernel.diagonal_batch), bool(kernel.diagonal_spatial)),
+                    "is_input": bool(kernel.is_input) and not value.layers}
+
+        return self._result(get, names, fields, facts, None)
+
+    def _check_positions(self, kernel):
+        if kernel.diagonal_spatial and self._needs is not None and self._needs.before == NO:
+            raise ValueError("Kernel: diagonal_spatial: expected one with the covariances of all pairs of positions: pools, "
+                             "attention and other layers mix them")
+
     def _behind(self, kernel, names, options):
         """Arrays of these names, and facts(), after a Kernel made by hand."""
         given = GivenKernel(kernel, options["precision"])
-        if given.is_diagonal and self._needs is not None and self._needs.before == NO:
-            raise ValueError("Kernel: diagonal_spatial: expected one with the covariances of all pairs of positions: pools, "
-                             "attention and other layers mix them")
+        self._check_positions(kernel)
         if given.x1_is_x2 and not given.is_one and _draws(self.module):
             raise ValueError("Kernel: expected symmetric kernels with the variances on the diagonal, as x1_is_x2 says that they "
                              "are of one batch, and the network has Dropout")

@@ -3,8 +3,9 @@
 import numpy as np
 
 from .._differentiable import Diagonal, Differentiable, check_axes, word_of
-from ._module import start, variance
-from ._numbers import paths_of, placeholders
+from ._formula_kernels import FormulaKernels, last_axes, paths_of_numbers
+from ._module import start
+from ._numbers import placeholders
 from ._request import array_shapes
 
 
@@ -29,6 +30,20 @@ class LiveKernels(Differentiable):
         found = array_shapes(self.value, self.first, shapes[0], shapes[1] if self._count == 2 else None, self.is_diagonal,
                              options.get("diagonal_batch") is not False)
         self.shapes = [found[name] for name in self.names]
+
+    def formula(self):
+        if any(self._options.get(name) is not None for name in ("pattern", "mask_constant")):
+            return None
+        kernels = FormulaKernels.of(self._kernel_fn, self.first)
+        if kernels is None:
+            return None
+        has_pairs = self._options.get("diagonal_batch") is False
+
+        def found(*inputs):
+            arrays = kernels.of_inputs(*self._batches(inputs), inputs[self._count:], self.names, has_pairs)
+            return [arrays[name] for name in self.names]
+
+        return found
 
     def forward(self, *inputs):
         found = self._on_host(inputs)(*self._batches(inputs), self.names, **self._options)
@@ -62,13 +77,7 @@ class LiveKernels(Differentiable):
         return self._kernel_fn.at(values) if values else self._kernel_fn
 
     def _paths(self):
-        """The paths of the variances whose square roots are the numbers."""
-        networks, variances = [], []
-        for spread in (0.00781, 0.01113):
-            chosen = placeholders(len(self._kernel_fn.numbers), spread)
-            networks.append(self._kernel_fn.at(chosen).network(self.first)[0])
-            variances.append([variance(std) for std in chosen])
-        return paths_of(networks, variances)
+        return paths_of_numbers(self._kernel_fn, self.first)
 
 
 class DiagonalOfKernelFunction(Diagonal):
@@ -80,6 +89,10 @@ class DiagonalOfKernelFunction(Diagonal):
         self.axes = (live.first.batch_axis, live.first.channel_axis)
         super().__init__(kernel_fn.network(live.first)[0], kernels, options,
                          (shape[live.first.batch_axis], shape[live.first.channel_axis]))
+
+    def formula(self):
+        inner = super().formula()
+        return None if inner is None else lambda x: inner(x.transpose(*last_axes(x.ndim, self.axes)))
 
     def forward(self, x):
         return super().forward(np.moveaxis(x, self.axes, (0, -1)))

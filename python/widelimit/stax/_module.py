@@ -1,7 +1,7 @@
 """The form of stax layers: modules that turn a value, the layers so far with the shape after them, into the next value."""
 
-from dataclasses import dataclass, replace
-from typing import Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class Module:
     told_axes: Optional[Tuple[int, Optional[int]]] = None
     # What it asks of the kernel before it, None if it does not care.
     diagonal: Optional[Diagonal] = None
+    in_jax: Optional[str] = None  # The word under which _outputs.py and _drawn.py know it.
     draws = False  # Whether networks of finite width draw at random each time they are applied.
 
     def lower(self, value):
@@ -105,6 +106,9 @@ class Simple(Module):
 
     name: str
     layer: object
+    kind: str = ""  # With its fields, as network files have them; "" for a user's functions.
+    fields: Dict[str, Any] = field(default_factory=dict)
+    in_jax = "nonlinearity"
     diagonal = Diagonal()
     is_pointwise = True
 
@@ -117,6 +121,7 @@ class Sequence(Module):
     """Modules one after the other."""
 
     modules: Tuple[Module, ...]
+    in_jax = "serial"
     name = "serial"
 
     def apply(self, value):

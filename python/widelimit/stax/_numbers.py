@@ -3,11 +3,12 @@
 A module keeps such a number as it is; a network is made from the module with values in its place.
 """
 
-import json
+import copy
+import re
 import sys
 from dataclasses import fields, is_dataclass, replace
 
-from .. import _core
+from .._fields import fields_of
 
 _FIELDS = ("W_std", "b_std")
 
@@ -69,17 +70,9 @@ def paths_of(networks, variances):
     for network, chosen in zip(networks, variances):
         places = {}
         for k, layer in enumerate(network.layers):
-            _collect(f"layers[{k}]", _json_of(layer), chosen, places)
+            _collect(f"layers[{k}]", fields_of(layer), chosen, places)
         found = places if found is None else {path: k for path, k in places.items() if found.get(path) == k}
     return [[path for path, k in found.items() if k == number] for number in range(len(variances[0]))]
-
-
-def _json_of(layer):
-    """The fields of a layer; none for a layer that files do not know."""
-    try:
-        return json.loads(_core.Network([layer]).to_json())["layers"][0]
-    except _core.Error:
-        return {}
 
 
 def _collect(path, value, variances, places):
@@ -91,3 +84,22 @@ def _collect(path, value, variances, places):
             _collect(f"{path}[{k}]", part, variances, places)
     elif isinstance(value, float) and value in variances:
         places[path] = variances.index(value)
+
+
+def with_numbers(layers, paths, values):
+    """Objects of network files with values at the paths of numbers, as paths_of() gives them."""
+    layers = copy.copy(layers)
+    for several, value in zip(paths, values):
+        for path in several:
+            _set(layers, [int(part) if part.isdigit() else part for part in re.findall(r"\w+", path)[1:]], value)
+    return layers
+
+
+def _set(tree, path, value):
+    """Puts a value into a tree, of which the parts on its path are copied."""
+    first, *rest = path
+    if not rest:
+        tree[first] = value
+        return
+    tree[first] = copy.copy(tree[first])
+    _set(tree[first], rest, value)

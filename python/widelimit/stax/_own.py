@@ -1,16 +1,17 @@
-"""Layers of functions of kernels, made with stax.layer, and networks with such layers."""
+"""Layers of functions of kernels, and what they do with kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any, Callable, Tuple, TypeVar
 
 import numpy as np
 
 from .._jax import double_precision
 from ._diagonal import Diagonal as _Needs
+from ._kernel import Kernel
 from ._module import Module, Sequence
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -90,39 +91,6 @@ def _check(requirements, k, name):
             raise ValueError(f"{name}: {what}: expected a Kernel with {what}=False")
 
 
-def layer(layer_fn: _Function) -> _Function:
-    """A decorator of functions that return (init_fn, apply_fn, kernel_fn): they then return a layer for serial(), parallel()
-    and repeat().
-
-    init_fn(key, input_shape)       (shape of outputs, parameters)
-    apply_fn(params, x, **kwargs)   outputs of the layer of finite width
-    kernel_fn(kernel, **kwargs)     the Kernel after the layer from the Kernel before it (see Kernel.replace()), a function of
-                                    NumPy's arrays, or of JAX's if inputs are; computed in double precision
-    Kernels of such networks are computed layer by layer with all their pairs in memory; they have neither masks nor
-    derivatives (NotImplementedError). TypeError for anything that is not such a triple."""
-
-    @wraps(layer_fn)
-    def made(*args: Any, **kwargs: Any) -> Any:
-        from ._kernel_fn import KernelFunction
-        from ._triple import triple
-
-        found = layer_fn(*args, **kwargs)
-        functions = found[:3] if isinstance(found, tuple) and len(found) in (3, 4) else ()
-        if len(functions) != 3 or not all(callable(function) for function in functions):
-            raise TypeError(f"layer: expected {layer_fn.__name__} to return (init_fn, apply_fn, kernel_fn), got {found!r}")
-        if isinstance(functions[2], KernelFunction):
-            return functions
-        return triple(Own(layer_fn.__name__, *functions))
-
-    return made  # type: ignore[return-value]
-
-
-def supports_masking(remask_kernel: bool) -> Callable[[_Function], _Function]:
-    """A decorator for functions that layer() decorates, which returns them unchanged. Networks with layers of functions of
-    kernels take no masks."""
-    return lambda layer_fn: layer_fn
-
-
 @dataclass
 class Own(Module):
     """A layer of functions of kernels."""
@@ -154,8 +122,6 @@ class Own(Module):
 
     def behind(self, kernel, caller, options):
         """The Kernel after the layer."""
-        from ._kernel import Kernel
-
         with double_precision():
             found = self.kernel_fn(caller.give(kernel), **options)
         if not isinstance(found, Kernel):
@@ -233,95 +199,3 @@ def alike(name, kernels):
     if len(shapes) != 1:
         raise ValueError(f"{name}: expected branches of one shape, got kernels of shapes {sorted(shapes)}")
     return kernels
-
-
-class OwnFunctions:
-    """init_fn and apply_fn of a network with layers of functions of kernels: those of its pieces, one after the other."""
-
-    def __init__(self, module):
-        self.module = module
-
-    def __reduce__(self):
-        return OwnFunctions, (self.module,)
-
-    @cached_property
-    def _pieces(self):
-        """(functions, how many entries of the list of parameters are theirs; None: theirs is one)."""
-        parts = self.module.modules if isinstance(self.module, Sequence) else (self.module,)
-        return [_piece(piece) for piece in pieces(parts)]
-
-    def init_fn(self, key: Any, input_shape: Any) -> Any:
-        shape, params = tuple(input_shape), []
-        for k, (functions, count) in enumerate(self._pieces):
-            shape, found = functions.init_fn(_key(key, k, len(self._pieces)), shape)
-            params.extend(found if count is not None else [found])
-        return shape, params if isinstance(self.module, Sequence) else params[0]
-
-    def apply_fn(self, params: Any, x: Any, rng: Any = None, **kwargs: Any) -> Any:
-        given, place = list(params) if isinstance(self.module, Sequence) else [params], 0
-        for k, (functions, count) in enumerate(self._pieces):
-            own = given[place:place + count] if count is not None else given[place]
-            place += 1 if count is None else count
-            x = functions.apply_fn(own, x, **(kwargs if rng is None else {**kwargs, "rng": _key(rng, k, len(self._pieces))}))
-        return x
-
-
-def _piece(piece):
-    from ._finite import FiniteFunctions
-
-    if isinstance(piece, Own):
-        return piece, None
-    if piece.opens_branches or piece.takes_branches:
-        return _Branched(piece), None
-    if not has_own(piece):
-        return FiniteFunctions(piece), len(piece.modules)
-    if not isinstance(piece, Sequence):
-        raise NotImplementedError(f"{piece.name}: networks of finite width: expected layers of functions of kernels outside "
-                                  "of repetitions")
-    return OwnFunctions(piece), None
-
-
-class _Branched:
-    """A FanOut, parallel or a fan-in, which has several inputs or outputs."""
-
-    def __init__(self, module):
-        self._module = module
-        if module.keeps_branches:
-            self._branches = [OwnFunctions(branch) if has_own(branch) else _of_one(branch) for branch in module.modules]
-
-    def init_fn(self, key, shapes):
-        if self._module.opens_branches:
-            return [shapes] * self._module.number, ()
-        if not self._module.keeps_branches:
-            return self._module.shape_of(shapes), ()
-        found = [branch.init_fn(_key(key, k, len(self._branches)), shape)
-                 for k, (branch, shape) in enumerate(zip(self._branches, shapes))]
-        return [shape for shape, _ in found], tuple(params for _, params in found)
-
-    def apply_fn(self, params, x, rng=None, **kwargs):
-        if self._module.opens_branches:
-            return [x] * self._module.number
-        if not self._module.keeps_branches:
-            return self._module.outputs_of(x)
-        given = [kwargs if rng is None else {**kwargs, "rng": _key(rng, k, len(x))} for k in range(len(x))]
-        return [branch.apply_fn(own, one, **options) for branch, own, one, options in zip(self._branches, params, x, given)]
-
-
-def _of_one(module):
-    from ._finite import FiniteFunctions
-
-    return FiniteFunctions(module)
-
-
-def _key(key, k, count):
-    """One of several keys that a key makes."""
-    from .._jax import is_of_jax
-    from ._finite import seed_of
-
-    if count == 1:
-        return key
-    if is_of_jax(key):
-        import jax
-
-        return jax.random.split(key, count)[k]
-    return seed_of(np.array([seed_of(key), k]))

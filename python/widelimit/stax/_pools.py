@@ -12,7 +12,7 @@ from ._diagonal import MAYBE, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import Module, WithAxes, check_axis
 from ._triple import Triple, triple
-from ._weights import check_window, positions_behind, sizes
+from ._weights import check_window, positions_after, sizes
 from ._widths import FLATTENED
 
 
@@ -26,12 +26,13 @@ class _Pool(WithAxes):
     normalize_edges: bool
     batch_axis: int
     channel_axis: int
+    in_jax = "pool"
     diagonal = Diagonal(MAYBE)
 
     def lower(self, value):
         check_window(self.name, value, self.window, self.strides)
         fields = {"window": list(self.window), "strides": list(self.strides), "padding": self.padding}
-        shape = tuple(positions_behind(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
+        shape = tuple(positions_after(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
         layer = layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)
         return value.then(layer, shape=shape)
 
@@ -68,6 +69,7 @@ class _GlobalPool(WithAxes):
     layer: object
     batch_axis: int
     channel_axis: int
+    in_jax = "global_pool"
     diagonal = Diagonal(MAYBE, YES)
 
     def lower(self, value):
@@ -88,6 +90,7 @@ def GlobalSumPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
 class _Flatten(Module):
     batch_axis: int
     batch_axis_out: int
+    in_jax = "flatten"
     name = "Flatten"
     diagonal = Diagonal(YES, YES)
 
@@ -113,6 +116,7 @@ def Flatten(batch_axis: int = 0, batch_axis_out: int = 0) -> Triple:
 
 
 class _Identity(Module):
+    in_jax = "identity"
     name = "Identity"
     is_pointwise = True
 
@@ -128,6 +132,7 @@ def Identity() -> Triple:
 @dataclass
 class _Dropout(Module):
     keep: float
+    in_jax = "dropout"
     name = "Dropout"
     draws = True
 
@@ -151,6 +156,7 @@ class _LayerNorm(WithAxes):
     eps: float
     batch_axis: int
     channel_axis: int
+    in_jax = "layer_norm"
     name = "LayerNorm"
 
     def lower(self, value):

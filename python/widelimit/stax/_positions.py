@@ -24,6 +24,7 @@ class _ImageResize(WithAxes):
     antialias: bool
     batch_axis: int
     channel_axis: int
+    in_jax = "resize"
     name = "ImageResize"
 
     @property
@@ -83,6 +84,7 @@ class _Index(WithAxes):
     index: Tuple[Any, ...]
     batch_axis: int
     channel_axis: int
+    in_jax = "index"
     name = "Index"
 
     def lower(self, value):
@@ -141,6 +143,7 @@ class _DotGeneral(WithAxes):
     is_left: bool  # Whether the other factor is on the left.
     batch_axis: int
     channel_axis: int
+    in_jax = "dot_general"
     name = "DotGeneral"
 
     @property

@@ -29,6 +29,13 @@ class Counter:
         return np.arange(first, self.count).reshape(shape)
 
 
+class Shapes(Counter):
+    """The same where only the shapes count: arrays without memory of their own."""
+
+    def take(self, *shape):
+        return np.broadcast_to(np.int8(0), shape)
+
+
 @dataclass
 class Place:
     """An array of parameters: the indices of its numbers in the vector, or, if `has_effect` is False, an array of its
@@ -44,7 +51,12 @@ class Place:
 
 def stacked(trees):
     """One structure made of several, with a leading axis for them, or a list of them if they are not alike."""
-    return _stacked(trees) if all(_forms(tree) == _forms(trees[0]) for tree in trees) else list(trees)
+    return _stacked(trees) if are_alike(trees) else list(trees)
+
+
+def are_alike(trees):
+    """Whether structures have the same shapes."""
+    return all(_forms(tree) == _forms(trees[0]) for tree in trees)
 
 
 def _stacked(trees):
@@ -93,6 +105,12 @@ class Packer:
             arrays = [numbers(array, name="params") for array in arrays]
             vector = np.concatenate([array.ravel() for array in arrays]) if arrays else np.zeros(0)
         return vector if self._inverse is None else vector[self._inverse]
+
+
+def check_parameters(tree, params):
+    """ValueError for parameters of another structure or other shapes."""
+    for _ in _matching(tree, params, "params"):
+        pass
 
 
 def _joined_by_owner(arrays):

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ._finite import FiniteFunctions
 from ._kernel_fn import KernelFunction
 from ._module import Module
-from ._own import OwnFunctions, has_own
+from ._own import has_own
+from ._own_functions import OwnFunctions
 
 
 class InitFunction(Protocol):

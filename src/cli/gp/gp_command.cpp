@@ -225,11 +225,17 @@ class GpRun {
 
   /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
-    const gp::MemoryRoom room = gp::MemoryRoom::here(options_.inference.threads);
+    const int threads = threads_of(options_.inference.threads, context_);
+    const gp::MemoryRoom room = gp::MemoryRoom::here(threads);
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.inference.solver, work, room.left());
     options_.solver = choice.solver;
     options_.inference.criterion = criterion_of(arguments.inference, choice.solver);
+    if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
+      options_.inference.threads = threads;
+    else if (is_first())
+      // It solves alone, with all of the machine's threads.
+      numerics::require_room_for_threads(options_.inference.threads);
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
     require_validation(choice);
     if (choice.solver == gp::Solver::distributed && !work.needs.against_distributed.empty())
@@ -279,10 +285,10 @@ class GpRun {
 
   /// Of the networks, which are computed one after the other, the one whose states and workspaces take most.
   [[nodiscard]] Plan largest_plan() const {
-    GramOptions options;
-    options.kernels = options_.inference.kernels;
-    options.threads = options_.inference.threads;
-    options.exact_attention = arguments_.kernel.exact_attention;
+    GramOptions options = gram_options(arguments_.kernel);
+    // As compute_grams() does it.
+    if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
+    options.threads = threads_of(options.threads, context_);
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;
@@ -293,6 +299,8 @@ class GpRun {
       });
       if (!largest || bytes(plan) > bytes(*largest)) largest = std::move(plan);
     }
+    // Matrices that are kept are computed as such.
+    if (!options_.gram_folder.empty()) largest->device_input_bytes = 0;
     return *largest;
   }
 
@@ -362,7 +370,14 @@ class GpRun {
     flush_standard_output();
     GpOptions options = options_;
     if (!options.store.folder.empty()) options.store.folder /= places_[i];
-    const GpResult result = run_gp(networks_[i], task_, options, context_);
+    const std::optional<LearnedTask<Scalar>> learned =
+        learned_task(networks_[i], task_, arguments_.learning, options.inference, context_.interrupt);
+    const GpTask<Scalar>& task = learned ? learned->task : task_;
+    if (learned) {
+      networks_[i] = learned->inputs.network;
+      say("{}", learned_text(learned->inputs, task_.channel_names));
+    }
+    const GpResult result = run_gp(networks_[i], task, options, context_);
     if (!is_first()) return;
     if (result.predictions.empty()) {
       say("part {} of {} is in the store, {:.2f} s; predictions come from a run without --part, when the "
@@ -377,11 +392,13 @@ class GpRun {
                          .names = task_.test.names,
                          .class_names = task_.class_names,
                          .preprocessing = task_.preprocessing,
+                         .learned = learned ? &learned->inputs : nullptr,
+                         .channels = &task_.channel_names,
                          .missing = task_.missing};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
-                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude(0),
+                   sample_prior(networks_[i], task, options_, result.predictions.front().amplitude(0),
                                 context_.interrupt));
       output_->write_report(*report_);
     }
@@ -428,7 +445,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
     check_gp_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
-    numerics::require_room_for_threads(arguments->kernel.threads);
+    numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();
     else

@@ -6,6 +6,9 @@
 #include "cli/grams/store_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "distributed/rank_gram.hpp"
+#include "widelimit/gp/device_gram.hpp"
+#include "widelimit/kernel/devices.hpp"
+#include "widelimit/kernel/kernel_products.hpp"
 #include "widelimit/store/stored_gram.hpp"
 
 namespace widelimit::cli {
@@ -29,6 +32,30 @@ Kernels kernels_for(const std::filesystem::path& folder, Kernels wanted) {
 bool is_complete(const std::filesystem::path& folder) {
   const store::StoreProgress progress = store::StoredGram(folder).progress();
   return progress.tiles_done == progress.tiles;
+}
+
+/// Whether a device makes the kernels anew in every product: none is held or kept.
+template <typename Scalar>
+bool multiplies_on_device(const Network& network, const GpTask<Scalar>& task, const GpOptions& options) {
+  return options.solver == gp::Solver::conjugate_gradients && !device_in_full(options.device).empty() &&
+         options.store.folder.empty() && options.gram_folder.empty() && !options.flip &&
+         KernelProducts<Scalar>::are_for(network, task.train.inputs());
+}
+
+template <typename Scalar>
+gp::GramSources sources_on_device(const Network& network, const GpTask<Scalar>& task, bool validate,
+                                  GramOptions options) {
+  const KernelProducts<Scalar> products(network, task.train.inputs(), options);
+  gp::GramSources grams;
+  grams.train = gp::gram_on_device(products);
+  grams.test = gp::gram_on_device(products, task.test.inputs());
+  if (validate) grams.validation = gp::gram_on_device(products, task.validation->inputs());
+  const auto variances = [&](const GpSet<Scalar>& set) {
+    return KernelProducts<Scalar>(network, set.inputs(), options).diagonal(Kernels::nngp);
+  };
+  if (validate) grams.validation_variances = variances(*task.validation);
+  grams.test_variances = variances(task.test);
+  return grams;
 }
 
 /// Null where a store lacks parts that others compute.
@@ -76,7 +103,7 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   GramOptions gram_options;
   // The covariance of gradient flow is made of both kernels.
   gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  gram_options.threads = options.inference.threads;
+  gram_options.threads = threads_of(options.inference.threads, context);
   gram_options.device = options.device;
   gram_options.exact_attention = options.exact_attention;
   gram_options.stop = context.interrupt.token();
@@ -93,6 +120,8 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
       state.seconds_left = static_cast<double>(state.total - state.done) / progress.pairs_per_second;
     bar.show(state);
   };
+  if (multiplies_on_device(network, task, options))
+    return sources_on_device(network, task, validate, gram_options);
   GpKernel<Scalar> kernel(network, task, options.flip, gram_options, options.gram_folder);
   const auto compute = [&](const GramJob<Scalar>& job) {
     before += std::exchange(now, job.pairs);

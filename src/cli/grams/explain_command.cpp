@@ -34,6 +34,7 @@ struct ExplainArguments {
   Index test = 0;
   Index outputs = 10;
   std::optional<gp::Solver> solver;
+  std::optional<double> regulariser;
   double measure_seconds = 0.5;
   bool profile = false;
 };
@@ -68,11 +69,7 @@ nlohmann::json as_json(const Plan& plan, Index inputs) {
 }
 
 GramOptions options_of(const ExplainArguments& arguments, const RunContext& context) {
-  GramOptions options;
-  options.kernels = arguments.kernel.kernels;
-  options.threads = arguments.kernel.threads;
-  options.device = arguments.kernel.device;
-  options.exact_attention = arguments.kernel.exact_attention;
+  GramOptions options = gram_options(arguments.kernel);
   options.stop = context.interrupt.token();
   return options;
 }
@@ -130,7 +127,8 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
                   .kernels = arguments.kernel.kernels,
                   .finite_times = false,
                   .test = arguments.test,
-                  .outputs = arguments.outputs},
+                  .outputs = arguments.outputs,
+                  .chooses = !arguments.regulariser},
         .plan = it.plan,
         .input_bytes = it.input_bytes * static_cast<double>(arguments.inputs + arguments.test)};
     runs = explain_runs(work, arguments.solver, room,
@@ -167,6 +165,9 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
   add_value(*command, "--test", arguments->test, "Inputs that gp predicts [0]", whole_number<Index>(0), "N");
   add_value(*command, "--outputs", arguments->outputs, "Classes, or numbers of a target [10]",
             whole_number<Index>(1), "N");
+  add_value(*command, "--regulariser", arguments->regulariser,
+            "Plan gp and fit with a regulariser that is given, which takes less than choosing one",
+            positive_number(), "R");
   add_solver_option(*command, arguments->solver, "The solver of gp [by memory: docs/solvers.md]");
   add_number(*command, "--measure", arguments->measure_seconds,
              "Seconds to run inputs for the estimate of time, those of --x or some that resemble data; 0: no "

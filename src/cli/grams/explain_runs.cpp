@@ -69,6 +69,9 @@ std::string to_string(const std::vector<ExplainedRun>& runs, Index inputs, const
                         plan.disk_bytes > 0 ? memory_text(plan.disk_bytes) : "-", seconds_text(plan),
                         plan.fits() ? "fits" : "does not fit");
     text += fmt::format("    {}: {}\n", plan.peak.name, gp::items_text(plan.peak));
+    if (!plan.on_device.items.empty())
+      text += fmt::format("    on the device {}: {}\n", memory_text(plan.on_device.bytes()),
+                          gp::items_text(plan.on_device));
     std::string advice;
     for (const std::string& one : plan.advice) advice += (advice.empty() ? "" : ", or ") + one;
     if (!advice.empty()) text += fmt::format("    take {}\n", advice);
@@ -88,6 +91,7 @@ nlohmann::json as_json(const std::vector<ExplainedRun>& runs) {
                    {"memory", std::move(memory)},
                    {"process_bytes", plan.room.process},
                    {"reserve_bytes", plan.room.thread_reserve},
+                   {"device_bytes", plan.on_device.bytes()},
                    {"disk_bytes", plan.disk_bytes},
                    {"kernel_seconds", plan.kernel_cost.seconds},
                    {"kernel_processor_seconds", plan.kernel_cost.processor_seconds},

@@ -104,11 +104,7 @@ struct GramRun {
   OutputFolder& folder;
 
   [[nodiscard]] GramOptions options() const {
-    GramOptions options;
-    options.kernels = arguments.kernel.kernels;
-    options.threads = arguments.kernel.threads;
-    options.device = arguments.kernel.device;
-    options.exact_attention = arguments.kernel.exact_attention;
+    GramOptions options = gram_options(arguments.kernel);
     options.stop = context.interrupt.token();
     return options;
   }
@@ -224,10 +220,7 @@ template <typename Scalar>
 void require_room(const GramArguments& arguments, const Network& network, const Inputs<Scalar>& x,
                   Index columns, const RunContext& context) {
   if (context.dealer != nullptr || x.size() == 0) return;
-  GramOptions options;
-  options.kernels = arguments.kernel.kernels;
-  options.threads = arguments.kernel.threads;
-  options.exact_attention = arguments.kernel.exact_attention;
+  const GramOptions options = gram_options(arguments.kernel);
   const gp::Workload work{
       .work = gp::Work::kernels,
       .needs = {.inputs = x.size(),
@@ -325,7 +318,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
       "  widelimit gram conv-gap:depth=8 --x train.npy --store train-store");
   command->callback([arguments, &context] {
     check_arguments(*arguments);
-    numerics::require_room_for_threads(arguments->kernel.threads);
+    numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
       run<float>(*arguments, context);
     else

@@ -25,8 +25,10 @@
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -145,6 +147,7 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
 void write_samples(OutputFolder& folder, const std::string& name,
                    const std::vector<Matrix<double>>& samples) {
   std::vector<double> numbers;
+  numbers.reserve(samples.size() * static_cast<std::size_t>(samples.front().size()));
   for (const Matrix<double>& sample : samples)
     numbers.insert(numbers.end(), sample.data(), sample.data() + sample.size());
   folder.write_array(name, numbers.data(),
@@ -155,6 +158,16 @@ void check_truth(const ModelInputs& prepared, const ModelFiles& files, Index inp
   if (prepared.targets && prepared.targets->rows() != inputs)
     fail_in(files.truth.empty() ? files.files.graphs / "labels.npy" : files.truth,
             "expected {} rows, one for each input, got {}", inputs, prepared.targets->rows());
+}
+
+/// Refuses what does not fit into memory, before anything is computed.
+void require_room(const gp::Model& model, const Inputs<double>& x, const PredictArguments& arguments,
+                  const GramOptions& run) {
+  gp::Workload work =
+      naming_errors(arguments.inputs.inputs().string(), [&] { return model.workload(x, run); });
+  work.drawn = {arguments.samples, !arguments.marginal, arguments.prior_samples};
+  gp::require_resources(
+      "predict", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(run.threads)), work);
 }
 
 void run_predict(const PredictArguments& arguments, const RunContext& context) {
@@ -174,6 +187,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const std::filesystem::path& file = arguments.inputs.inputs();
   if (const std::string warning = model.range_warning(x); !warning.empty())
     warn("{}: {}", file.string(), warning);
+  require_room(model, x, arguments, run);
   const auto start = std::chrono::steady_clock::now();
   gp::ModelPrediction prediction = [&] {
     ProgressBar bar("predict", Counted::pairs, arguments.threads);
@@ -277,6 +291,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command->callback([arguments, &context] {
     if (arguments->inputs.inputs().empty())
       throw CLI::RequiredError("--x FILE, --csv FILE, --texts PATH or --graphs DIR");
+    numerics::require_room_for_threads(arguments->threads);
     run_predict(*arguments, context);
   });
 }

@@ -11,7 +11,7 @@ void add_device_option(CLI::App& command, std::string& device) {
   add_value(
       command, "--device", device,
       "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as the command "
-      "devices prints it [cpu]",
+      "devices prints it, followed by :N where several answer [cpu]",
       "cpu|gpu|NAME");
 }
 
@@ -33,6 +33,15 @@ void add_exact_attention_option(CLI::App& command, bool& exact) {
       "--exact-attention", exact,
       "Attention before flatten by whole products, not by the leading combinations of an input's outputs "
       "that hold all but 1e-7 of it (1e-13 in double)");
+}
+
+GramOptions gram_options(const KernelOptions& options) {
+  GramOptions run;
+  run.kernels = options.kernels;
+  run.threads = options.threads;
+  run.device = options.device;
+  run.exact_attention = options.exact_attention;
+  return run;
 }
 
 std::string to_string(Precision precision) { return precision == Precision::float32 ? "float" : "double"; }

@@ -31,6 +31,9 @@ void add_exact_attention_option(CLI::App& command, bool& exact);
 /// parsed.
 void add_kernel_options(CLI::App& command, KernelOptions& options);
 
+/// What gram() is to do by them; progress and stop are the command's.
+[[nodiscard]] GramOptions gram_options(const KernelOptions& options);
+
 [[nodiscard]] std::string to_string(Precision precision);
 
 }  // namespace widelimit::cli

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <limits>
 #include <string>
-#include <thread>
 
 #include "cli/output/terminal_columns.hpp"
 #include "cli/output/text_parts.hpp"
 #include "cli/program/machine_facts.hpp"
+#include "widelimit/numerics/cores.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -99,9 +99,7 @@ void StatusLine::note(std::string_view text) const {
 
 namespace {
 
-int thread_count(int threads) {
-  return threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
+int thread_count(int threads) { return threads > 0 ? threads : numerics::own_cores(); }
 
 std::string threads_text(int threads) {
   const int count = thread_count(threads);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "cli/output/text_parts.hpp"
@@ -27,6 +28,8 @@ std::vector<CompletedName> choices_of(const CLI::Option& option) {
   if (type.find('|') == std::string::npos) return choices;
   const auto described = described_choices(option.get_description());
   for (const std::string& word : split(type, '|')) {
+    // NAME stands for any name.
+    if (std::ranges::none_of(word, [](unsigned char letter) { return std::islower(letter) != 0; })) continue;
     const auto found = std::ranges::find(described, word, &DescribedChoice::word);
     choices.push_back({word, found == described.end() ? "" : first_clause(found->meaning)});
   }

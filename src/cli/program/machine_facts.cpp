@@ -12,11 +12,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 #include <xtensor/xtensor_config.hpp>
 
 #include "cli/program/child_process.hpp"
 #include "widelimit/numerics/blas_kernels.hpp"
+#include "widelimit/numerics/cores.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
 #include "widelimit/version.hpp"
@@ -80,8 +80,8 @@ FactGroup machine() {
           {{"system", value_in("/etc/os-release", "PRETTY_NAME")},
            {"kernel", kernel_name()},
            {"processor", value_in("/proc/cpuinfo", "model name")},
-           {"cores", fmt::format("{}, of which this process has {}", sysconf(_SC_NPROCESSORS_ONLN),
-                                 std::max(1u, std::thread::hardware_concurrency()))},
+           {"cores", fmt::format("{}, of which this process has {}", numerics::machine_cores(),
+                                 numerics::own_cores())},
            {"memory", numerics::memory_text(memory.physical)},
            {"control group", limit_text(memory.control_group, "memory of this job or container")},
            {"address space", limit_text(memory.address_space, "ulimit -v")},

@@ -202,6 +202,17 @@ ArrayFolderReader::ArrayFolderReader(fs::path folder, const FolderFormat& format
       json_(read_document(folder_, format)),
       document_(json_, (folder_ / format.document).string()) {}
 
+double ArrayFolderReader::bytes_to_read() const {
+  double all = 0, largest = 0;
+  const JsonValue listed = document_.at("files");
+  for (const auto& [name, file] : listed.raw().items()) {
+    const auto bytes = static_cast<double>(listed.at(name).at("bytes").get<Index>());
+    all += bytes;
+    largest = std::max(largest, bytes);
+  }
+  return all + largest;
+}
+
 xt::xarray<double> ArrayFolderReader::finite_array(const std::string& name) const {
   auto values = array<double>(name);
   const auto* const wrong = std::find_if_not(values.data(), values.data() + values.size(),

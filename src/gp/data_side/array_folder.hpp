@@ -66,6 +66,9 @@ class ArrayFolderReader {
 
   [[nodiscard]] const JsonValue& document() const { return document_; }
 
+  /// Bytes in memory while arrays of matrices are read and kept, by the document: all of them, and one a second time.
+  [[nodiscard]] double bytes_to_read() const;
+
   /// An array as it was written; throws if it is missing or changed.
   template <typename T>
   [[nodiscard]] xt::xarray<T> array(const std::string& name) const {

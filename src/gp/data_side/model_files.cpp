@@ -10,8 +10,10 @@
 #include "gp/data_side/input_files.hpp"
 #include "gp/inference/model_state.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::gp {
 /// A folder of a model: model.json with the network, the options and all small numbers, and an array for every matrix.
@@ -167,6 +169,16 @@ Preprocessing read_preprocessing(const ArrayFolderReader& folder) {
                                   folder.matrix("preprocessing_factors.npy"), "preprocessing");
 }
 
+FeatureMap read_map(const ArrayFolderReader& folder) {
+  if (!folder.document().at("has_feature_map").get<bool>()) return {};
+  return FeatureMap(folder.matrix("feature_map.npy"));
+}
+
+Vector<double> read_row_factors(const ArrayFolderReader& folder) {
+  if (!folder.document().at("has_row_factors").get<bool>()) return {};
+  return folder.vector("row_factors.npy");
+}
+
 /// Whether every output stands in one posterior, with its weights and amplitude.
 bool outputs_fit(const ModelState& state, Index inputs) {
   const Index outputs = state.targets.cols();
@@ -196,13 +208,24 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   const auto names = static_cast<Index>(state.class_names.size());
   // Two classes share one output.
   const bool names_fit = names == 0 || names == std::max<Index>(2, outputs);
-  if (state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
+  const bool factors_fit = state.row_factors.size() == 0 || state.row_factors.size() == inputs;
+  if (factors_fit && state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
       outputs_fit(state, inputs))
     return;
   folder.document().fail(fmt::format(
       "the files do not fit each other: {} inputs, targets [{}, {}], scales of {} outputs, {} posteriors, "
       "{} class names",
       inputs, state.targets.rows(), outputs, state.scale.outputs(), state.posteriors.size(), names));
+}
+
+/// Refuses a model that does not fit into memory before its arrays are read.
+void require_room(const ArrayFolderReader& folder, int threads) {
+  const double bytes = folder.bytes_to_read(), left = MemoryRoom::here(threads).left();
+  if (bytes > left)
+    throw ArgumentError(
+        fmt::format("reading the model takes {} of memory, {} can be had; use a machine or a "
+                    "job with more, or fit with fewer inputs",
+                    numerics::memory_text(bytes), numerics::memory_text(left)));
 }
 
 }  // namespace
@@ -214,6 +237,10 @@ void Model::save(const std::filesystem::path& path) const {
   document["class_names"] = state_->class_names;
   document["preparation"] = Json::parse(state_->preparation);
   write_preprocessing(folder, document, state_->preprocessing);
+  if (!state_->map.is_identity()) folder.write("feature_map.npy", state_->map.factors());
+  document["has_feature_map"] = !state_->map.is_identity();
+  if (state_->row_factors.size() > 0) folder.write("row_factors.npy", state_->row_factors);
+  document["has_row_factors"] = state_->row_factors.size() > 0;
   std::visit(
       [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
         document["precision"] = std::is_same_v<Scalar, float> ? "float" : "double";
@@ -233,6 +260,7 @@ void Model::check_folder(const std::filesystem::path& path) {
 Model Model::load(const std::filesystem::path& path, const GramOptions& options) {
   const ArrayFolderReader folder(path, model_format());
   return naming_errors(path.string(), [&] {
+    require_room(folder, options.threads);
     const JsonValue& document = folder.document();
     auto state = std::make_shared<const ModelState>(
         ModelState{.kernel = read_kernel(folder, options),
@@ -242,7 +270,10 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .class_names = document.at("class_names").get<std::vector<std::string>>(),
                    .preprocessing = read_preprocessing(folder),
                    .preparation = document.at("preparation").raw().dump(),
-                   .selections = {}});
+                   .selections = {},
+                   .map = read_map(folder),
+                   .learned = {},
+                   .row_factors = read_row_factors(folder)});
     check_sizes(folder, *state);
     return Model(std::move(state));
   });

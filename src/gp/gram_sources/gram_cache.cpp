@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "gp/data_side/array_folder.hpp"
+#include "network/network_identity.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/network_file.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
 #include "widelimit/version.hpp"
@@ -103,12 +104,24 @@ std::optional<GramResult<Scalar>> stored(const std::filesystem::path& place, con
 
 }  // namespace
 
+std::string treatment_of(bool flip, const GramOptions& options) {
+  std::string treatment;
+  const auto add = [&](const std::string& what) {
+    if (!what.empty()) treatment += (treatment.empty() ? "" : ", ") + what;
+  };
+  if (flip) add(mean_over_flips);
+  if (options.exact_attention) add("exact attention");
+  if (const std::string device = device_in_full(options.device); !device.empty())
+    add("computed by " + device);
+  return treatment;
+}
+
 template <typename Scalar>
 GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
                                    Pairs pairs, Kernels kernels,
                                    const std::function<GramResult<Scalar>()>& compute) {
   constexpr const char* names[] = {"symmetric", "rectangular", "diagonal"};
-  nlohmann::json of{{"network", nlohmann::json::parse(to_json(network))},
+  nlohmann::json of{{"network", nlohmann::json::parse(network_identity(network))},
                     {"precision", std::is_same_v<Scalar, float> ? "float" : "double"},
                     {"pairs", names[static_cast<int>(pairs)]},
                     {"rows", store::batch_facts(x1)}};

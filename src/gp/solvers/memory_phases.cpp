@@ -29,8 +29,23 @@ class Phases {
         entry_{static_cast<double>(needs_.entry_bytes)},
         square_{n_ * n_ * real} {}
 
+  [[nodiscard]] MemoryPhase on_device() const {
+    if (!multiplies_on_device()) return {};
+    // Of training and test inputs; a vector and its product, and what the shares of a launch leave (DeviceProducts).
+    constexpr double most_vectors = 64, sums = 64.0 * (1 << 20);
+    const double others = static_cast<double>(std::max(needs_.validation, needs_.test));
+    return {"products",
+            {{"inputs and states", work_.plan->device_input_bytes * (n_ + others)},
+             {"vectors", 2 * real * n_ * std::min(most_vectors, systems())},
+             {"sums", sums}}};
+  }
+
   std::vector<MemoryPhase> all() {
-    add("kernels", {{"states", states()}, {"workspaces", workspaces()}});
+    if (work_.work == Work::new_inputs) {
+      add_new_inputs();
+      return std::move(phases_);
+    }
+    add("kernels", {{"states", states()}, {"workspaces", workspaces()}, {"mirror images", mirrored()}});
     if (work_.work == Work::kernels) return std::move(phases_);
     if (solver_ == Solver::distributed) {
       add("factorization", {{"factorization", 1.1 * square_ / needs_.ranks}});
@@ -67,6 +82,7 @@ class Phases {
 
   /// Kernels in memory while they are computed, and until a solver takes them.
   [[nodiscard]] double held() const {
+    if (multiplies_on_device()) return 0;
     const double count = kernels_computed(work_);
     if (needs_.in_store) {
       const auto side = static_cast<double>(
@@ -83,11 +99,22 @@ class Phases {
     return whole * replicated / needs_.ranks;
   }
 
+  /// Whether the matrix is nowhere: a device makes its tiles in every product.
+  [[nodiscard]] bool multiplies_on_device() const {
+    return solver_ == Solver::conjugate_gradients && work_.work == Work::prediction && !needs_.in_store &&
+           !needs_.flip && work_.plan && work_.plan->device_input_bytes > 0;
+  }
+
   [[nodiscard]] double states() const {
     if (!work_.plan) return 0;
     const double inputs = n_ + static_cast<double>(work_.columns) +
                           static_cast<double>(std::max(needs_.validation, needs_.test));
     return std::min(inputs * work_.plan->state_bytes, static_cast<double>(work_.plan->state_memory_bytes));
+  }
+  /// A part of the mean over mirror images beside their sum (FlipAverage).
+  [[nodiscard]] double mirrored() const {
+    const double rows = std::max(n_, static_cast<double>(std::max(needs_.validation, needs_.test)));
+    return needs_.flip ? kernels_computed(work_) * kernel(rows) : 0;
   }
   [[nodiscard]] double threads() const { return work_.plan ? work_.plan->threads : 1; }
   [[nodiscard]] double workspaces() const { return work_.plan ? threads() * work_.plan->workspace_bytes : 0; }
@@ -167,6 +194,59 @@ class Phases {
     add_with("saving", 0, {{"factorization", (bayesian ? 2 : 3) * square_}});
   }
 
+  /// Solved for together while the regulariser is chosen.
+  [[nodiscard]] double systems() const {
+    return needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
+                          : static_cast<double>(needs_.outputs);
+  }
+
+  /// Of a model: its matrices are in memory already, and the states of its training inputs stay once they are made.
+  void add_new_inputs() {
+    const bool bayesian = needs_.kernels == Kernels::nngp;
+    const auto count = static_cast<double>(needs_.test), outputs = static_cast<double>(needs_.outputs);
+    const double computed = kernels_computed(work_) * kernel(count),
+                 widened = kernels_computed(work_) * real * count * n_;
+    // Means, variances and deviations, class probabilities, and the files as texts.
+    constexpr double numbers_of_output = 12, text_of_input = 512;
+    const double results = count * (numbers_of_output * real * outputs + text_of_input);
+    const auto add_step = [&](std::string name, double kernels, std::vector<MemoryItem> items) {
+      items.push_back({"states", states()});
+      items.push_back({"results", results});
+      add_with(std::move(name), kernels, std::move(items));
+    };
+    add_step("kernels", computed,
+             {{"workspaces", workspaces()}, {"mirror images", needs_.flip ? computed : 0}});
+    add_step("kernels in double", computed + widened, {});
+    const double rows = std::min(block_rows, count) * n_ * real;
+    add_step("predictions", widened, {{"blocks of rows", (bayesian ? 2 : 4) * rows}});
+    const double square = count * count * real;
+    const auto parts = static_cast<double>(work_.posteriors);
+    // What BLAS and LAPACK copy of matrices with a row or column for every input.
+    constexpr double copied_rows = 640;
+    const double copied = copied_rows * count * real;
+    // An eigendecomposition: the matrix, and a workspace of two.
+    const double root = 3 * square;
+    const auto add_functions = [&](const char* name, Index functions) {
+      // As they are drawn, and again in the order of the file.
+      add_step(name, 0, {{"functions", 2 * static_cast<double>(functions) * count * outputs * real}});
+    };
+    if (work_.drawn.posterior > 0) {
+      if (work_.drawn.jointly) {
+        const double whitened = (bayesian ? 1 : 2) * widened / kernels_computed(work_);
+        add_step("covariance of new inputs", widened,
+                 {{"covariances", (bayesian ? 2 : 3) * square}, {"rows", whitened + copied}});
+        add_step("root of their covariance", widened,
+                 {{"covariances", square + root + (parts - 1) * square}, {"rows", copied}});
+      }
+      add_functions("functions of the posterior", work_.drawn.posterior);
+    }
+    if (work_.drawn.prior > 0) {
+      add_step("root of the prior covariance", 0,
+               {{"covariances", std::max(square + root, (2 + parts) * square)}, {"rows", copied}});
+      add_functions("functions of the prior", work_.drawn.prior);
+    }
+  }
+
   void add_iterations() {
     constexpr double most_columns = 2000, right_hand_sides = 256;
     const double columns = std::min(std::floor(n_ / 10), most_columns);
@@ -176,16 +256,15 @@ class Phases {
     const double matrices = needs_.in_store ? 0 : held();
     add_with("preconditioner", matrices,
              {{"preconditioner", real * (2 * n_ * columns + 4 * columns * columns)}, {"tiles", tiles}});
-    const double systems = needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
-                                          : static_cast<double>(needs_.outputs);
-    const double together = std::max(systems, std::min(right_hand_sides, n_));
+    const double together = std::max(systems(), std::min(right_hand_sides, n_));
     // Rows of validation and test inputs are read together, up to a block.
     const double rows = std::min(block_rows, static_cast<double>(std::max(needs_.validation, needs_.test)));
     // Of matrices in memory some rows are widened at a time, and those of test inputs as a whole.
     constexpr double widened_rows = 512;
     const double others = static_cast<double>(needs_.validation) + static_cast<double>(needs_.test);
-    const double widened =
-        needs_.in_store || entry_ == real ? 0 : real * n_ * (widened_rows + kernels_computed(work_) * others);
+    const double widened = needs_.in_store || entry_ == real || multiplies_on_device()
+                               ? 0
+                               : real * n_ * (widened_rows + kernels_computed(work_) * others);
     add_with("conjugate gradients", matrices,
              {{"preconditioner", real * n_ * columns},
               {"widened rows", widened},
@@ -216,6 +295,8 @@ Index store_side(const Workload& work, Index rows) {
   const Index grid = work.plan ? work.plan->grid : 1;
   return store::default_tile_side(rows, grid, work.plan ? work.plan->flops : 0);
 }
+
+MemoryPhase device_memory(const Workload& work, Solver solver) { return Phases(work, solver).on_device(); }
 
 std::vector<MemoryPhase> memory_phases(const Workload& work, Solver solver) {
   return Phases(work, solver).all();

@@ -74,6 +74,13 @@ struct Alternative {
 
 std::vector<Alternative> alternatives(const Workload& work, Solver solver) {
   std::vector<Alternative> all;
+  // A model is what it is; only what is drawn from it can be chosen.
+  if (work.work == Work::new_inputs) {
+    if (work.drawn.posterior == 0 || !work.drawn.jointly) return all;
+    all.push_back({"--marginal", work, solver});
+    all.back().work.drawn.jointly = false;
+    return all;
+  }
   const auto add_one = [&](std::string option, Solver with, const auto& change) {
     Alternative other{std::move(option), work, with};
     change(other.work);
@@ -103,13 +110,13 @@ std::vector<Alternative> alternatives(const Workload& work, Solver solver) {
 
 /// The most inputs that fit.
 Index inputs_that_fit(const Workload& work, Solver solver, double room) {
-  Index fit = 0, beyond = work.needs.inputs;
+  Index fit = 0, beyond = inputs_of(work);
   while (beyond - fit > 1) {
     Workload fewer = work;
-    fewer.needs.inputs = fit + (beyond - fit) / 2;
-    if (work.columns > 0)
-      fewer.columns = std::max<Index>(1, work.columns * fewer.needs.inputs / work.needs.inputs);
-    (solver_bytes(solver, fewer) <= room ? fit : beyond) = fewer.needs.inputs;
+    const Index count = fit + (beyond - fit) / 2;
+    (work.work == Work::new_inputs ? fewer.needs.test : fewer.needs.inputs) = count;
+    if (work.columns > 0) fewer.columns = std::max<Index>(1, work.columns * count / work.needs.inputs);
+    (solver_bytes(solver, fewer) <= room ? fit : beyond) = count;
   }
   return fit;
 }
@@ -125,7 +132,9 @@ std::vector<std::string> advice_for(const Workload& work, Solver solver, const M
         other.work.needs.in_store ? fmt::format(", {} of disk", numerics::memory_text(disk)) : ""));
   }
   const Index fit = inputs_that_fit(work, solver, room.left());
-  if (fit > 0) advice.push_back(fmt::format("{} inputs or fewer", fit));
+  if (fit > 0)
+    advice.push_back(
+        fmt::format("{} inputs or fewer{}", fit, work.work == Work::new_inputs ? " at a time" : ""));
   return advice;
 }
 
@@ -147,6 +156,10 @@ MemoryRoom MemoryRoom::here(int threads) {
   return room;
 }
 
+Index inputs_of(const Workload& work) {
+  return work.work == Work::new_inputs ? work.needs.test : work.needs.inputs;
+}
+
 double MemoryRoom::left() const {
   return std::max(0.0, std::min(memory - process, address_space.value_or(memory)));
 }
@@ -156,6 +169,7 @@ ResourcePlan plan_resources(const Workload& work, Solver solver, const MemoryRoo
   ResourcePlan plan{.solver = solver, .peak = {}, .room = room};
   for (MemoryPhase& phase : memory_phases(work, solver))
     if (plan.peak.items.empty() || phase.bytes() > plan.peak.bytes()) plan.peak = std::move(phase);
+  plan.on_device = device_memory(work, solver);
   plan.disk_bytes = disk_bytes(work);
   plan.kernel_cost = kernel_cost(work);
   if (work.work != Work::kernels && flops_a_second > 0) {
@@ -192,7 +206,7 @@ void require_resources(const char* where, const ResourcePlan& plan, const Worklo
   for (const std::string& one : plan.advice) advice += (advice.empty() ? "" : ", or ") + one;
   throw ArgumentError(
       fmt::format("{}: {} inputs do not fit: {} of memory are needed ({}: {}), {} can be had{}", where,
-                  work.needs.inputs, numerics::memory_text(plan.peak_bytes()), plan.peak.name,
+                  inputs_of(work), numerics::memory_text(plan.peak_bytes()), plan.peak.name,
                   items_text(plan.peak), room, advice.empty() ? "" : "; take " + advice));
 }
 

@@ -104,6 +104,10 @@ class GramMean {
   template <typename Compute>
   void add(Index pairs, double weight, const Compute& compute) {
     GramOptions options = options_;
+    // The options' own results are those of all parts together.
+    ShortenedAttention shortened;
+    if (options_.shortened_attention != nullptr) options.shortened_attention = &shortened;
+    options.variances = nullptr;
     if (options_.progress)
       options.progress = [this, pairs](const GramProgress& part) {
         // A part of a sampled network counts its pairs once for each replicate, so its numbers are only used as a
@@ -112,6 +116,10 @@ class GramMean {
         options_.progress({done_ + static_cast<Index>(share * static_cast<double>(pairs)), pairs_});
       };
     add(compute(options), weight);
+    shortened_ = {std::max(shortened_.inputs, shortened.inputs),
+                  std::max(shortened_.largest_rank, shortened.largest_rank),
+                  std::max(shortened_.largest_tail, shortened.largest_tail)};
+    if (options_.shortened_attention != nullptr) *options_.shortened_attention = shortened_;
     done_ += pairs;
   }
 
@@ -133,6 +141,7 @@ class GramMean {
   const GramOptions& options_;
   Index pairs_;
   Index done_ = 0;
+  ShortenedAttention shortened_;
   GramResult<Scalar> sum_;
 };
 
@@ -198,6 +207,7 @@ GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x, const Gram
   // K(sx, x') is the transpose of K(x, sx'), or equal to it.
   mean.add(n * n, 0.5,
            [&](const auto& part) { return symmetrised(widelimit::gram(network_, x, other, part)); });
+  if (options.variances != nullptr) *options.variances = {.first = variances_of(x, options)};
   return mean.take();
 }
 
@@ -215,6 +225,8 @@ GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x1, const Inp
     for (const Inputs<Scalar>* other : {&x2, &flipped2})
       mean.add(pairs, 1 / static_cast<double>(parts),
                [&](const auto& part) { return widelimit::gram(network_, one, *other, part); });
+  if (options.variances != nullptr)
+    *options.variances = {.first = variances_of(x1, options), .second = variances_of(x2, options)};
   return mean.take();
 }
 
@@ -254,6 +266,8 @@ GramResult<Scalar> FlipAverage<Scalar>::diagonal(const Inputs<Scalar>& x, const 
   constexpr Index block = 8;
   GramOptions quiet = options;
   quiet.progress = nullptr;
+  quiet.variances = nullptr;
+  quiet.shortened_attention = nullptr;
   GramResult<Scalar> result;
   for (Index first = 0; first < x.size(); first += block) {
     const auto part = gram(some_inputs(x, first, block), quiet);
@@ -264,6 +278,13 @@ GramResult<Scalar> FlipAverage<Scalar>::diagonal(const Inputs<Scalar>& x, const 
     }
   }
   return result;
+}
+
+template <typename Scalar>
+Vector<double> FlipAverage<Scalar>::variances_of(const Inputs<Scalar>& x, const GramOptions& options) const {
+  GramOptions alone = options;
+  alone.kernels = Kernels::nngp;
+  return diagonal(x, alone).nngp.col(0).template cast<double>();
 }
 
 template xt::xarray<float> flipped(const xt::xarray<float>&);

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
-#include "kernel/device/device_choice.hpp"
+#include "kernel/backends/cpu/planes/workspace.hpp"
+#include "kernel/backends/device/device_choice.hpp"
+#include "kernel/backends/device/device_plan.hpp"
 #include "kernel/inputs/features.hpp"
-#include "kernel/planes/workspace.hpp"
 #include "kernel/range/constant_checks.hpp"
 #include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
@@ -41,8 +42,8 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     double numbers = 0, planes = 1;
     // Offsets are a product of one set for each axis. The entries of all planes divided by their number are the size
     // of an average plane.
-    for (const auto& offsets : geometry.runs[s].offsets) planes *= static_cast<double>(offsets.size());
-    for (const Instruction& instruction : plane->run.instructions) {
+    for (const auto& offsets : geometry.chains[s].offsets) planes *= static_cast<double>(offsets.size());
+    for (const Instruction& instruction : plane->chain.instructions) {
       const NodeId node = instruction.node;
       if (instruction.loads || geometry.demanded[node].empty()) continue;
       numbers += static_cast<double>(state.arrays[node]) * geometry.entries(node) / planes;
@@ -129,6 +130,10 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
   return inputs;
 }
 
+std::size_t GramPlan::state_memory(std::size_t wanted) const {
+  return device == nullptr ? wanted : device->state_memory(wanted);
+}
+
 std::int64_t sampled_replicates(const Graph& graph) {
   return graph.fewest_samples == 0 ? 1 : std::min(graph.fewest_samples, most_replicates);
 }
@@ -165,7 +170,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   // Each instruction after the positions rounds once for each pair. check_constants() below has to know the type in
   // which weights are applied.
   plan.in_double =
-      (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
+      (plan.vectors_only && plan.program.pair_rows.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);
   if (plan.in_double || scalar_bytes == sizeof(double))
     check_constants<double>(plan.program.graph);

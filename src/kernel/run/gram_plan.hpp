@@ -6,14 +6,15 @@
 #include <set>
 #include <string>
 
-#include "kernel/device/device_plan.hpp"
+#include "kernel/backends/cpu/planes/input_state.hpp"
+#include "kernel/backends/cpu/planes/pair_layout.hpp"
 #include "kernel/plan/program.hpp"
-#include "kernel/planes/input_state.hpp"
-#include "kernel/planes/pair_layout.hpp"
 #include "kernel/run/lowered_network.hpp"
 #include "widelimit/kernel/gram.hpp"
 
 namespace widelimit {
+
+class DevicePlan;
 
 /// Everything about a Gram matrix that does not depend on the values of the inputs.
 struct GramPlan {
@@ -50,9 +51,7 @@ struct GramPlan {
     return {purpose, purpose == Purpose::state ? of_states : kernel, demand_everything};
   }
   /// The memory of `wanted` that states may take: a device may have less.
-  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const {
-    return device == nullptr ? wanted : device->state_memory(wanted);
-  }
+  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
   /// A layout for everything that comes after the positions, where the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };

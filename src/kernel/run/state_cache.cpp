@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/backends/device/device_plan.hpp"
+
 namespace widelimit {
 namespace {
 

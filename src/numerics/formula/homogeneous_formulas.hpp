@@ -1,24 +1,33 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_HOMOGENEOUS) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_HOMOGENEOUS
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "numerics/formula/arc.hpp"
-#include "numerics/formula/row_formula.hpp"
 #include "numerics/rows/homogeneous_row.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
+#endif
 
 /// phi(x) = slope * x, and other stages that do not read variances: K' = factor K + constant, T' = factor T.
 struct LinearFormula {
   double factor;
-  std::size_t auxiliary = 1;  ///< Activations prepare the variance, which nothing reads.
 
-  [[nodiscard]] std::size_t auxiliary_count() const { return auxiliary; }
+  /// Activations prepare the variance, which nothing reads.
+  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
-    if (auxiliary > 0) numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
@@ -37,23 +46,20 @@ struct HomogeneousFormula {
   }
 
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-    numbers.push_back(choose(is_less(N(0), variance), N(1) / root(variance), N(-1)));
+  static std::array<N, 2> prepare(const N& variance) {
+    return {variance, choose(is_less(N(0), variance), N(1) / root(variance), N(-1))};
   }
 
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N weight = N(dual.weight), aligned = N(dual.aligned), opposed = N(dual.opposed);
-    const N inverse = left[1] * right[1];
-    const N weighted_root = weight * root(determinant(left[0], right[0], c));
-    const N over_sine = angle_over_sine(fused(-magnitude(c), inverse, N(1)));
-    // The weight times the sine, 1 without a variance.
-    const N product = weighted_root * inverse;
-    const N sine = choose(is_less(left[1], N(0)), weight, choose(is_less(right[1], N(0)), weight, product));
-    const N derivative =
-        choose(is_less(c, N(0)), fused(sine, over_sine, opposed), fused(-sine, over_sine, aligned));
-    return {fused(derivative, c, weighted_root), derivative};
+    const N weight = N(dual.weight), right_angle = N(std::numbers::pi / 2);
+    const N root = steep_root(left[0], right[0], c);
+    const N between = acute_angle(root, magnitude(c), left[1] * right[1]);
+    const N known = choose(is_less(right[1], N(0)), right_angle, between);
+    const N angle = choose(is_less(left[1], N(0)), right_angle, known);
+    const N derivative = choose(is_less(c, N(0)), fused(weight, angle, N(dual.opposed)),
+                                fused(-weight, angle, N(dual.aligned)));
+    return {homogeneous_value(derivative, c, weight * root, left[0], right[0]), derivative};
   }
 };
 
@@ -82,8 +88,8 @@ struct SignFormula {
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -96,47 +102,40 @@ struct SignFormula {
   }
 };
 
-/// phi(x) = 1 for x > 0, 1/2 at 0: the probability (pi - theta) / (2 pi) that both variables are positive.
-struct StepFormula {
-  double tolerance;
-
-  [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
-  template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
-  }
-  template <typename N>
-  [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const JumpAngle<N> at(left[0], right[0], c, tolerance);
-    return {N(std::numbers::inv_pi / 2) * angle(at.sine, -at.cosine), N(0)};
-  }
-};
-
-/// phi(x) = x^degree for x > 0, degree >= 2: the recurrence of rectified.cpp.
+/// phi(x) = x^degree for x > 0: the recurrence of rectified.cpp. A degree of 0 is the step, 1/2 at 0: the probability
+/// (pi - theta) / (2 pi) that both variables are positive.
 struct RectifiedFormula {
   int degree;
+  double jump_tolerance;
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   [[nodiscard]] double largest_variance(Precision precision) const {
-    return precision == Precision::narrow ? (degree > 8 ? 1e2 : 1e4) : 1e9;
+    if (precision == Precision::narrow) return degree == 0 ? 1e30 : degree > 8 ? 1e2 : 1e4;
+    return std::pow(10, 290.0 / std::max(degree, 1));
   }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N det = determinant(left[0], right[0], c), sine = root(det);
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
-    N lower =
-        choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
-    N moment = fused(c, lower, over_two_pi * sine);
+    if (degree == 0) {
+      const JumpAngle<N> at(left[0], right[0], c, jump_tolerance);
+      return {over_two_pi * angle(at.sine, -at.cosine), N(0)};
+    }
+    const N det = determinant(left[0], right[0], c), sine = root(det);
+    const auto known = both(is_less(N(0), left[0]), is_less(N(0), right[0]));
+    N lower = choose(known, over_two_pi * angle(sine, -c), quarter);
+    N moment = homogeneous_value(lower, c, over_two_pi * sine, left[0], right[0]);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));
       lower = moment;
       moment = next;
     }
-    return {moment, N(degree * degree) * lower};
+    // Without a variance both are 0, and their slopes count as 0 like them.
+    if (degree > 1) return {choose(known, moment, N(0)), choose(known, N(degree * degree) * lower, N(0))};
+    return {moment, lower};
   }
 };
 
@@ -146,9 +145,9 @@ struct NormFormula {
 
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
+  std::array<N, 1> prepare(const N& variance) const {
     const N shifted = variance + N(epsilon);
-    numbers.push_back(choose(is_less(N(0), shifted), N(1) / root(shifted), N(0)));
+    return {choose(is_less(N(0), shifted), N(1) / root(shifted), N(0))};
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -174,11 +173,14 @@ struct DropoutFormula {
   [[nodiscard]] static std::size_t auxiliary_count() { return 0; }
   [[nodiscard]] double self_factor() const { return 1 / keep; }
   template <typename N>
-  static void prepare(const N&, std::vector<N>&) {}
+  static std::array<N, 0> prepare(const N&) {
+    return {};
+  }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N>, std::span<const N>, const N& c) const {
     return {c, N(1)};
   }
 };
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

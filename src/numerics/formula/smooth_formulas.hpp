@@ -1,15 +1,22 @@
-#pragma once
+// Rows include this text once more for every instruction set, in the namespace of it (numerics/rows/formula_rows.cpp).
+#if !defined(WIDELIMIT_FORMULA_SMOOTH) || defined(WIDELIMIT_ROWS_NAMESPACE)
+#define WIDELIMIT_FORMULA_SMOOTH
 
+#ifdef WIDELIMIT_ROWS_NAMESPACE
+namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
+#else
+#include <array>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "numerics/formula/arc.hpp"
-#include "numerics/formula/row_formula.hpp"
 #include "numerics/rows/exponential_rows.hpp"
 #include "numerics/rows/tilted_rows.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
+#endif
 
 /// What erf, GELU and exp(-x^2) share. Auxiliary numbers: the variance p, and the inverse root of s + p.
 struct TiltedFormula {
@@ -20,9 +27,8 @@ struct TiltedFormula {
     return precision == Precision::narrow ? 1e18 : 1e150;
   }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
-    numbers.push_back(variance);
-    numbers.push_back(N(1) / root(N(dual.shift) + variance));
+  std::array<N, 2> prepare(const N& variance) const {
+    return {variance, N(1) / root(N(dual.shift) + variance)};
   }
 
  protected:
@@ -36,10 +42,9 @@ struct TiltedFormula {
 struct ErfFormula : TiltedFormula {
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
-    const N inverse = left[1] * right[1], weight = N(dual.weight);
+    const N weight = N(dual.weight);
     const N tilted = tilted_root(left[0], right[0], determinant(left[0], right[0], c));
-    const N angle = c * inverse * angle_over_sine(fused(-tilted, inverse, N(1)));
-    return {fused(weight, angle, N(dual.offset)), weight / tilted};
+    return {fused(weight, acute_angle(c, tilted, left[1] * right[1]), N(dual.offset)), weight / tilted};
   }
 };
 
@@ -50,8 +55,7 @@ struct GeluFormula : TiltedFormula {
     const N one = N(1), half = N(0.5), over_two_pi = N(std::numbers::inv_pi / 2);
     const N inverse = left[1] * right[1], det = determinant(left[0], right[0], c);
     const N tilted = tilted_root(left[0], right[0], det), over_root = one / tilted;
-    const N angle = tilted * inverse * angle_over_sine(fused(-magnitude(c), inverse, one));
-    const N both_positive = over_two_pi * angle;
+    const N both_positive = over_two_pi * acute_angle(tilted, magnitude(c), inverse);
     // For c < 0 s tends to 0, and 1/2 minus the other angle would lose it.
     const N s = choose(is_less(c, N(0)), both_positive, half - both_positive);
     const N shrinkage = (N(2) + (left[0] + right[0])) * (inverse * inverse);
@@ -62,7 +66,11 @@ struct GeluFormula : TiltedFormula {
   }
 };
 
+/// With a negative shift exp(b x^2), b > 0, whose expectation exists for variances below half of it.
 struct GaussianFormula : TiltedFormula {
+  [[nodiscard]] double largest_variance(Precision precision) const {
+    return dual.shift < 0 ? -dual.shift / 2 : TiltedFormula::largest_variance(precision);
+  }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
     const N over_root = N(1) / tilted_root(left[0], right[0], determinant(left[0], right[0], c));
@@ -75,8 +83,8 @@ struct GaussianFormula : TiltedFormula {
 struct ExponentialFormula {
   [[nodiscard]] static std::size_t auxiliary_count() { return 1; }
   template <typename N>
-  static void prepare(const N& variance, std::vector<N>& numbers) {
-    numbers.push_back(variance);
+  static std::array<N, 1> prepare(const N& variance) {
+    return {variance};
   }
 
  protected:
@@ -118,7 +126,8 @@ struct RadialFormula : ExponentialFormula {
   }
 };
 
-/// phi(x) = a exp(b x).
+/// phi(x) = a exp(b x). p + c and q + c are exact where c is close to -p and -q, so that nothing is lost for opposed
+/// inputs.
 struct GrowthFormula : ExponentialFormula {
   ExponentialDual dual;
   explicit GrowthFormula(const ExponentialDual& of) : dual{of} {}
@@ -137,7 +146,8 @@ struct PolynomialFormula {
 
   [[nodiscard]] std::size_t auxiliary_count() const { return table.size(); }
   template <typename N>
-  void prepare(const N& variance, std::vector<N>& numbers) const {
+  std::vector<N> prepare(const N& variance) const {
+    std::vector<N> numbers;
     const N from_centre = variance - N(centre);
     for (const std::vector<double>& row : table) {
       // Symbols fold no constants, so an order without moments, and the highest coefficient, are numbers as such.
@@ -146,6 +156,7 @@ struct PolynomialFormula {
         sum = fused(sum, from_centre, N(row[m]));
       numbers.push_back(sum);
     }
+    return numbers;
   }
   template <typename N>
   [[nodiscard]] Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const {
@@ -175,9 +186,10 @@ struct GaborFormula : ExponentialFormula {
     const N factor = exponential(N(-0.5) * ((sides + det) * inverse)) / root(d);
     const N tilted = c * inverse, sine = hyperbolic_sine(tilted);
     const N weight = four * tilted * (one + (one + sides) * inverse);
-    const N cosine = fused(N(8) * tilted, c, one) * inverse * hyperbolic_cosine(tilted);
-    return {factor * sine, factor * fused(weight, sine, cosine)};
+    const N cosine = root(fused(sine, sine, one));
+    return {factor * sine, factor * fused(weight, sine, fused(N(8) * tilted, c, one) * inverse * cosine)};
   }
 };
+}
 
-}  // namespace widelimit::numerics::formula
+#endif

@@ -1,7 +1,8 @@
-#include "numerics/formula/symbol.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -13,8 +14,12 @@ namespace {
 Statements& statements_of(std::initializer_list<const Symbol*> symbols) {
   for (const Symbol* symbol : symbols)
     if (symbol->statements() != nullptr) return *symbol->statements();
-  // Constants are folded by number<N>() of formulas; an operation on two would have nowhere to be written.
-  throw std::logic_error("formula: an operation on constants only");
+  // Comparisons of constants are the only operations on them that are not done at once.
+  throw std::logic_error("formula: a comparison of constants");
+}
+
+bool are_constants(std::initializer_list<const Symbol*> symbols) {
+  return std::ranges::all_of(symbols, [](const Symbol* symbol) { return symbol->statements() == nullptr; });
 }
 
 Symbol infix(const Symbol& a, const char* operation, const Symbol& b) {
@@ -22,7 +27,8 @@ Symbol infix(const Symbol& a, const char* operation, const Symbol& b) {
   return {in, in.declare("real", fmt::format("{} {} {}", a.written(in), operation, b.written(in)))};
 }
 
-Symbol call(const char* function, const Symbol& x) {
+Symbol call(const char* function, const Symbol& x, double (*of_constants)(double)) {
+  if (are_constants({&x})) return of_constants(x.number());
   Statements& in = statements_of({&x});
   return {in, in.declare("real", fmt::format("{}({})", function, x.written(in)))};
 }
@@ -46,24 +52,50 @@ std::string Statements::declare(const char* type, const std::string& value) {
   return name;
 }
 
-Symbol operator+(const Symbol& a, const Symbol& b) { return infix(a, "+", b); }
-Symbol operator-(const Symbol& a, const Symbol& b) { return infix(a, "-", b); }
-Symbol operator*(const Symbol& a, const Symbol& b) { return infix(a, "*", b); }
-Symbol operator/(const Symbol& a, const Symbol& b) { return infix(a, "/", b); }
-Symbol operator-(const Symbol& a) { return call("-", a); }
-Symbol root(const Symbol& x) { return call("sqrt", x); }
-Symbol exponential(const Symbol& x) { return call("exp", x); }
-Symbol exponential_less_one(const Symbol& x) { return call("expm1", x); }
-Symbol hyperbolic_sine(const Symbol& x) { return call("sinh", x); }
-Symbol hyperbolic_cosine(const Symbol& x) { return call("cosh", x); }
-Symbol magnitude(const Symbol& x) { return call("fabs", x); }
+Symbol operator+(const Symbol& a, const Symbol& b) {
+  if (are_constants({&a, &b})) return a.number() + b.number();
+  if (a.is(0)) return b;
+  return b.is(0) ? a : infix(a, "+", b);
+}
+Symbol operator-(const Symbol& a, const Symbol& b) {
+  if (are_constants({&a, &b})) return a.number() - b.number();
+  if (a.is(0)) return -b;
+  return b.is(0) ? a : infix(a, "-", b);
+}
+Symbol operator*(const Symbol& a, const Symbol& b) {
+  if (are_constants({&a, &b})) return a.number() * b.number();
+  if (a.is(0) || b.is(0)) return 0.0;
+  if (a.is(1)) return b;
+  return b.is(1) ? a : infix(a, "*", b);
+}
+Symbol operator/(const Symbol& a, const Symbol& b) {
+  if (are_constants({&a, &b})) return a.number() / b.number();
+  if (a.is(0)) return 0.0;
+  return b.is(1) ? a : infix(a, "/", b);
+}
+Symbol operator-(const Symbol& a) {
+  return call("-", a, [](double x) { return -x; });
+}
+Symbol root(const Symbol& x) { return call("sqrt", x, std::sqrt); }
+Symbol exponential(const Symbol& x) { return call("exp", x, std::exp); }
+Symbol exponential_less_one(const Symbol& x) { return call("expm1", x, std::expm1); }
+Symbol logarithm(const Symbol& x) { return call("log", x, std::log); }
+Symbol sine(const Symbol& x) { return call("sin", x, std::sin); }
+Symbol cosine(const Symbol& x) { return call("cos", x, std::cos); }
+Symbol hyperbolic_sine(const Symbol& x) { return call("sinh", x, std::sinh); }
+Symbol hyperbolic_tangent(const Symbol& x) { return call("tanh", x, std::tanh); }
+Symbol error_function(const Symbol& x) { return call("erf", x, std::erf); }
+Symbol magnitude(const Symbol& x) { return call("fabs", x, std::fabs); }
 
 Symbol angle(const Symbol& y, const Symbol& x) {
+  if (are_constants({&y, &x})) return std::atan2(y.number(), x.number());
   Statements& in = statements_of({&y, &x});
   return {in, in.declare("real", fmt::format("atan2({}, {})", y.written(in), x.written(in)))};
 }
 
 Symbol fused(const Symbol& a, const Symbol& b, const Symbol& c) {
+  if (a.is(0) || b.is(0)) return c;
+  if (are_constants({&a, &b})) return Symbol(a.number() * b.number()) + c;
   Statements& in = statements_of({&a, &b, &c});
   return {in,
           in.declare("real", fmt::format("fma({}, {}, {})", a.written(in), b.written(in), c.written(in)))};
@@ -82,6 +114,7 @@ Condition both(const Condition& a, const Condition& b) {
 }
 
 Symbol choose(const Condition& condition, const Symbol& yes, const Symbol& no) {
+  if (yes.statements() == nullptr && no.is(yes.number())) return yes;
   Statements& in = *condition.statements();
   return {in,
           in.declare("real", fmt::format("{} ? {} : {}", condition.name(), yes.written(in), no.written(in)))};
@@ -90,17 +123,6 @@ Symbol choose(const Condition& condition, const Symbol& yes, const Symbol& no) {
 double epsilon_of(const Symbol& x) {
   return statements_of({&x}).precision() == Precision::narrow ? std::numeric_limits<float>::epsilon()
                                                               : std::numeric_limits<double>::epsilon();
-}
-
-Symbol polynomial(const Coefficients& of, const Symbol& t) {
-  const bool narrow = t.statements()->precision() == Precision::narrow;
-  const std::size_t count = narrow ? of.narrow_count : of.wide_count;
-  const auto coefficient = [&](std::size_t k) {
-    return narrow ? static_cast<double>(of.narrow[k]) : of.wide[k];
-  };
-  Symbol sum = coefficient(count - 1);
-  for (std::size_t k = count - 1; k-- > 0;) sum = fused(sum, t, coefficient(k));
-  return sum;
 }
 
 }  // namespace widelimit::numerics::formula

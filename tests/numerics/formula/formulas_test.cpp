@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "numerics/formula/row_formula.hpp"
 #include "widelimit/numerics/activations.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics {
 namespace {

@@ -1,0 +1,136 @@
+"""Numbers within the sentences of the pages, computed from the files that they stand on: `python prose.py summary`.
+
+Each is a piece of a sentence as its page has it; check_pages.py looks for it there, wherever lines break.
+"""
+import argparse
+
+import numpy as np
+
+from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
+from calibration import of_most_draws
+from learning_curves import NETWORKS
+from signal_propagation import deviations
+from tables import EXPERIMENTS, rows_of, shows
+
+
+def point(value, digits):
+    """As the pages write numbers below 1."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+
+
+def times(rows, machine):
+    found = sorted({float(row["seconds"]) for row in rows if machine in row["machine"]})
+    return f"{found[0]:.0f} to {found[-1]:.0f} s"
+
+
+def of_small_cifar10():
+    rows = rows_of("small_cifar10")
+    yield f"took {times(rows, 'NVIDIA')}; one with 400 test images took {times(rows, 'x86_64')} of 16 cores"
+    share = np.mean([int(row["correct"]) / int(row["test"]) for row in rows if row["train"] == "320"])
+    errors = [point((share * (1 - share) / test) ** 0.5, 3) for test in (2000, 400)]
+    yield f"standard error of {errors[0]} from the choice of 2,000 test images, and of {errors[1]} from that of 400"
+
+
+def of_calibration():
+    rows = rows_of("calibration")
+
+    def means(variant, column):
+        return [np.mean([float(row[column]) for row in of_most_draws(rows, network, kernel, variant)]) for network in NETWORKS
+                for kernel in ("nngp", "ntk")]
+
+    own, with_amplitude = means("own", "negative_log_density"), means("amplitude", "negative_log_density")
+    worst = np.argsort(own)[::-1][:3]
+    assert {round(with_amplitude[k], 2) for k in worst} == {0.09}
+    yield f"from {own[worst[0]]:.0f}, {own[worst[1]]:.1f} and {own[worst[2]]:.1f} for the three worst kernels to about .09 for all of these"
+    for variant, words in ("amplitude", "the expected error is {} to {} for every network and kernel"), ("scale", "The probability scale does: {} to {}"):
+        found = means(variant, "expected_calibration_error")
+        yield words.format(point(min(found), 2), point(max(found), 2))
+
+
+def of_attention_depth():
+    right = right_answers(COMMITTED)
+    gains = [100 * (np.mean(list(right[head, DEPTHS[-1], kernel].values())) - np.mean(list(right[head, 1, kernel].values())))
+             for head in HEADS for kernel in ("nngp", "ntk") if (head, 1, kernel) in right]
+    yield f"by {min(gains):.1f} to {max(gains):.1f} points from one convolution to eight"
+    yield f"{len(rows_of('attention_depth'))} of {len(HEADS) * len(DEPTHS) * 2 * 2} rows"
+
+
+def of_softmax_samples():
+    ratios = {kernel: [float(row["error"]) / float(row["reported standard error"]) for row in rows_of("softmax_samples")
+                       if (row["tokens"], row["kernel"]) == ("16 tokens", kernel)] for kernel in ("nngp", "ntk")}
+    yield (f"are {min(ratios['nngp']):.1f} to {max(ratios['nngp']):.1f} for the NNGP and {point(min(ratios['ntk']), 1)} to "
+           f"{max(ratios['ntk']):.1f} for the NTK")
+
+
+def of_propagation():
+    found = {name: (difference, z) for name, _, difference, z in deviations()}
+    first, second = (found[f"4, {part}"][0] for part in ("alpha, sigma_w", "alpha_M, alpha_A"))
+    errors = [point(values.std(ddof=1) / len(values) ** 0.5, 3) for values in (first, second)]
+    yield (f"lie {point(-first.mean(), 2)} and {point(-second.mean(), 3)} below the map on average, with standard errors of {errors[0]} and "
+           f"{errors[1]} over the points")
+    first, second = (found[f"5, {part}"][0] for part in ("alpha, sigma_w", "alpha_M, alpha_A"))
+    yield f"the mean difference is +{point(first.mean(), 3)} and +{point(second.mean(), 3)}"
+    difference, z = found["6, gradient"]
+    theory = np.array([float(row["theory"]) for row in rows_of("propagation_causal") if row["exponent"] == "gradient"])
+    large = theory > 0.5
+    yield f"Where the theory of the gradient is above .5 ({large.sum()} points), the root mean square of z is {np.sqrt((z[large]**2).mean()):.1f}"
+    yield (f"At the other {(~large).sum()} points z has a root mean square of {np.sqrt((z[~large]**2).mean()):.1f} and the mean difference is "
+           f"+{point(difference[~large].mean(), 3)}")
+
+
+def of_heads():
+    rows = [[float(row[f"m{k}"]) for k in range(3)] for row in rows_of("heads_features") if (row["activation"], row["tau"]) == ("softmax", "4000")]
+    m = np.array(rows)
+    length = np.linalg.norm(m, axis=1)
+    yield f"the median head has {point(np.median(abs(m[length > 0.3]).max(axis=1) / length[length > 0.3]), 2)} of its length along its largest component"
+    late = sorted(float(row["largest_difference_m"]) for row in rows_of("heads_resampling") if row["tau"] == "100")
+    assert sum(value < 0.09 for value in late) == 3
+    yield f"three of five stay below .09, the others differ by {point(late[3], 2)} and {late[4]:.2f}"
+    digits = np.array([[float(row[f"time_{digit}"]) for digit in range(10)] for row in rows_of("heads_digits")])
+    place = digits.argsort(axis=1).argsort(axis=1) + 1
+    assert place[:, :2].max() == 4 and place[:, 8].min() == 8
+    yield "In every start 0 and 1 are among the first four and 8 is among the last three"
+
+
+def of_shaped_transformers():
+    rows = {(row["size"], row["network"], row["place"]): (float(row["squared_gradient"]), float(row["standard_error"]))
+            for row in rows_of("shaped_gradients")}
+
+    def growth(size, mask):
+        (first, first_error), (last, last_error) = (rows[size, f"unshaped Pre-LN {mask}", place] for place in ("first layer", "last layer"))
+        return first / last, first / last * ((first_error / first) ** 2 + (last_error / last) ** 2) ** 0.5
+
+    (full, full_error), (causal, causal_error) = growth("200 x 150", "full"), growth("200 x 150", "causal")
+    yield f"by {full:.0f} ± {full_error:.0f} under full attention and by {causal:.0f} ± {causal_error:.0f} under a causal mask"
+    (full, full_error), (causal, causal_error) = growth("64 x 24", "full"), growth("64 x 24", "causal")
+    yield f"over 24 layers by {full:.1f} ± {point(full_error, 1)} and {causal:.1f} ± {point(causal_error, 1)}"
+    stays = {row["temperature"]: 100 * float(row["share_that_stay"]) for row in rows_of("shaped_stopping") if row["gamma"] == "1"}
+    yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
+
+
+PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation,), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
+
+
+def pieces():
+    """(page, piece) of all pages."""
+    for page, makers in PIECES.items():
+        for maker in makers:
+            yield from ((page, piece) for piece in maker())
+
+
+def missing():
+    """(page, piece) of every piece that a page lacks."""
+    words = {page: " ".join(page.read_text().split()) for page in PIECES}
+    return [(page.name, piece) for page, piece in pieces() if piece not in words[page]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["summary"])
+    shows(parser.parse_args().what, {"prose": lambda: (f"{page.name}: {piece}" for page, piece in pieces())})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Outputs of networks of finite width as functions of JAX's arrays alone: whatever JAX does with functions, it does with these.
+
+outputs(module, params, x, value, key): the activations after a module; `value` (_module.py) is the form of those before it.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add, mul
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import layers
+from .._jax import is_function_of_jax
+from ._keys import split
+from ._scalar_functions import scalar_function
+from ._structure import Shapes, are_alike
+
+
+def is_of_jax(module):
+    """Whether all parts of a module have outputs here."""
+    return _knows(module) and all(map(is_of_jax, module.parts()))
+
+
+def _knows(module):
+    return module.in_jax in _OUTPUTS and (module.in_jax not in _CONDITIONS or _CONDITIONS[module.in_jax](module))
+
+
+def outputs(module, params, x, value, key):
+    """See above; the word `in_jax` of a layer says which function of this file is its own."""
+    return _OUTPUTS[module.in_jax](module, params, x, value, key)
+
+
+def _serial(module, params, x, value, key):
+    for part, own, own_key in zip(module.modules, params, split(key, len(module.modules))):
+        x, value = outputs(part, own, x, value, own_key), part.apply(value)
+    return x
+
+
+def _repeat(module, params, x, value, key):
+    are_stacked = are_alike(module.forms(value, Shapes())[0])
+    for k in range(module.times):
+        own = jax.tree_util.tree_map(lambda array: array[k], params) if are_stacked else params[k]
+        x, value = outputs(module.module, own, x, value, key), module.module.apply(value)
+    return x
+
+
+def _fan_out(module, params, x, value, key):
+    return [x] * module.number
+
+
+def _parallel(module, params, x, value, key):
+    module.apply(value)  # Checks the number of branches.
+    return [outputs(part, *rest) for part, *rest in zip(module.modules, params, x, value.values, split(key, len(x)))]
+
+
+def _fan_in(module, params, x, value, key):
+    return reduce(add if module.join is layers.sum else mul, x)
+
+
+def _concat(module, params, x, value, key):
+    return jnp.concatenate(x, module.axis)
+
+
+def _norms(module, channels):
+    """Factors of weights and biases."""
+    if str(module.parameterization).lower() == "standard":
+        return 1 / module.s[0] ** 0.5, 1.0
+    return module.W_std / channels**0.5, module.b_std
+
+
+def _with_biases(x, biases, factor):
+    return x if biases is None else x + factor * biases
+
+
+def _dense(module, params, x, value, key):
+    weights, biases = params
+    norm, factor = _norms(module, value.channels)
+    product = jnp.moveaxis(jnp.tensordot(x, weights, (value.channel_axis, 0)), -1, value.channel_axis)
+    return _with_biases(norm * product, biases, factor)
+
+
+def _last(x, value):
+    """The same with the batch first and the channels last."""
+    return jnp.moveaxis(x, (value.batch_axis, value.channel_axis), (0, -1))
+
+
+def _numbers_of(axes, is_filter=False):
+    letters = "DHW"[-axes:] if axes else ""
+    return letters + "IO" if is_filter else "N" + letters + "C"
+
+
+def _convolution(module, params, x, value, key):
+    weights, biases = params
+    axes = len(value.shape)
+    norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
+    behind = module.apply(value)
+    weights = weights.transpose(np.argsort(module.filter_axes))
+    numbers = _numbers_of(axes), _numbers_of(axes, True), _numbers_of(axes)
+    x, padding = _last(x, value), module.padding
+    if padding == "circular" and module.kind != "conv_transpose":
+        x = _wrapped(x, (1, *module.filter_shape, 1), (1, *module.strides, 1))
+    padding = "VALID" if padding == "circular" else padding.upper()
+    if module.kind == "conv":
+        found = lax.conv_general_dilated(x, weights, module.strides, padding, dimension_numbers=numbers)
+    elif module.kind == "local_conv":
+        found = lax.conv_general_dilated_local(x, weights, module.strides, padding, module.filter_shape,
+                                               dimension_numbers=numbers)
+    else:
+        found = lax.conv_transpose(x, weights, module.strides, padding, dimension_numbers=numbers)
+        if module.padding == "circular":
+            found = _folded(found, (len(x), *behind.shape, behind.channels))
+    found = jnp.moveaxis(norm * found, (0, -1), (behind.batch_axis, behind.channel_axis))
+    return _with_biases(found, biases, factor)
+
+
+def _wrapped(x, window, strides):
+    """The array with its other side beyond the edges, as far as windows of zeros' SAME padding reach."""
+    return jnp.pad(x, lax.padtype_to_pads(x.shape, window, strides, "SAME"), "wrap")
+
+
+def _folded(x, shape):
+    """The way back from _wrapped(): what lies beyond an edge is added at the other side."""
+    for axis, size in enumerate(shape):
+        excess = x.shape[axis] - size
+        if excess:
+            places = (np.arange(x.shape[axis]) - excess // 2) % size
+            x = jnp.moveaxis(jnp.zeros_like(jnp.moveaxis(x, axis, 0)[:size]).at[places].add(jnp.moveaxis(x, axis, 0)), 0, axis)
+    return x
+
+
+def _nonlinearity(module, params, x, value, key):
+    return scalar_function(module.kind, module.fields)(x)
+
+
+def _function(module, params, x, value, key):
+    return module.function(x)
+
+
+def _knows_nonlinearity(module):
+    return scalar_function(module.kind, module.fields) is not None
+
+
+def _knows_function(module):
+    return is_function_of_jax(module.function)
+
+
+def _pool(module, params, x, value, key):
+    window, strides = ([1] * x.ndim for _ in range(2))
+    for axis, size, stride in zip(value.spatial_axes, module.window, module.strides):
+        window[axis], strides[axis] = size, stride
+    padding = module.padding
+    if padding == "circular":
+        x, padding = _wrapped(x, window, strides), "valid"
+
+    def summed(array):
+        return lax.reduce_window(array, np.zeros((), array.dtype), lax.add, window, strides, padding.upper())
+
+    if module.kind == "sum_pool":
+        return summed(x)
+    return summed(x) / (summed(jnp.ones_like(x)) if module.normalize_edges else np.prod(window))
+
+
+def _global_pool(module, params, x, value, key):
+    return jnp.mean(x, value.spatial_axes) if module.name == "GlobalAvgPool" else jnp.sum(x, value.spatial_axes)
+
+
+def _flatten(module, params, x, value, key):
+    flat = _last(x, value).reshape(x.shape[value.batch_axis], -1)
+    return flat if module.batch_axis_out == 0 else flat.T
+
+
+def _identity(module, params, x, value, key):
+    return x
+
+
+def _dropout(module, params, x, value, key):
+    return jnp.where(jax.random.bernoulli(key, module.keep, x.shape), x / module.keep, 0)
+
+
+def _layer_norm(module, params, x, value, key):
+    module.apply(value)  # Checks the axes.
+    centred = x - x.mean(module.axes, keepdims=True)
+    return centred / jnp.sqrt((centred**2).mean(module.axes, keepdims=True) + module.eps)
+
+
+def _resize(module, params, x, value, key):
+    shape = list(x.shape)
+    for axis, size in zip(value.spatial_axes, module.apply(value).shape):
+        shape[axis] = size
+    return jax.image.resize(x, shape, module.method, module.antialias)
+
+
+def _index(module, params, x, value, key):
+    module.apply(value)  # Checks what the library takes.
+    return x[module.index]
+
+
+def _dot_general(module, params, x, value, key):
+    if module.other.ndim == 0:
+        return x * float(module.other)
+    module.apply(value)
+    (ours, theirs), order = module._labels(x.ndim)
+    return jnp.einsum(x, ours, jnp.asarray(module.other, x.dtype), theirs, order)
+
+
+def _attention(module, params, x, value, key):
+    queries, keys, values, output, biases, encodings = params
+    fields, n = module.fields, x.shape[value.batch_axis]
+    seen = x if encodings is None else _encoded(module.encodings.fields(value), x, encodings)
+    of_values = x if encodings is not None and not module.encodings.in_values else seen
+    seen, of_values = (_last(array, value).reshape(n, -1, value.channels) for array in (seen, of_values))
+    keys = jnp.einsum("npc,hck->nhpk", seen, keys)
+    queries = keys if queries is None else jnp.einsum("npc,hck->nhpk", seen, queries)
+    width = keys.shape[-1] if fields["scaling"] == "inverse_width" else keys.shape[-1] ** 0.5
+    logits = fields["query_key_std"] / (value.channels * width) * jnp.einsum("nhpk,nhqk->nhpq", queries, keys)
+    heads = jnp.einsum("nhpq,nqc,hck->npkh", _LOGITS[fields["weights"]](logits), of_values, values)
+    heads = heads.reshape(*heads.shape[:2], -1)
+    scale = fields["output_value_variance"] ** 0.5 / (heads.shape[-1] * value.channels) ** 0.5
+    found = (scale * heads @ output).reshape(n, *value.shape, -1)
+    return _with_biases(jnp.moveaxis(found, (0, -1), (value.batch_axis, value.channel_axis)), biases,
+                        fields["bias_variance"] ** 0.5)
+
+
+_LOGITS = {"softmax": jax.nn.softmax, "identity": lambda logits: logits, "relu": lambda logits: jnp.maximum(logits, 0),
+            "abs": jnp.abs}
+
+
+def _encoded(fields, x, encodings):
+    """Inputs with independent random encodings of their positions."""
+    return fields["input_weight"] ** 0.5 * x + fields["position_weight"] ** 0.5 * encodings
+
+
+def _knows_attention(module):
+    # Of correlated encodings the library takes a root that only it knows.
+    return module.fields["weights"] in _LOGITS and (module.encodings is None or module.encodings.decay is None)
+
+
+_OUTPUTS = {
+    "serial": _serial,
+    "repeat": _repeat,
+    "fan_out": _fan_out,
+    "parallel": _parallel,
+    "fan_in": _fan_in,
+    "concat": _concat,
+    "dense": _dense,
+    "convolution": _convolution,
+    "nonlinearity": _nonlinearity,
+    "function": _function,
+    "pool": _pool,
+    "global_pool": _global_pool,
+    "flatten": _flatten,
+    "identity": _identity,
+    "dropout": _dropout,
+    "layer_norm": _layer_norm,
+    "resize": _resize,
+    "index": _index,
+    "dot_general": _dot_general,
+    "attention": _attention,
+}
+_CONDITIONS = {"nonlinearity": _knows_nonlinearity, "function": _knows_function, "attention": _knows_attention}

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "widelimit/numerics/formula/symbol.hpp"
+
+namespace widelimit {
+
+/// The first lines of every source: the type `real` of numbers, and add(&sum, &low, number), a sum that keeps what
+/// rounding loses.
+std::string source_beginning(numerics::formula::Precision precision);
+
+}  // namespace widelimit

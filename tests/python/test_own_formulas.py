@@ -1,0 +1,92 @@
+"""Layers of a user's functions that JAX reads: derivatives, and digests that tell them apart."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import widelimit
+from widelimit import layers
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+
+def mixing(nngp, ntk, left, right):
+    """Each position gets half the mean of all, and is scaled by the variances."""
+    factor = 1 / jnp.sqrt((1 + left[:, None]) * (1 + right[None, :]))
+    both = [None if k is None else (0.5 * k + 0.5 * jnp.mean(k)) * factor for k in (nngp, ntk)]
+    return tuple(both)
+
+
+def erf_dual(p, q, c):
+    return 2 / jnp.pi * jnp.arcsin(2 * c / jnp.sqrt((1 + 2 * p) * (1 + 2 * q)))
+
+
+def sequences(layer):
+    return widelimit.Network([layers.conv([3]), layer, layers.conv([2]), layers.erf(), layers.global_average_pool(), layers.dense()])
+
+
+def dense(layer):
+    return widelimit.Network([layers.dense(1.5), layer, layers.dense(2), layer, layers.dense()])
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(3).normal(size=(3, 5, 2))
+
+
+def check_vjp(network, x, kernel):
+    """gram_vjp against differences."""
+    weights = np.random.default_rng(4).normal(size=(len(x), len(x)))
+    gradient = widelimit.gram_vjp(network, x, **{kernel: weights})
+    direction = np.random.default_rng(5).normal(size=x.shape)
+
+    def at(step):
+        return np.sum(weights * getattr(widelimit.gram(network, x + step * direction), kernel))
+
+    expected = (at(1e-5) - at(-1e-5)) / 2e-5
+    assert np.sum(gradient * direction) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+def test_a_pair_layer_of_jax_has_derivatives(x, kernel):
+    check_vjp(sequences(layers.pair(mixing)), x, kernel)
+
+
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+def test_a_dual_of_jax_has_an_ntk_and_derivatives(x, kernel):
+    own, built_in = dense(layers.elementwise_dual(erf_dual)), dense(layers.erf())
+    flat = x.reshape(3, -1)
+    for name in ("nngp", "ntk"):
+        assert np.allclose(getattr(widelimit.gram(own, flat), name), getattr(widelimit.gram(built_in, flat), name), rtol=1e-12)
+    check_vjp(own, flat, kernel)
+
+
+def test_what_jax_cannot_read_has_no_derivatives_as_before(x):
+    layer = layers.pair(lambda nngp, ntk, p, q: (np.tanh(nngp), None if ntk is None else np.array(ntk)))
+    with pytest.raises(widelimit.ArgumentError, match="pair"):
+        widelimit.gram_vjp(sequences(layer), x, nngp=np.ones((3, 3)))
+
+
+def test_stores_take_layers_of_jax_and_tell_them_apart(x, tmp_path):
+    expected = widelimit.gram(sequences(layers.pair(mixing)), x, store=tmp_path / "a")
+    again = widelimit.gram(sequences(layers.pair(mixing)), x, store=tmp_path / "a")
+    assert np.array_equal(again.nngp, expected.nngp)
+    with pytest.raises(widelimit.DataError):
+        widelimit.gram(sequences(layers.pair(lambda *of: tuple(2 * k for k in mixing(*of)))), x, store=tmp_path / "a")
+    table = np.ones(5)
+    for factor in (1, 2):
+        # Arrays that a function was made with tell it apart too.
+        layer = layers.elementwise_dual(lambda p, q, c, held=jnp.asarray(factor * table[:1]): erf_dual(p, q, c) * held)
+        assert layer != layers.elementwise_dual(erf_dual)
+    with pytest.raises(widelimit.Error, match="of your own"):
+        widelimit.gram(sequences(layers.pair(lambda k, t, p, q: (np.array(k), t))), x, store=tmp_path / "b")
+
+
+def test_digests_are_the_same_in_another_process():
+    code = ("import jax, jax.numpy as jnp; from widelimit import layers\n"
+            "print(layers.elementwise_dual(lambda p, q, c: jax.nn.relu(c) + jnp.sqrt(p * q)))")
+    first, second = (subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout for _ in "ab")
+    assert first == second and "formula" in first
