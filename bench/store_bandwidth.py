@@ -5,7 +5,7 @@
 
 Writes files as a store does (to a temporary name, synced, renamed, the folder synced) into FOLDER, which must lie where
 stores shall, and removes them. l is the median time of files of 4 KB by one process, b what one process writes a second of
-files of a tile of SIDE inputs in float, without l, and B the most that processes write together. Run it on as many machines
+files of a tile of SIDE inputs in float, without l, and B the most that processes write together. Chain it on as many machines
 at once as jobs shall have, and add up their B.
 """
 

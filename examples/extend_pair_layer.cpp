@@ -77,8 +77,8 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     const Eigen::Map<const Matrix<Scalar>> left(pair.left_state, d, d), right(pair.right_state, e, e);
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
-    nngp += left.transpose() * adjoint.nngp_behind * right;
-    if (ntk.size() > 0) ntk += left.transpose() * adjoint.ntk_behind * right;
+    nngp += left.transpose() * adjoint.nngp_after * right;
+    if (ntk.size() > 0) ntk += left.transpose() * adjoint.ntk_after * right;
   }
 
  private:

@@ -22,6 +22,7 @@
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
 
@@ -78,6 +79,34 @@ auto run_on(int threads, Compute compute, std::vector<nb::object> used) {
       std::move(used));
 }
 
+/// Without rounds relevance is learned, else features.
+gp::LearningOptions learning_of(int rounds, bool full_matrix, const std::vector<Index>& groups) {
+  gp::LearningOptions options;
+  options.how = rounds > 0 ? gp::InputLearning::features : gp::InputLearning::relevance;
+  options.rounds = rounds;
+  options.full_matrix = full_matrix;
+  options.groups = groups;
+  return options;
+}
+
+/// Factors [channels] or [channels, channels], or None.
+nb::object factors_of(const gp::FeatureMap& map) {
+  if (map.is_identity()) return nb::none();
+  if (map.is_diagonal()) return nb::cast(array_of(Vector<double>(map.factors().row(0).transpose())));
+  return nb::cast(array_of(Matrix<double>(map.factors())));
+}
+
+nb::object described(const gp::LearnedInputs& learned) {
+  nb::dict facts;
+  facts["factors"] = factors_of(learned.kept ? learned.map : learned.rejected);
+  facts["kept"] = learned.kept;
+  facts["score"] = learned.after;
+  facts["score_without"] = learned.before;
+  facts["standard_error"] = learned.standard_error;
+  facts["course"] = learned.course;
+  return facts;
+}
+
 void bind_options(nb::module_& module) {
   nb::class_<ModelOptions>(module, "ModelOptions")
       .def(nb::init<>())
@@ -96,6 +125,18 @@ void bind_options(nb::module_& module) {
            [](ModelOptions& self, double eps) { self.noise = gp::RelativeRegulariser(eps); })
       .def("set_noise_variance",
            [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
+      .def("set_noise_variances",
+           [](ModelOptions& self, const ArrayLikeObject& numbers) {
+             self.noise_variances = vector_of(numbers, "noise_variance");
+           })
+      .def("set_weights",
+           [](ModelOptions& self, const ArrayLikeObject& numbers) {
+             self.weights = vector_of(numbers, "weights");
+           })
+      .def("set_learning",
+           [](ModelOptions& self, int rounds, bool full_matrix, const std::vector<Index>& groups) {
+             self.learning = learning_of(rounds, full_matrix, groups);
+           })
       .def_rw("gram_folder", &ModelOptions::gram_folder, nb::arg().none())
       .def("set_progress",
            [](ModelOptions& self, const ProgressFunction& progress) {
@@ -303,7 +344,28 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("network", &Model::network)
       .def_prop_ro("class_names", &Model::class_names)
       .def_prop_ro("flips", &Model::flips)
+      .def_prop_ro("feature_map", [](const Model& self) { return factors_of(self.feature_map()); })
+      .def_prop_ro("learned",
+                   [](const Model& self) { return self.learned() ? described(*self.learned()) : nb::none(); })
+      .def_prop_ro("used_network", &Model::network)
       .def_prop_ro("preprocessing", &Model::preprocessing);
+}
+
+/// (network, factors or None, regulariser or None, facts).
+nb::tuple learned_inputs(const Network& network, const Batch<double>& x, const Numbers& y, bool classes,
+                         const std::string& kernel, int rounds, bool full_matrix,
+                         const std::vector<Index>& groups, bool check, int threads) {
+  gp::LearningOptions options = learning_of(rounds, full_matrix, groups);
+  options.kernel = chosen<Kernels>("kernel", {{"nngp", Kernels::nngp}, {"ntk", Kernels::ntk}}, kernel);
+  options.kind = classes ? gp::TargetKind::classes : gp::TargetKind::numbers;
+  options.check = check;
+  const gp::LearnedInputs learned = run_or_leave(
+      [network, inputs = x.inputs, targets = matrix_of(y), options, threads](std::stop_token stop) {
+        return gp::learn_inputs(network, inputs, targets, options,
+                                {.threads = threads, .stop = std::move(stop)});
+      },
+      holders_of(network, x));
+  return nb::make_tuple(learned.network, factors_of(learned.map), learned.regulariser, described(learned));
 }
 
 template <typename Scalar>
@@ -389,6 +451,8 @@ void bind_models(nb::module_& module) {
   bind_preprocessing(module);
   bind_options(module);
   bind_model(module);
+  module.def("learn_inputs", &learned_inputs, "network"_a, "x"_a, "y"_a, "classes"_a, "kernel"_a, "rounds"_a,
+             "full_matrix"_a, "groups"_a, "check"_a, "threads"_a);
   module.def("search", &searched, "parameters"_a, "score"_a, "trials"_a, "known"_a);
 }
 

@@ -34,7 +34,7 @@ class StageFromPython final : public PairStageOf<StageFromPython> {
     const nb::object returned = (*adjoint_)(
         as_array(pair.nngp), with_ntk ? as_array(pair.ntk) : nb::none(),
         variances(pair.left_variance, pair.nngp.rows()), variances(pair.right_variance, pair.nngp.cols()),
-        as_array(adjoint.nngp_behind), with_ntk ? as_array(adjoint.ntk_behind) : nb::none());
+        as_array(adjoint.nngp_after), with_ntk ? as_array(adjoint.ntk_after) : nb::none());
     const auto part = [&](int k) { return nb::cast<Array<double>>(as_double_array(returned[nb::int_(k)])); };
     // The views are copied, not what they show.
     auto nngp = adjoint.nngp, ntk = adjoint.ntk;

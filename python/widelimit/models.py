@@ -91,7 +91,9 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
         raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
     if regulariser is not None:
         options.set_regulariser(real(regulariser, "regulariser"))
-    if noise_variance is not None:
+    if noise_variance is not None and np.ndim(noise_variance) > 0:
+        options.set_noise_variances(numbers(noise_variance, name="noise_variance"))
+    elif noise_variance is not None:
         options.set_noise_variance(real(noise_variance, "noise_variance"))
     if grid is not None:
         options.grid = [real(eps, "grid") for eps in grid]
@@ -106,6 +108,22 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.set_threads(threads)
     options.set_device()
     return options
+
+
+def _set_learning(options, relevance, rounds, diagonal, groups):
+    rounds = whole(rounds, "learn_features")
+    if relevance and rounds > 0:
+        raise ValueError("expected relevance or learn_features, got both")
+    if rounds < 0 or (diagonal and rounds == 0):
+        raise ValueError("expected learn_features >= 0, and diagonal with learn_features only")
+    if relevance or rounds > 0:
+        options.set_learning(rounds, not diagonal, [] if groups is None else [whole(group, "groups") for group in groups])
+
+
+def _learn_inputs(network, x, targets, classes, kernel, rounds, check=True, threads=0):
+    """(network, factors or None, regulariser or None, facts) of gp::learn_inputs: relevance without rounds, else features."""
+    return _core.learn_inputs(network, batch(x, np.float64, "x"), numbers(targets), classes, kernel, rounds, True, [], check,
+                              threads)
 
 
 def class_scores(places, count):
@@ -222,7 +240,9 @@ class Model:
     @classmethod
     def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
-            noise_variance: float | None = None, grid: Iterable[float] | None = None, criterion: str = "loo",
+            noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
+            relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
+            grid: Iterable[float] | None = None, criterion: str = "loo",
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
@@ -236,6 +256,14 @@ class Model:
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
                        either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
+        noise_variance of observations, in squared units of the targets: a number for all, whose kernel has these units too, or
+                       known ones [n], beside which the amplitude is learned
+        weights        [n], positive: the noise variance of a row is that of the model over its weight
+        relevance      learn a scale for each channel, and variances of weights and biases, by the gradient of the evidence
+        learn_features learn a linear map of the channels in so many rounds of kernel regression and average gradient outer
+                       products; with diagonal a factor for each channel. Both ways are kept only if each third of the
+                       training data is predicted better from what is learned from the other two: see `learned`
+        groups         of each channel; channels of the same number share a scale
         amplitude      factor on the kernel of standardised targets; None: the one that makes the targets of each output, or of
                        all classes, most likely, in closed form
         targets_as_they_are  False: numbers are standardised, each output separately, and predictions are put back; with
@@ -258,6 +286,9 @@ class Model:
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
                            inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention)
+        if weights is not None:
+            options.set_weights(numbers(weights, name="weights"))
+        _set_learning(options, relevance, learn_features, diagonal, groups)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
@@ -271,7 +302,9 @@ class Model:
             if tell is not None:
                 options.set_progress(tell)
             model = _core.Model.fit(network, train, targets(y, "y"), *held, options)
-        return cls(model, network, None if classes is None else classes.labels)
+        # A network with learned variances is another one.
+        used = model.used_network if model.learned is not None else network
+        return cls(model, used, None if classes is None else classes.labels)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
@@ -475,6 +508,18 @@ class Model:
     def class_names(self) -> tuple[str, ...]:
         """The names of the classes; empty if targets are numbers."""
         return tuple(self._model.class_names)
+
+    @property
+    def feature_map(self) -> Numbers | None:
+        """What channels are multiplied by before the network: factors [C], a matrix [C, C], or None for nothing."""
+        return self._model.feature_map
+
+    @property
+    def learned(self) -> dict[str, Any] | None:
+        """What relevance or learn_features found: 'factors', whether they are 'kept', the 'score' of thirds of the training data
+        (negative log density of standardised numbers, or log loss), 'score_without', the 'standard_error' of the difference,
+        and the 'course' of learning. None if nothing was asked for, and for a loaded model."""
+        return self._model.learned
 
     @property
     def flips(self) -> bool:

@@ -13,12 +13,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._arrays import numbers
+from ._arrays import numbers, whole
 from ._calibration import fit_class_calibration
 from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
-from .models import class_scores
+from .models import _learn_inputs, class_scores
 
 
 def default_network() -> Network:
@@ -73,16 +73,37 @@ class _WideNetwork(BaseEstimator):
 
     def __init__(self, network: Network | None = None, kernel: str = "nngp",
                  regularizer: float | Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
-                 precision: str = "double", threads: int = 0) -> None:
+                 precision: str = "double", threads: int = 0, relevance: bool = False, learn_features: int = 0) -> None:
         self.network = network
         self.kernel = kernel
         self.regularizer = regularizer
         self.precision = precision
         self.threads = threads
+        self.relevance = relevance
+        self.learn_features = learn_features
 
     def _gram(self, x1, x2=None):
-        result = gram(self._network, x1, x2, self.kernel, self.precision, self.threads)
+        result = gram(self._network, self._mapped(x1), None if x2 is None else self._mapped(x2), self.kernel, self.precision,
+                      self.threads)
         return np.ascontiguousarray(getattr(result, self.kernel), float)
+
+    def _mapped(self, x):
+        """Inputs as the network sees them: with the scales, or by the matrix, that were learned."""
+        if self.feature_map_ is None:
+            return x
+        return x * self.feature_map_ if self.feature_map_.ndim == 1 else x @ self.feature_map_
+
+    def _learn(self, X, targets, candidates, classes):
+        """Learns which inputs matter, if asked to; candidates with the regularizer that was learned."""
+        self.feature_map_ = self.learned_ = None
+        rounds = whole(self.learn_features, "learn_features")
+        if self.relevance and rounds > 0:
+            raise ValueError("expected relevance or learn_features, got both")
+        if not self.relevance and rounds == 0:
+            return candidates
+        found = _learn_inputs(self._network, X, targets, classes, self.kernel, rounds, threads=self.threads)
+        self._network, self.feature_map_, regularizer, self.learned_ = found
+        return candidates if regularizer is None else [*candidates, regularizer]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the factorizations, which are made again when the estimator is loaded."""
@@ -91,7 +112,7 @@ class _WideNetwork(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "X_fit_"):
-            matrix = self._gram(self.X_fit_)
+            matrix = self._rows[:, None] * self._gram(self.X_fit_) * self._rows
             solved = {eps: self._solved(matrix, eps) for eps in set(self._chosen)}
             self._posteriors = self._parts([solved[eps] for eps in self._chosen])
 
@@ -104,13 +125,16 @@ class _WideNetwork(BaseEstimator):
             return posteriors
         return [posterior.output(column, self._targets) for column, posterior in enumerate(posteriors)]
 
-    def _fit_targets(self, X, targets, apart):
+    def _fit_targets(self, X, targets, apart, weights=None):
         if self.kernel not in ("nngp", "ntk"):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
         candidates = self._candidates()
         self._network = default_network() if self.network is None else self.network
-        self.X_fit_, self._targets, self._apart = X, targets, apart
-        matrix = self._gram(X)
+        candidates = self._learn(X, targets, candidates, classes=not apart)
+        self._rows = self._row_factors(weights, len(X))
+        self.X_fit_, self._targets, self._apart = X, self._rows[:, None] * targets, apart
+        targets = self._targets
+        matrix = self._rows[:, None] * self._gram(X) * self._rows
         fits = self._fits(matrix, candidates)
         best = []
         for column in range(targets.shape[1] if apart else 1):
@@ -120,6 +144,16 @@ class _WideNetwork(BaseEstimator):
         self.regularizer_ = self._chosen[0] if len(set(self._chosen)) == 1 else np.array(self._chosen)
         self.log_marginal_likelihood_ = sum(self._likelihood(*part) for part in zip(self._posteriors, range(len(best))))
         return self
+
+    @staticmethod
+    def _row_factors(weights, count):
+        """Roots of the weights: with rows and columns of the kernel, and the targets, times them the noise of all is alike."""
+        if weights is None:
+            return np.ones(count)
+        weights = np.broadcast_to(numbers(weights, name="weights"), (count,))
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise ValueError("weights: expected positive, finite numbers")
+        return np.sqrt(weights)
 
     def _likelihood(self, posterior, column):
         """The log likelihood; infinite if the targets are all equal: the smaller the amplitude, the more likely they are."""
@@ -155,7 +189,7 @@ class _WideNetwork(BaseEstimator):
         """Checked inputs, and their kernels with the training inputs."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X, self._gram(X, self.X_fit_)
+        return X, self._gram(X, self.X_fit_) * self._rows
 
     def _means(self, cross):
         """[n, outputs]"""
@@ -163,7 +197,7 @@ class _WideNetwork(BaseEstimator):
 
     def _deviations(self, X, cross):
         """Standard deviations of observations, [n, outputs], or [n, 1] for all outputs together."""
-        diagonal = gram_diagonal(self._network, X, self.kernel, self.precision, self.threads)
+        diagonal = gram_diagonal(self._network, self._mapped(X), self.kernel, self.precision, self.threads)
         variances = np.ascontiguousarray(getattr(diagonal, self.kernel), float)
         deviations = [np.sqrt(posterior.variance(cross, variances) + posterior.noise_variance)
                       if posterior.amplitude > 0 else np.zeros(len(X)) for posterior in self._posteriors]
@@ -185,6 +219,10 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                  rounding errors of the kernel, with which it cannot be factorised, are left out with a warning
     precision    'float' or 'double', of the kernel; the solver computes in double
     threads      0: one for each core
+    relevance    True: learn a scale for each feature, with variances of weights and biases, by the gradient of the evidence
+    learn_features  so many rounds of kernel regression and average gradient outer products learn a linear map of the features.
+                 Both ways are kept only if each third of the training data is predicted better from what is learned from the
+                 other two (`learned_`); `feature_map_` are the scales [features], the matrix, or None
 
     fit() raises ValueError for a single row and for parameters out of range, and NumericalError if the kernel cannot be factorised with any candidate.
     """
@@ -194,8 +232,9 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkRegressor:
-        """X [n, features], y [n] or [n, outputs]."""
+    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkRegressor:
+        """X [n, features], y [n] or [n, outputs]; weights [n], positive: the noise variance of a row is that of the model
+        over its weight."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         if len(X) < 2:
             raise ValueError("WideNetworkRegressor: expected two rows or more, got 1 sample, which says nothing of how targets "
@@ -211,7 +250,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
             warnings.warn(f"y: the targets of outputs {np.flatnonzero(largest == 0).tolist()} are all equal, so that their "
                           "predictions have the standard deviation 0", RuntimeWarning, stacklevel=2)
         self._factor = np.where(largest > 0, unit * (residuals / unit).std(0), 1.0)
-        return self._fit_targets(X, np.ascontiguousarray(residuals / self._factor), apart=True)
+        return self._fit_targets(X, np.ascontiguousarray(residuals / self._factor), apart=True, weights=weights)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with
@@ -246,17 +285,17 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     output, -1/2 and 1/2; more classes have one output each, one-hot minus 1/classes. Probabilities are those of
     widelimit.fit_class_calibration() for the training labels, left out one by one; the predicted class has the largest."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels."""
+    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkClassifier:
+        """X [n, features], y [n] of any labels, weights as in WideNetworkRegressor."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, indices = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
         targets = class_scores(indices, len(self.classes_))
-        self._fit_targets(X, targets, apart=False)
+        self._fit_targets(X, targets, apart=False, weights=weights)
         others = self._posteriors[0].leave_one_out()
-        self._calibration = fit_class_calibration(targets - others.residuals, others.variances, indices)
+        self._calibration = fit_class_calibration(self._targets - others.residuals, others.variances, indices)
         return self
 
     def _scores(self, X):

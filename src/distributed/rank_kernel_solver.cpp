@@ -8,6 +8,7 @@
 
 #include "distributed/rank_gram.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/selection.hpp"
 

@@ -11,23 +11,23 @@
 
 namespace widelimit {
 
-/// Throws for a node that no instruction can evaluate. The schedule promises that runs contain none.
+/// Throws for a node that no instruction can evaluate. The schedule promises that chains contain none.
 [[noreturn]] inline void throw_no_instruction(const Instruction& instruction) {
   throw std::logic_error(fmt::format("kernel: node {} cannot be an instruction here", instruction.node));
 }
 
-/// Evaluates the instructions of a run in order, whatever they work on: planes, or rows of pairs.
+/// Evaluates the instructions of a chain in order, whatever they work on: planes, or rows of pairs.
 ///
 /// For instruction i the evaluator has skips(i), true if there is nothing to do; load(i), for instructions that load;
 /// evaluate(i, operation), for the kinds of nodes that it can meet; and finish(i), which is called after each. Errors
 /// of numbers name the layer.
 template <typename Evaluator>
-void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopRequest& stop,
+void interpret(const Chain& chain, const Graph& graph, StepTimer& timer, const StopRequest& stop,
                Evaluator& evaluator) {
-  NodeId node = run.root;
+  NodeId node = chain.root;
   const auto evaluate = [&](std::size_t i) {
     if (evaluator.skips(i)) return;
-    if (run.instructions[i].loads)
+    if (chain.instructions[i].loads)
       evaluator.load(i);
     else
       std::visit(
@@ -35,16 +35,16 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
             if constexpr (requires { evaluator.evaluate(i, operation); })
               evaluator.evaluate(i, operation);
             else
-              throw_no_instruction(run.instructions[i]);
+              throw_no_instruction(chain.instructions[i]);
           },
           graph.nodes[node].operation);
     evaluator.finish(i);
   };
   // The handlers are around all instructions, not around each, because instructions are short.
   try {
-    for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    for (std::size_t i = 0; i < chain.instructions.size(); ++i) {
       stop.check();
-      node = run.instructions[i].node;
+      node = chain.instructions[i].node;
       timer.time(node, [&] { evaluate(i); });
     }
   } catch (const NumericalError& error) {
@@ -54,22 +54,22 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
   }
 }
 
-/// Goes through the instructions of a run in reverse, from the adjoint of its root to the adjoints of what it began
+/// Goes through the instructions of a chain in reverse, from the adjoint of its root to the adjoints of what it began
 /// with.
 ///
 /// For instruction i the pass has skips(i), like an evaluator; begin(i), which is called before each; unload(i), for
 /// instructions that load; and propagate(i, operation), for the kinds of nodes that it can meet. Errors of numbers
 /// name the layer.
 template <typename Pass>
-void interpret_backward(const Run& run, const Graph& graph, const StopRequest& stop, Pass& pass) {
-  NodeId node = run.root;
+void interpret_backward(const Chain& chain, const Graph& graph, const StopRequest& stop, Pass& pass) {
+  NodeId node = chain.root;
   try {
-    for (std::size_t i = run.instructions.size(); i-- > 0;) {
+    for (std::size_t i = chain.instructions.size(); i-- > 0;) {
       stop.check();
-      node = run.instructions[i].node;
+      node = chain.instructions[i].node;
       if (pass.skips(i)) continue;
       pass.begin(i);
-      if (run.instructions[i].loads)
+      if (chain.instructions[i].loads)
         pass.unload(i);
       else
         std::visit(
@@ -77,7 +77,7 @@ void interpret_backward(const Run& run, const Graph& graph, const StopRequest& s
               if constexpr (requires { pass.propagate(i, operation); })
                 pass.propagate(i, operation);
               else
-                throw_no_instruction(run.instructions[i]);
+                throw_no_instruction(chain.instructions[i]);
             },
             graph.nodes[node].operation);
     }

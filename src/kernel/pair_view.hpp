@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernel/planes/input_state.hpp"
-#include "kernel/planes/plane.hpp"
+#include "kernel/backends/cpu/planes/input_state.hpp"
+#include "kernel/backends/cpu/planes/plane.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {

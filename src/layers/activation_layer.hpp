@@ -7,9 +7,9 @@
 #include <string>
 
 #include "network/layer_model.hpp"
-#include "widelimit/numerics/formula/row_formula.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activation.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::layers {
 

@@ -153,8 +153,8 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
       sandwich(left, right, behind, scratch.data(), back.data());
       target += back;
     };
-    add(adjoint.nngp_behind, adjoint.nngp);
-    if (pair.ntk.size() > 0) add(adjoint.ntk_behind, adjoint.ntk);
+    add(adjoint.nngp_after, adjoint.nngp);
+    if (pair.ntk.size() > 0) add(adjoint.ntk_after, adjoint.ntk);
   }
 
  private:

@@ -87,12 +87,12 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     const auto ov = static_cast<Scalar>(options().output_value_variance);
-    Matrix<Scalar> behind = ov * adjoint.nngp_behind;
+    Matrix<Scalar> behind = ov * adjoint.nngp_after;
     // S enters K' once and T' twice.
-    if (pair.ntk.size() > 0) behind += 2 * ov * adjoint.ntk_behind;
+    if (pair.ntk.size() > 0) behind += 2 * ov * adjoint.ntk_after;
     sandwich_adjoint(pair, pair.nngp, behind, adjoint, adjoint.nngp);
     if (pair.ntk.size() == 0) return;
-    behind = ov * adjoint.ntk_behind;
+    behind = ov * adjoint.ntk_after;
     sandwich_adjoint(pair, pair.ntk, behind, adjoint, adjoint.ntk);
   }
 

@@ -141,8 +141,8 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
     const auto entry =
         attention_entry_adjoint(sums, encoded.queries(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
                                 options_.output_value_variance, squared_query_key_std(),
-                                {static_cast<double>(adjoint.nngp_behind(a, b)),
-                                 with_ntk ? static_cast<double>(adjoint.ntk_behind(a, b)) : 0.0});
+                                {static_cast<double>(adjoint.nngp_after(a, b)),
+                                 with_ntk ? static_cast<double>(adjoint.ntk_after(a, b)) : 0.0});
     bars.queries(a, b) += entry.encoded_nngp;
     if (with_ntk) bars.logit_ntks(a, b) += entry.encoded_ntk;
     return entry.sums;

@@ -185,8 +185,8 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
           adjoint.right_state[b] += left * behind(a, b) * from(a, b);
         }
     };
-    scale_adjoint(pair.nngp, adjoint.nngp_behind, adjoint.nngp);
-    if (pair.ntk.size() > 0) scale_adjoint(pair.ntk, adjoint.ntk_behind, adjoint.ntk);
+    scale_adjoint(pair.nngp, adjoint.nngp_after, adjoint.nngp);
+    if (pair.ntk.size() > 0) scale_adjoint(pair.ntk, adjoint.ntk_after, adjoint.ntk);
   }
 
   /// The slope of r = 1 / sqrt(mean + epsilon) in each variance of a group is -r^3 / (2 count).

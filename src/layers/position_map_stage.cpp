@@ -305,8 +305,8 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
     append_axes(pair.right_state, axes);
     const Index room = largest_array_back(axes);
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
-    add_axes_back(axes, adjoint.nngp_behind.data(), nngp.data(), room, pair.stop);
-    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_behind.data(), ntk.data(), room, pair.stop);
+    add_axes_back(axes, adjoint.nngp_after.data(), nngp.data(), room, pair.stop);
+    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_after.data(), ntk.data(), room, pair.stop);
   }
 
   std::array<SparseAxis, 3> matrices(const Shape& input) const override {

@@ -26,7 +26,7 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
 }
 
 /// The shape after a pair stage, which users write: any sizes may come.
-Shape shape_behind(const PairStage& stage, const Shape& input) {
+Shape shape_after(const PairStage& stage, const Shape& input) {
   constexpr std::size_t most_axes = 3;
   Shape shape = stage.output_shape(input);
   if (shape.size() > most_axes ||
@@ -54,7 +54,7 @@ struct ShapeRule {
   }
   Shape operator()(const PoolNode& node) const { return window_output_shape(inputs[0], node.window); }
   Shape operator()(const ReadoutNode&) const { return without_positions(inputs[0]); }
-  Shape operator()(const PairNode& node) const { return shape_behind(*node.stage, inputs[0]); }
+  Shape operator()(const PairNode& node) const { return shape_after(*node.stage, inputs[0]); }
   Shape operator()(const RowNode&) const { return inputs[0]; }
   Shape operator()(const SumNode&) const { return common_shape(); }
   Shape operator()(const ProductNode&) const { return common_shape(); }

@@ -32,7 +32,7 @@ std::string distribution_name(ChannelDistribution distribution) {
 
 /// Anything but Gaussian channels becomes `other` under a stage: after it, raw inputs are no features any more, and a
 /// mixture has lost its groups.
-ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribution before) {
+ChannelDistribution distribution_after(const StageRules& rules, ChannelDistribution before) {
   const bool stays_gaussian =
       rules.leaves == StageRules::Leaves::as_it_was && before == ChannelDistribution::gaussian;
   return stays_gaussian || rules.leaves == StageRules::Leaves::gaussian ? ChannelDistribution::gaussian
@@ -210,7 +210,7 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
   // Stages that clear gaps map zeros at positions of variance 0 to zeros.
   const bool keeps_zeros = stage->clears_gaps();
   State state = append(input, RowNode{std::move(stage)});
-  state.distribution = distribution_behind(rules, input.distribution);
+  state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
   if (rules.fresh_weights)
     state.fresh = all_levels;
@@ -229,8 +229,8 @@ State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>&
   if (state.shape.empty())
     state.mask = {};
   else if (state.mask && state.shape != input.shape)
-    set_mask(state, mask_behind(state, stage));
-  state.distribution = distribution_behind(rules, input.distribution);
+    set_mask(state, mask_after(state, stage));
+  state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
   if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
   if (rules.fresh_weights)

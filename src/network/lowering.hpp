@@ -170,8 +170,8 @@ class Lowering {
   /// Appends an operation that maps positions as `stage` does, and maps the mask.
   State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
   /// The mask after a stage that leaves other positions. Rejects stages that do not know masks.
-  [[nodiscard]] MaskRulePointer mask_behind(const State& before,
-                                            const std::shared_ptr<const PairStage>& stage) const;
+  [[nodiscard]] MaskRulePointer mask_after(const State& before,
+                                           const std::shared_ptr<const PairStage>& stage) const;
   /// For raw inputs: transforms the features before any covariance exists.
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;

@@ -103,8 +103,8 @@ State Lowering::readout(const State& input, ReadoutKind kind) {
   return state;
 }
 
-MaskRulePointer Lowering::mask_behind(const State& before,
-                                      const std::shared_ptr<const PairStage>& stage) const {
+MaskRulePointer Lowering::mask_after(const State& before,
+                                     const std::shared_ptr<const PairStage>& stage) const {
   auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
   if (!mapping) reject("this layer makes other positions of an input's and does not know masks");
   return mapped_mask_rule(before.mask, std::move(mapping));
@@ -121,7 +121,7 @@ State Lowering::selection(const State& input, const Window& window, std::shared_
 State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
   State state = append_linear(input, operation);
   // A position behind a map is masked only if all that it reads are. Those are zeros, so that no MaskStage is needed.
-  if (state.mask) set_mask(state, mask_behind(state, stage));
+  if (state.mask) set_mask(state, mask_after(state, stage));
   return no_longer_raw(std::move(state));
 }
 

@@ -138,10 +138,10 @@ class ForwardPass {
       // A norm follows, and no attention behind it, which would have needed everything. So W behind this attention is
       // still a diagonal, and its leading outputs serve the pairs as well as the norm.
       if (std::holds_alternative<LinearInput>(inputs[0].operation)) search(layer, result);
-      if (!result.leading) result.variances = variances_behind(layer, before, result.numbers.data());
+      if (!result.leading) result.variances = variances_after(layer, before, result.numbers.data());
     }
     if (needed != Needed::all) return result;
-    result.covariance = covariance_behind(layer, before, result.numbers.data());
+    result.covariance = covariance_after(layer, before, result.numbers.data());
     result.variances = result.covariance.diagonal();
     return result;
   }
@@ -164,8 +164,8 @@ class ForwardPass {
 
   /// f diag(A V A^T) + b exactly. A V = (A Q^T) (Q V) is made for 256 rows at a time, with the rotation Q of
   /// position_rotation.hpp.
-  Vector<Scalar> variances_behind(const LinearSandwich& layer, const Covariance& before,
-                                  const Scalar* attention) const {
+  Vector<Scalar> variances_after(const LinearSandwich& layer, const Covariance& before,
+                                 const Scalar* attention) const {
     constexpr Index most_rows = 256;
     const Index d = before.rows();
     const auto [factor, bias, input_weight] = layer.sandwich->form();
@@ -192,8 +192,8 @@ class ForwardPass {
   }
 
   /// K' of the input with itself by the stage, exactly as it would be computed if it were a node.
-  Matrix<Scalar> covariance_behind(const LinearSandwich& layer, const Covariance& before,
-                                   const Scalar* attention) const {
+  Matrix<Scalar> covariance_after(const LinearSandwich& layer, const Covariance& before,
+                                  const Scalar* attention) const {
     const Index d = before.rows();
     Matrix<Scalar> behind(d, d);
     std::vector<Scalar> scratch(layer.stage->scratch_size(input_.shape, input_.shape));

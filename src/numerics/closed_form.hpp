@@ -168,8 +168,9 @@ class ClosedForm : public Activation, public formula::Readable {
     }
   }
 
+  /// Always inlined, as write_adjoint() is.
   template <typename Scalar>
-  DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
+  [[gnu::always_inline]] DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
     const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
     if constexpr (has_slopes)
       return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));

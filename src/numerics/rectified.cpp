@@ -11,6 +11,18 @@ namespace {
 
 constexpr int highest_rectified_degree = 32;
 
+/// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is weight /
+/// sqrt(pq - c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by
+/// rounding, the slope is infinite and counts as 0. By hand, because a formula of the angle is slower, and knows the
+/// angle of nearly equal variables less well. Always inlined, as write_adjoint() is.
+[[gnu::always_inline]] inline DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p,
+                                                     double q, double c, double root) {
+  if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
+    return {dual, {0, 0}, {0, 0}, 0, 0};
+  const double slope = weight / root;
+  return {dual, {-c / (2 * p) * slope, 0}, {-c / (2 * q) * slope, 0}, 0, slope};
+}
+
 struct Sign {
   [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
   [[nodiscard]] static double derivative(double) { return 0; }
@@ -27,6 +39,10 @@ struct Sign {
     if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
     return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
   }
+  [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
+    return jump_slopes(dual(p, q, c, root), 2 * std::numbers::inv_pi, p, q, c, root);
+  }
+  [[nodiscard]] static SelfSlopes self_slopes(double p) { return {dual(p, p, p, 0), {0, 0}}; }
 };
 
 /// M_n = E[u_+^n v_+^n]. With x = cos(theta), M_n = (pq)^(n/2) sin(theta)^(2n+1) g^(n)(x) / (2 pi), g(x) =
@@ -70,7 +86,7 @@ class RectifiedMonomial {
     return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
   }
 
- private:
+ protected:
   /// pi - theta.
   template <typename Scalar>
   [[nodiscard]] static Scalar orthant_angle(Scalar p, Scalar q, Scalar c, Scalar root) {
@@ -78,7 +94,19 @@ class RectifiedMonomial {
     return std::atan2(root, -c);
   }
 
+ private:
   int degree_;
+};
+
+/// 1 for x > 0, 1/2 at 0.
+struct Step : RectifiedMonomial {
+  Step() : RectifiedMonomial(0) {}
+
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
+    const double weight = std::numbers::inv_pi / 2;
+    return jump_slopes({weight * orthant_angle(p, q, c, root), 0}, weight, p, q, c, root);
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p, 0.0), {0, 0}}; }
 };
 
 }  // namespace
@@ -87,6 +115,7 @@ ActivationPtr sign() { return make_closed_form(Sign{}); }
 
 ActivationPtr rectified_monomial(int degree) {
   require_within("rectified_monomial", "degree", degree, 0, highest_rectified_degree);
+  if (degree == 0) return make_closed_form(Step{});
   if (degree == 1) return relu();
   return make_closed_form(RectifiedMonomial{degree});
 }

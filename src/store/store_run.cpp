@@ -74,7 +74,7 @@ bool StoreRun<Scalar>::take(Index tile) {
     wait_for_writing();
     record.seconds = seconds() - work_.tile_began;
     work_.seconds += record.seconds;
-    write_behind(std::move(claim), std::move(record), std::move(stored.kernels));
+    write_later(std::move(claim), std::move(record), std::move(stored.kernels));
   } else {
     if (stored.unrecorded > 0) write_down(index, stored.kernels);
     ++report_.found;
@@ -84,7 +84,7 @@ bool StoreRun<Scalar>::take(Index tile) {
 }
 
 template <typename Scalar>
-void StoreRun<Scalar>::write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels) {
+void StoreRun<Scalar>::write_later(TileClaim claim, TileRecord record, GramResult<Scalar> kernels) {
   writing_ = std::async(std::launch::async, [this, claim = std::move(claim), record = std::move(record),
                                              kernels = std::move(kernels)]() mutable {
     // The claim ends with this task, after the tile is written.

@@ -35,7 +35,7 @@ class StoreRun {
   /// False if another process has it.
   bool take(Index tile);
   /// `record` says what computing it took.
-  void write_behind(TileClaim claim, TileRecord record, GramResult<Scalar> kernels);
+  void write_later(TileClaim claim, TileRecord record, GramResult<Scalar> kernels);
   void write_down(TileIndex tile, GramResult<Scalar>& kernels);
   void wait_for_writing();
   void wait_for_others(std::vector<Index> waiting);

@@ -314,7 +314,9 @@ TEST_CASE("finite network: errors name the option") {
   heads.attention->heads = 0;
   refused("sample_networks: heads must be at least 1, got 0");
   heads.attention->heads = 8;
-  refused("sample_networks: slices of width / heads = 2 channels have no reduction, being fewer than 3 tokens, sample it by explicit weights");
+  refused(
+      "sample_networks: slices of width / heads = 2 channels have no reduction, being fewer than 3 tokens, "
+      "sample it by explicit weights");
   heads.attention->heads = 4;
   heads.normalization = Normalization::pre_layer_norm;
   refused("sample_networks: Pre-LN with 4 heads has no reduction, sample it by explicit weights");

@@ -192,11 +192,11 @@ struct PlaneOfPixels {
 };
 
 /// Sums over windows of 3 x 3 with stride 2 and `same` padding; 4 x 5 becomes 2 x 3.
-constexpr PlaneOfPixels pixels_before{4, 5}, pixels_behind{2, 3};
+constexpr PlaneOfPixels pixels_before{4, 5}, pixels_after{2, 3};
 
 Matrix<double> pixel_window_sums(const Matrix<double>& k) {
   const auto at = [&](Index a, Index i, Index j) -> Index {
-    const Index y = 2 * (a / pixels_behind.columns) + i, x = 2 * (a % pixels_behind.columns) - 1 + j;
+    const Index y = 2 * (a / pixels_after.columns) + i, x = 2 * (a % pixels_after.columns) - 1 + j;
     return y < 0 || y >= pixels_before.rows || x < 0 || x >= pixels_before.columns
                ? -1
                : y * pixels_before.columns + x;

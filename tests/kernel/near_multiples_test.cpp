@@ -8,7 +8,7 @@
 #include <vector>
 #include <xtensor/xarray.hpp>
 
-#include "kernel/naive_kernel.hpp"
+#include "kernel/backends/reference/naive_kernel.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/backward/plan/steep_stages.hpp"
+#include "kernel/backends/cpu/backward/plan/steep_stages.hpp"
 #include "layers/activation_layer.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram_gradient.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel/backends/reference/naive_pairs.hpp"
 #include "kernel/case_composer.hpp"
-#include "kernel/naive_pairs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/naive_check.hpp"
+#include "kernel/backends/reference/naive_check.hpp"
 #include "kernel/random_cases.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"

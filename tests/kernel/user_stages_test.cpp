@@ -45,8 +45,8 @@ class CarelessStage final : public PairStageOf<CarelessStage> {
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>&, const PairAdjoint<Scalar>& adjoint) const {
     Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
-    nngp += adjoint.nngp_behind;
-    if (ntk.size() > 0) ntk += adjoint.ntk_behind;
+    nngp += adjoint.nngp_after;
+    if (ntk.size() > 0) ntk += adjoint.ntk_after;
   }
 
  private:

@@ -26,7 +26,7 @@ class ReversiblePairStage final : public PairStageOf<ReversiblePairStage<with_st
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>&, const PairAdjoint<Scalar>& adjoint) const {
     auto nngp = adjoint.nngp;
-    nngp += 3 * adjoint.nngp_behind;
+    nngp += 3 * adjoint.nngp_after;
   }
   template <typename Scalar>
   void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>& adjoint) const requires with_state {

@@ -86,16 +86,16 @@ TEST_CASE("activation: slopes without a closed form are differences, to 1e-9 of 
 
 TEST_CASE("activation: the backward pass through a row is the chain rule in p, q, c and T") {
   const Square square;
-  const std::array<double, 2> p{1, 2}, q{3, 1}, c{0.5, -1}, t{1, -2}, behind{0.7, 2}, ntk_behind{1.1, 3};
+  const std::array<double, 2> p{1, 2}, q{3, 1}, c{0.5, -1}, t{1, -2}, behind{0.7, 2}, ntk_after{1.1, 3};
   const double* left = p.data();
   const double* right = q.data();
-  std::array<double, 2> nngp_adjoint = behind, ntk_adjoint = ntk_behind, p_adjoint{}, q_adjoint{};
+  std::array<double, 2> nngp_adjoint = behind, ntk_adjoint = ntk_after, p_adjoint{}, q_adjoint{};
   square.apply_adjoint(AdjointRow<double>{c.data(), t.data(), p.data(), q.data(), &left, &right,
                                           nngp_adjoint.data(), ntk_adjoint.data(), p_adjoint.data(),
                                           q_adjoint.data(), 2});
   for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(nngp_adjoint[i] == Approx(behind[i] * 4 * c[i] + ntk_behind[i] * t[i] * 4).epsilon(1e-7));
-    CHECK(ntk_adjoint[i] == Approx(ntk_behind[i] * 4 * c[i]).epsilon(1e-12));
+    CHECK(nngp_adjoint[i] == Approx(behind[i] * 4 * c[i] + ntk_after[i] * t[i] * 4).epsilon(1e-7));
+    CHECK(ntk_adjoint[i] == Approx(ntk_after[i] * 4 * c[i]).epsilon(1e-12));
     CHECK(p_adjoint[i] == Approx(behind[i] * q[i]).epsilon(1e-6));
     CHECK(q_adjoint[i] == Approx(behind[i] * p[i]).epsilon(1e-6));
   }

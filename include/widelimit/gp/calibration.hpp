@@ -48,9 +48,9 @@ struct ClassCalibrationFit {
 /// logistic regression on their scores, a convex problem, with scale >= 0.
 ///
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
-/// counts      inputs of each class that the labels represent, by which classes are weighted; empty: those of the labels
-/// Method      mean of -sum_k w_k log P(k), in which the true class c, of N_c inputs, has w_c = 1 - 1 / (2 (N_c + 1)) and
-///             the others share the rest by their frequencies, so that separated classes do not drive the scale to
+/// counts      inputs of each class that the labels represent, by which classes are weighted; empty: the labels' own
+/// Method      mean of -sum_k w_k log P(k), in which the true class c, of N_c inputs, has w_c = 1 - 1 / (2 (N_c + 1))
+///             and the others share the rest by their frequencies, so that separated classes do not drive the scale to
 ///             infinity. L-BFGS. Without calibration where a variance is 0.
 /// Errors      those of class_probabilities(); ArgumentError for labels and counts that do not fit.
 /// Source      Guo et al. 2017, section 4.2 (vector scaling with one scale); Platt 1999, Probabilistic outputs for

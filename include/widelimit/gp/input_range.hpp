@@ -25,9 +25,9 @@ struct FloatLoss {
   std::optional<Index> input;  ///< Whose numbers they are; absent: those of a channel.
 };
 
-/// The first loss in inputs, if there is one. Lost are: numbers beyond the range of float; all numbers of an input or of
-/// a channel, if they are not 0 and their roundings are; and, in training inputs, all differences of a channel, if its
-/// numbers differ and their roundings do not.
+/// The first loss in inputs, if there is one. Lost are: numbers beyond the range of float; all numbers of an input or
+/// of a channel, if they are not 0 and their roundings are; and, in training inputs, all differences of a channel, if
+/// its numbers differ and their roundings do not.
 [[nodiscard]] std::optional<FloatLoss> lost_in_float(const Inputs<double>& x, bool is_training);
 
 }  // namespace widelimit::gp

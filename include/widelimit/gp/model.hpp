@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/feature_map.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/selection.hpp"
@@ -44,6 +46,13 @@ struct ModelOptions {
   /// Absent: the relative regulariser of `grid` with the best score by `criterion`. That of trained networks is chosen
   /// for infinite time.
   std::optional<Noise> noise = {};
+  /// `bayesian` only. Known noise variances of the observations, one for each training input, in squared units of the
+  /// targets, which are numbers: of a standardised output the amplitude that makes its targets most likely is found by
+  /// a search, unless `amplitude` gives it. Empty: `noise`, or what is chosen for it, is that of all.
+  Vector<double> noise_variances = {};
+  /// `bayesian` only. Weights of the training inputs, positive: the noise variance of an observation is that of the
+  /// model over its weight. A weight of 2 says that a row is the mean of two observations. Empty: 1 for all.
+  Vector<double> weights = {};
   std::vector<double> grid = regulariser_grid();
   /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
   Criterion criterion = Criterion::leave_one_out;
@@ -61,6 +70,10 @@ struct ModelOptions {
   bool flip = false;
   /// With validation data: fit on training and validation data together once the regulariser is chosen.
   bool refit = false;
+  /// Which inputs matter is learned from the training data first, for the kernel of `kind`: learn_inputs(), of whose
+  /// options `how`, `groups`, `variances`, `steps`, `spread`, `rounds`, `full_matrix` and `most_inputs` are used. The
+  /// model has the network and the map that were learned. With `flip` they are learned without mirror images.
+  LearningOptions learning = {};
   /// Names for the outputs, if they are scores of classes: one for each output, or two for a single output, whose
   /// positive values mean the second. Empty: the targets are numbers.
   std::vector<std::string> class_names = {};
@@ -78,9 +91,10 @@ struct ModelOptions {
 /// The prediction of a model for inputs, in the units of the targets. Classes share one variance; outputs that are
 /// numbers have their own.
 struct ModelPrediction {
-  Matrix<double> mean;            ///< [n_test, outputs]
-  Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
-  Vector<double> noise_variance;  ///< [outputs], the noise of observations.
+  Matrix<double> mean;      ///< [n_test, outputs]
+  Matrix<double> variance;  ///< [n_test, outputs], of the function at each input.
+  /// [outputs], the noise of observations; with weights of weight 1, with known variances their mean.
+  Vector<double> noise_variance;
   /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.
   Matrix<double> class_probabilities;
 
@@ -221,6 +235,11 @@ class Model {
   /// The scores of the regularisers of the grid, for all outputs (classes, or a single output) or for each; empty if
   /// the noise was given, and for a loaded model.
   [[nodiscard]] const std::vector<Selection>& selections() const;
+  /// The map of channels that inputs go through, the identity unless one was learned; inputs are handed over without
+  /// it.
+  [[nodiscard]] const FeatureMap& feature_map() const;
+  /// What ModelOptions::learning found; nothing if it was not asked for, and for a loaded model.
+  [[nodiscard]] const std::optional<LearnedInputs>& learned() const;
 
   /// Writes the model as a folder of .npy arrays and model.json (docs/inference.md), which appears as a whole or not at
   /// all. An earlier model there is replaced. DataError if the folder holds anything else, or cannot be written.

@@ -139,9 +139,9 @@ struct ValidationKernel {
   Matrix<double> targets;    ///< [n_validation, outputs]
 };
 
-/// The same by any criterion, using `validation` if it is given; `kind` tells what leave_one_out judges. ArgumentError for a criterion that needs
-/// it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
-/// leave-one-out, and 400 n times the inputs in question for each value.
+/// The same by any criterion, using `validation` if it is given; `kind` tells what leave_one_out judges. ArgumentError
+/// for a criterion that needs it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of
+/// validation data, 4/3 n^3 for leave-one-out, and 400 n times the inputs in question for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),

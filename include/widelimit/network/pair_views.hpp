@@ -65,13 +65,13 @@ struct PairResult {
 template <typename Scalar>
 struct PairAdjoint {
   /// [e, e'], adjoints of the results; 0 at entries that were not wanted.
-  Eigen::Map<const Matrix<Scalar>> nngp_behind;
-  Eigen::Map<const Matrix<Scalar>> ntk_behind;  ///< [e, e'], or 0 x 0.
-  Eigen::Map<Matrix<Scalar>> nngp;              ///< [d, d']
-  Eigen::Map<Matrix<Scalar>> ntk;               ///< [d, d'], or 0 x 0.
-  Scalar* left_variance;                        ///< [d]
-  Scalar* right_variance;                       ///< [d']
-  Scalar* left_state;                           ///< [state_size()]
+  Eigen::Map<const Matrix<Scalar>> nngp_after;
+  Eigen::Map<const Matrix<Scalar>> ntk_after;  ///< [e, e'], or 0 x 0.
+  Eigen::Map<Matrix<Scalar>> nngp;             ///< [d, d']
+  Eigen::Map<Matrix<Scalar>> ntk;              ///< [d, d'], or 0 x 0.
+  Scalar* left_variance;                       ///< [d]
+  Scalar* right_variance;                      ///< [d']
+  Scalar* left_state;                          ///< [state_size()]
   Scalar* right_state;
 };
 

@@ -85,9 +85,9 @@ class FormulaActivation final : public Activation, public formula::Readable {
 /// E[phi(u) phi(v)] for variances p and q and the covariance c, and, for finite networks,
 ///     template <typename N> N value(const N& x) const,
 /// which is phi. Both call the functions of widelimit/numerics/formula/number.hpp, and write constants as N(2). N is
-/// float, double, formula::Jet, whose slopes make the NTK and the backward pass, and formula::Symbol, whose text is what
-/// devices compute and what tells the formula from others, in prints and in stores. is_less() and choose() stand for
-/// conditions, as a Symbol has no value. The dual must obey the laws of Activation, also where a variance is 0.
+/// float, double, formula::Jet, whose slopes make the NTK and the backward pass, and formula::Symbol, whose text is
+/// what devices compute and what tells the formula from others, in prints and in stores. is_less() and choose() stand
+/// for conditions, as a Symbol has no value. The dual must obey the laws of Activation, also where a variance is 0.
 ///
 /// Without dual(), the dual comes from phi by quadrature (quadrature_activation()), with its derivative by jets.
 template <typename Function>

@@ -12,7 +12,7 @@ from ._diagonal import MAYBE, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import Module, WithAxes, check_axis
 from ._triple import Triple, triple
-from ._weights import check_window, positions_behind, sizes
+from ._weights import check_window, positions_after, sizes
 from ._widths import FLATTENED
 
 
@@ -32,7 +32,7 @@ class _Pool(WithAxes):
     def lower(self, value):
         check_window(self.name, value, self.window, self.strides)
         fields = {"window": list(self.window), "strides": list(self.strides), "padding": self.padding}
-        shape = tuple(positions_behind(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
+        shape = tuple(positions_after(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
         layer = layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)
         return value.then(layer, shape=shape)
 

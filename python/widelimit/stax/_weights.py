@@ -74,7 +74,7 @@ def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_ax
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
 
 
-def positions_behind(size, window, stride, padding):
+def positions_after(size, window, stride, padding):
     """Positions along an axis after a window that moves over it."""
     return (size - window) // stride + 1 if padding == "valid" else -(-size // stride)
 
@@ -116,7 +116,7 @@ class _Convolution(WithAxes):
     batch_axis: int
     channel_axis: int
     filter_axes: Tuple[int, ...]  # Axes of an array of weights [window..., in, out], in the order in which callers have them.
-    axes_behind: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
+    axes_after: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
     in_jax = "convolution"
 
     @property
@@ -129,15 +129,15 @@ class _Convolution(WithAxes):
         layer = layers.from_fields(self.kind, filter=list(self.filter_shape), strides=list(self.strides),
                                    padding=self.padding, weight_variance=variance(self.W_std),
                                    bias_variance=variance(self.b_std), **fields)
-        behind = _positions_behind_transposed if self.kind == "conv_transpose" else positions_behind
+        behind = _positions_behind_transposed if self.kind == "conv_transpose" else positions_after
         shape = tuple(behind(*sizes, self.padding) for sizes in zip(value.shape, self.filter_shape, self.strides))
         # As in neural-tangents, unshared weights, unlike shared ones, have out_chan channels whatever s[1] is.
         scaled = fields and self.kind != "local_conv"
         width = int(self.out_chan * (self.s[1] if scaled else 1))
         reverses = self.kind != "local_conv" and not value.is_diagonal
         return value.then(layer, shape=shape, channels=width, places=value.places + (width,), is_gaussian=True,
-                          is_reversed=value.is_reversed != reverses, batch_axis=self.axes_behind[0],
-                          channel_axis=self.axes_behind[1])
+                          is_reversed=value.is_reversed != reverses, batch_axis=self.axes_after[0],
+                          channel_axis=self.axes_after[1])
 
     def parameters(self, value, counter):
         behind = self.apply(value)
@@ -170,7 +170,7 @@ class _Layout:
     channel_axis: int
     order: Tuple[int, ...]  # Places of the input's spatial axes among those of the filter.
     filter_axes: Tuple[int, ...]
-    axes_behind: Tuple[int, int]
+    axes_after: Tuple[int, int]
 
 
 def _layout(name, dimension_numbers, axes):
@@ -208,7 +208,7 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
                                tuple(strides[k] for k in layout.order),
                                choice(f"{name}: padding", Padding, padding).name.lower(), W_std, b_std,
                                parameterization, tuple(s), layout.batch_axis, layout.channel_axis, layout.filter_axes,
-                               layout.axes_behind))
+                               layout.axes_after))
 
 
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/grams/store_options.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/tasks/data_arguments.hpp"
@@ -47,6 +48,7 @@ struct GpArguments {
   DataArguments data;
   KernelOptions kernel;
   InferenceArguments inference;
+  LearningChoice learning;
   StoreArguments store;
   OutputArguments output;
 };

@@ -370,7 +370,14 @@ class GpRun {
     flush_standard_output();
     GpOptions options = options_;
     if (!options.store.folder.empty()) options.store.folder /= places_[i];
-    const GpResult result = run_gp(networks_[i], task_, options, context_);
+    const std::optional<LearnedTask<Scalar>> learned =
+        learned_task(networks_[i], task_, arguments_.learning, options.inference, context_.interrupt);
+    const GpTask<Scalar>& task = learned ? learned->task : task_;
+    if (learned) {
+      networks_[i] = learned->inputs.network;
+      say("{}", learned_text(learned->inputs, task_.channel_names));
+    }
+    const GpResult result = run_gp(networks_[i], task, options, context_);
     if (!is_first()) return;
     if (result.predictions.empty()) {
       say("part {} of {} is in the store, {:.2f} s; predictions come from a run without --part, when the "
@@ -385,11 +392,13 @@ class GpRun {
                          .names = task_.test.names,
                          .class_names = task_.class_names,
                          .preprocessing = task_.preprocessing,
+                         .learned = learned ? &learned->inputs : nullptr,
+                         .channels = &task_.channel_names,
                          .missing = task_.missing};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
-                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude(0),
+                   sample_prior(networks_[i], task, options_, result.predictions.front().amplitude(0),
                                 context_.interrupt));
       output_->write_report(*report_);
     }

@@ -8,6 +8,7 @@
 
 #include "cli/gp/gp_predictions_csv.hpp"
 #include "cli/gp/grid_edge.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/output/share_interval.hpp"
 #include "cli/plots/confusion_picture.hpp"
@@ -113,6 +114,7 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   json["precision"] = to_string(info.precision);
   json["preprocessing"] = gp::to_string(info.preprocessing.kind());
   if (!info.missing.is_null()) json["missing"] = info.missing;
+  if (info.learned != nullptr) json["learned"] = learned_json(*info.learned, *info.channels);
   json["gram_seconds"] = result.gram_seconds;
   for (const GpPrediction& prediction : result.predictions) {
     if (prediction.log_marginal_likelihood)

@@ -19,7 +19,10 @@ struct GpRunInfo {
   const std::vector<std::string>& names;        ///< Of the test inputs.
   const std::vector<std::string>& class_names;  ///< Empty for numbers.
   const gp::Preprocessing& preprocessing;
-  nlohmann::ordered_json missing = {};  ///< Of cells of tables, as the task has it; else null.
+  /// What was learned about the inputs, or null.
+  const gp::LearnedInputs* learned = nullptr;
+  const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
+  nlohmann::ordered_json missing = {};                 ///< Of cells of tables, as the task has it; else null.
 };
 
 /// results.json: what every prediction is made with, and its scores.

@@ -73,6 +73,7 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_inference_options(command, arguments.inference);
+  add_learning_options(command, arguments.learning);
   CLI::Option* store =
       add_value(command, "--store", arguments.store.folder,
                 "Folder for stores of the Gram matrices (one folder in it for each of several "
@@ -84,6 +85,10 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
 
 void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   check_data_usage(command, arguments.data);
+  check_learning_usage(command, arguments.learning);
+  if (arguments.learning.is_asked() && command.count("--store") > 0)
+    throw CLI::ValidationError(arguments.learning.relevance ? "--relevance" : "--learn-features",
+                               "changes the inputs, whose kernels a store keeps: leave out --store");
   const bool is_drawn = *data_source(arguments.data.kind).validation == 0;
   if (is_drawn && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",

@@ -6,6 +6,7 @@
 
 #include "cli/gp/grid_edge.hpp"
 #include "cli/models/fit_search.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/models/model_scores.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
@@ -47,6 +48,7 @@ struct FitArguments {
   bool refit = false;
   bool targets_as_they_are = false;
   SearchChoice search;
+  LearningChoice learning;
   std::filesystem::path gram;
   std::filesystem::path reliability;
   std::filesystem::path model;
@@ -60,6 +62,14 @@ struct FitArguments {
 
 void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
   check_data_usage(command, arguments.data);
+  check_learning_usage(command, arguments.learning);
+  for (const char* option : {"--noise-variance", "--weight"})
+    if (command.count(option) > 0 && arguments.data.kind != "csv")
+      throw CLI::ValidationError(option, "names a column of --data csv");
+  if (arguments.data.encoding.noise_variance &&
+      (arguments.regulariser || arguments.criterion || arguments.refit))
+    throw CLI::ValidationError("--noise-variance",
+                               "the noise is known: leave out --regulariser, --criterion and --refit");
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
   if (arguments.time && arguments.kernel.kernels == Kernels::nngp)
@@ -117,6 +127,9 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   if (arguments.regulariser) options.noise = gp::RelativeRegulariser(*arguments.regulariser);
   options.criterion = arguments.criterion.value_or(options.criterion);
   options.amplitude = arguments.amplitude;
+  options.learning = learning_options(arguments.learning, task.channel_groups);
+  options.noise_variances = task.noise_variances;
+  options.weights = task.weights;
   options.refit = arguments.refit;
   options.class_names = task.class_names;
   options.targets_as_they_are = arguments.targets_as_they_are;
@@ -168,6 +181,8 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
   if (!arguments.search.specs.empty()) {
     gp::ModelOptions of_trials = options;
     of_trials.noise.reset();
+    // Numbers that are searched for are the network's before anything is learned from the inputs.
+    of_trials.learning = {};
     if (arguments.regulariser) of_trials.grid = {*arguments.regulariser};
     network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
                                validation, of_trials, criterion_of(arguments),
@@ -249,12 +264,14 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
 }
 
 nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& scores,
-                        const FitArguments& arguments) {
+                        const FitArguments& arguments, const std::vector<std::string>& channels) {
   const Vector<double> amplitude = model.amplitude();
   nlohmann::json result{{"model", arguments.model.string()},
                         {"regularisers", nlohmann::json::array()},
                         {"amplitude", std::vector<double>(amplitude.begin(), amplitude.end())},
                         {"scores", nlohmann::json::array()}};
+  if (model.learned())
+    result["learned"] = nlohmann::json::parse(learned_json(*model.learned(), channels).dump());
   for (const gp::Selection& selection : model.selections())
     result["regularisers"].push_back(selection.best.value());
   for (const ModelScores& one : scores)
@@ -316,11 +333,12 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
   context.interrupt.check();
   model.save(arguments.model);
+  if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
   say("{}", model_text(model) + choice_text(model, arguments));
   const auto checked = checked_predictions(model, task, arguments, context.interrupt);
   const auto scores = all_scores(model, task, checked, arguments);
   say("{}", scores_table(scores));
-  if (prints_json()) print_result(fit_json(model, scores, arguments));
+  if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
   flush_standard_output();
   draw_reliability(checked, arguments, context.interrupt);
 }
@@ -360,6 +378,15 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
                    "Fit on training and validation data together once the regulariser is chosen");
   add_targets_option(command, arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
+  add_learning_options(command, arguments.learning);
+  add_value(command, "--noise-variance", arguments.data.encoding.noise_variance,
+            "Column of a table with the known noise variance of each target, in its squared units; no input",
+            "COLUMN");
+  add_value(command, "--weight", arguments.data.encoding.weight,
+            "Column of a table with a positive weight for each row: its noise variance is that of the model "
+            "over it; no "
+            "input",
+            "COLUMN");
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
   add_picture_option(command, "--reliability", arguments.reliability,

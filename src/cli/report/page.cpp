@@ -127,6 +127,15 @@ std::string network_section(const std::string& label, const GpRunInfo& info, con
   if (!choice.empty())
     text += figure(choice, fmt::format("Choice of the regulariser by {}; the chosen ones are marked.",
                                        criterion_title(result.predictions.front().criterion)));
+  if (info.learned != nullptr) {
+    const gp::LearnedInputs& learned = *info.learned;
+    text += figure(
+        relevance_picture(channel_scales(learned.kept ? learned.map : learned.rejected, *info.channels)),
+        fmt::format("Learned scales of the channels. Thirds of the training data predicted from the other "
+                    "two have the "
+                    "score {:.4f} with them and {:.4f} without: they are {}kept.",
+                    learned.after, learned.before, learned.kept ? "" : "not "));
+  }
   if (prior) text += figure(prior_picture(*prior), prior_caption(info, *prior));
   return text + "</div>\n";
 }

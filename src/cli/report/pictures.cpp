@@ -118,6 +118,29 @@ std::string accuracy_picture(const std::vector<AccuracyBar>& bars) {
       width, height, text);
 }
 
+std::string relevance_picture(const std::vector<ChannelScale>& scales) {
+  constexpr double left = 300, right = 90, row = 22, width = 800;
+  constexpr std::size_t most_letters = 32, most = 40;
+  const std::size_t shown = std::min(scales.size(), most);
+  const double height = row * static_cast<double>(shown) + 8,
+               largest = scales.empty() || !(scales.front().scale > 0) ? 1 : scales.front().scale;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double y = 4 + row * static_cast<double>(i),
+                 length = scales[i].scale / largest * (width - left - right);
+    text += fmt::format(
+        "<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text><rect x='{}' y='{:.1f}' width='{:.1f}' "
+        "height='14' "
+        "fill='{}' opacity='0.75'/><text x='{:.1f}' y='{:.1f}'>{:.3g}</text>",
+        left - 8, y + 15, html_escaped(tail_utf8(scales[i].name, most_letters)), left, y + 4, length,
+        plot_colour(0), left + length + 8, y + 15, scales[i].scale);
+  }
+  return fmt::format(
+      "<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img' class='plot'><title>Scales of the "
+      "channels</title>{2}</svg>",
+      width, height, text);
+}
+
 std::string confusion_picture(const gp::ConfusionMatrix& matrix,
                               const std::vector<std::string>& class_names) {
   const CellGrid grid = grid_of(class_names);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/gp/gp_prior.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/output/share_interval.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
@@ -21,6 +22,9 @@ struct AccuracyBar {
 };
 
 [[nodiscard]] std::string accuracy_picture(const std::vector<AccuracyBar>& bars);
+
+/// How much each channel matters, the largest first: scales relative to the largest.
+[[nodiscard]] std::string relevance_picture(const std::vector<ChannelScale>& scales);
 
 /// True classes downwards, predicted ones to the right.
 [[nodiscard]] std::string confusion_picture(const gp::ConfusionMatrix& matrix,

@@ -41,8 +41,8 @@ void check_data_usage(const CLI::App& command, const DataArguments& arguments);
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> load_task(const DataArguments& arguments);
 
-/// Whether inputs of this kind of data can be preprocessed. They are read and preprocessed in double and then rounded: in
-/// float a column with a large offset would lose what it says before it is standardised.
+/// Whether inputs of this kind of data can be preprocessed. They are read and preprocessed in double and then rounded:
+/// in float a column with a large offset would lose what it says before it is standardised.
 [[nodiscard]] bool takes_preprocessing(const DataArguments& arguments);
 
 /// A task, ready for kernels: read, put through check(task), which throws what speaks against it, and prepare_inputs().

@@ -142,6 +142,21 @@ GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, con
   return set;
 }
 
+/// Positive numbers of a column that is known for every training row.
+Vector<double> row_numbers(const NamedTable& train, const std::optional<std::string>& column) {
+  if (!column) return {};
+  const auto values = fields_of(train, *column);
+  Vector<double> numbers(static_cast<Index>(values.size()));
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const auto number = data::number_in_field(values[row]);
+    if (!number || !std::isfinite(*number) || !(*number > 0))
+      fail_at_field(train, row, *column,
+                    fmt::format("expected a positive, finite number, found '{}'", cut_text(values[row])));
+    numbers(static_cast<Index>(row)) = *number;
+  }
+  return numbers;
+}
+
 /// {"training": {"a": 3}, "validation": {}, "test": {"a": 1}}; parts that are not there are left out.
 nlohmann::ordered_json missing_cells_of(const Tables& tables, const TableEncoding& encoding) {
   nlohmann::ordered_json cells{{"training", encoding.missing_cells(tables.train)}};
@@ -184,6 +199,10 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.preparation = {{"table", encoding.to_json()}};
   task.indicators = encoding.indicators();
   task.train = set_of<Scalar>(tables.train, encoding, target);
+  task.channel_names = encoding.number_names();
+  task.channel_groups = encoding.number_columns();
+  task.noise_variances = row_numbers(tables.train, choice.noise_variance);
+  task.weights = row_numbers(tables.train, choice.weight);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
   if (choice.missing != MissingCells::error) {

@@ -18,8 +18,8 @@ std::string description_of(const PreprocessingChoice& choice, gp::PreprocessingK
   return kind == gp::PreprocessingKind::zca ? fmt::format("{} {}", name, choice.zca_regulariser) : name;
 }
 
-/// Leaves indicators as they are. Each with a variance of 1, those of a column of 20 categories would weigh as much as 20
-/// columns of numbers; as 0 and 1 they weigh as one, which was best where it was measured (docs/data.md).
+/// Leaves indicators as they are. Each with a variance of 1, those of a column of 20 categories would weigh as much as
+/// 20 columns of numbers; as 0 and 1 they weigh as one, which was best where it was measured (docs/data.md).
 gp::Preprocessing without_indicators(const gp::Preprocessing& fitted, const std::vector<bool>& indicators) {
   if (fitted.kind() != gp::PreprocessingKind::channel || indicators.empty()) return fitted;
   Vector<double> offsets = fitted.offsets();

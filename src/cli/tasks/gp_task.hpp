@@ -70,6 +70,10 @@ struct GpTask {
   std::optional<GpSet<Scalar>> validation;  ///< With targets.
   GpSet<Scalar> test;
   GpFaces test_faces;
+  std::vector<std::string> channel_names = {};  ///< Of the numbers of a table; else none.
+  std::vector<Index> channel_groups = {};  ///< Of each number of a table the place of its column; else none.
+  Vector<double> noise_variances = {};     ///< Known ones of the training rows; else none.
+  Vector<double> weights = {};             ///< Of the training rows; else none.
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
   /// What was done to the inputs before, for those who prepare others: an object.

@@ -130,6 +130,11 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   check_known(choice.target, "--target");
   if (choice.id) check_known(*choice.id, "--id");
   for (const std::string& name : choice.ignored) check_known(name, "--ignore");
+  // What is known about rows is no input, here and in other tables.
+  if (choice.noise_variance) check_known(*choice.noise_variance, "--noise-variance");
+  if (choice.weight) check_known(*choice.weight, "--weight");
+  if (choice.noise_variance) choice_.ignored.insert(*choice.noise_variance);
+  if (choice.weight) choice_.ignored.insert(*choice.weight);
   for (const std::string& name : choice.categorical) check_known(name, "--categorical");
   require_rows(train);
   for (const std::string& name : train.table.columns)
@@ -268,6 +273,23 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
     first += column.width();
   }
   return x;
+}
+
+std::vector<std::string> TableEncoding::number_names() const {
+  std::vector<std::string> names;
+  for (const Column& column : columns_) {
+    if (column.categories.empty()) names.push_back(column.name);
+    for (const std::string& category : column.categories) names.push_back(column.name + "=" + category);
+    if (column.marks_missing) names.push_back(column.name + " missing");
+  }
+  return names;
+}
+
+std::vector<Index> TableEncoding::number_columns() const {
+  std::vector<Index> places;
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    places.insert(places.end(), columns_[c].width(), static_cast<Index>(c));
+  return places;
 }
 
 std::vector<bool> TableEncoding::indicators() const {

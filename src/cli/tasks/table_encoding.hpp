@@ -51,6 +51,8 @@ struct EncodingChoice {
   std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
   bool one_hot = true;                ///< Categories become a number each; else they are an error.
   MissingCells missing = MissingCells::error;
+  std::optional<std::string> noise_variance;  ///< The column of known noise variances of targets.
+  std::optional<std::string> weight;          ///< The column of the weights of rows.
 };
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
@@ -72,6 +74,10 @@ class TableEncoding {
   /// empty, no finite number, or a category that the training table does not have.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
 
+  /// Of each number the column that it comes from, with the category: "colour", "colour=red".
+  [[nodiscard]] std::vector<std::string> number_names() const;
+  /// Of each number the place of its column.
+  [[nodiscard]] std::vector<Index> number_columns() const;
   /// Of every number of inputs(), whether it is 0 or 1 for a category or a missing cell, and no measured number.
   [[nodiscard]] std::vector<bool> indicators() const;
 

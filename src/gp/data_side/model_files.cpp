@@ -169,6 +169,16 @@ Preprocessing read_preprocessing(const ArrayFolderReader& folder) {
                                   folder.matrix("preprocessing_factors.npy"), "preprocessing");
 }
 
+FeatureMap read_map(const ArrayFolderReader& folder) {
+  if (!folder.document().at("has_feature_map").get<bool>()) return {};
+  return FeatureMap(folder.matrix("feature_map.npy"));
+}
+
+Vector<double> read_row_factors(const ArrayFolderReader& folder) {
+  if (!folder.document().at("has_row_factors").get<bool>()) return {};
+  return folder.vector("row_factors.npy");
+}
+
 /// Whether every output stands in one posterior, with its weights and amplitude.
 bool outputs_fit(const ModelState& state, Index inputs) {
   const Index outputs = state.targets.cols();
@@ -198,7 +208,8 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   const auto names = static_cast<Index>(state.class_names.size());
   // Two classes share one output.
   const bool names_fit = names == 0 || names == std::max<Index>(2, outputs);
-  if (state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
+  const bool factors_fit = state.row_factors.size() == 0 || state.row_factors.size() == inputs;
+  if (factors_fit && state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
       outputs_fit(state, inputs))
     return;
   folder.document().fail(fmt::format(
@@ -226,6 +237,10 @@ void Model::save(const std::filesystem::path& path) const {
   document["class_names"] = state_->class_names;
   document["preparation"] = Json::parse(state_->preparation);
   write_preprocessing(folder, document, state_->preprocessing);
+  if (!state_->map.is_identity()) folder.write("feature_map.npy", state_->map.factors());
+  document["has_feature_map"] = !state_->map.is_identity();
+  if (state_->row_factors.size() > 0) folder.write("row_factors.npy", state_->row_factors);
+  document["has_row_factors"] = state_->row_factors.size() > 0;
   std::visit(
       [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
         document["precision"] = std::is_same_v<Scalar, float> ? "float" : "double";
@@ -255,7 +270,10 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .class_names = document.at("class_names").get<std::vector<std::string>>(),
                    .preprocessing = read_preprocessing(folder),
                    .preparation = document.at("preparation").raw().dump(),
-                   .selections = {}});
+                   .selections = {},
+                   .map = read_map(folder),
+                   .learned = {},
+                   .row_factors = read_row_factors(folder)});
     check_sizes(folder, *state);
     return Model(std::move(state));
   });

@@ -15,11 +15,7 @@
 #include "network/network_identity.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
-<<<<<<< HEAD
 #include "widelimit/kernel/devices.hpp"
-#include "widelimit/network/network_file.hpp"
-=======
->>>>>>> 9b455ba62845404dfb4b47e7785468c36cd49600
 #include "widelimit/store/input_facts.hpp"
 #include "widelimit/store/sha256.hpp"
 #include "widelimit/version.hpp"

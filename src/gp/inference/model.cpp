@@ -60,9 +60,9 @@ decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, co
   return std::visit(
       [&]<typename Own>(const ModelKernel<Own>& kernel) {
         require_like_training(x, kernel.train());
-        if constexpr (std::is_same_v<Own, Scalar>) return body(x, kernel);
+        if constexpr (std::is_same_v<Own, Scalar>) return body(state.map.apply(x), kernel);
         if constexpr (std::is_same_v<Own, float>) require_range_of_float(x);
-        return body(copied_inputs<Own, Scalar>({&x}), kernel);
+        return body(state.map.apply(copied_inputs<Own, Scalar>({&x})), kernel);
       },
       state.kernel);
 }
@@ -72,7 +72,9 @@ CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Ker
                            const GramOptions& run) {
   return in_precision(state, x, [&](const auto& own, const auto& kernel) {
     const auto result = kernel.gram_with_train(own, with(kernels, run));
-    return CrossKernels{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
+    CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
+    if (state.row_factors.size() > 0) cross.nngp *= state.row_factors.asDiagonal();
+    return cross;
   });
 }
 
@@ -362,6 +364,11 @@ ModelLeaveOneOut Model::leave_one_out() const {
       others.variances.col(output) = variance_factor(*state_, part, k) * unit.variances;
     }
   }
+  if (state_->row_factors.size() > 0) {
+    const Vector<double> inverse = state_->row_factors.cwiseInverse();
+    others.residuals = inverse.asDiagonal() * others.residuals;
+    others.variances = inverse.cwiseAbs2().asDiagonal() * others.variances;
+  }
   return others;
 }
 
@@ -371,7 +378,11 @@ double Model::log_marginal_likelihood() const {
         "Model::log_marginal_likelihood: trained networks have no evidence, bayesian models do");
   require_amplitudes(*state_, "Model::log_marginal_likelihood");
   double sum = 0;
-  const Matrix<double> standardised = state_->scale.standardised(state_->targets);
+  Matrix<double> standardised = state_->scale.standardised(state_->targets);
+  if (state_->row_factors.size() > 0) {
+    standardised = state_->row_factors.asDiagonal() * standardised;
+    sum += static_cast<double>(outputs()) * state_->row_factors.array().log().sum();
+  }
   for (const OutputPosterior& part : state_->posteriors) {
     const auto& regression = std::get<Regression>(part.posterior);
     // Outputs with one amplitude are evaluated together, as they share the factorization and its determinant.
@@ -421,35 +432,6 @@ const ClassCalibration& Model::class_calibration() const {
 
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 
-const TargetScale& Model::target_scale() const { return state_->scale; }
-
-Index Model::train_size() const { return state_->targets.rows(); }
-Index Model::outputs() const { return state_->targets.cols(); }
-
-const Network& Model::network() const {
-  return std::visit([](const auto& kernel) -> const Network& { return kernel.network(); }, state_->kernel);
-}
-
-bool Model::is_float() const { return std::holds_alternative<ModelKernel<float>>(state_->kernel); }
-
-bool Model::flips() const {
-  return std::visit([](const auto& kernel) { return kernel.flips(); }, state_->kernel);
-}
-
-const std::vector<std::string>& Model::class_names() const { return state_->class_names; }
-const Preprocessing& Model::preprocessing() const { return state_->preprocessing; }
-const std::string& Model::preparation() const { return state_->preparation; }
-const std::vector<Selection>& Model::selections() const { return state_->selections; }
-
-template <typename Scalar>
-std::string Model::range_warning(const Inputs<Scalar>& x) const {
-  return std::visit(
-      [&](const auto& kernel) { return gp::range_warning(kernel.train(), x, state_->preprocessing); },
-      state_->kernel);
-}
-
-template std::string Model::range_warning(const Inputs<float>&) const;
-template std::string Model::range_warning(const Inputs<double>&) const;
 template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;
 template Workload Model::workload(const Inputs<double>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<float>&, const GramOptions&) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gp/checks.hpp"
+#include "gp/inference/known_noise.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/inference/output_groups.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
@@ -66,6 +67,44 @@ GramOptions with_kernels(GramOptions options, Kernels kernels) {
   return options;
 }
 
+/// The scale in which targets meet a prior.
+TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {
+  if (!options.class_names.empty() || options.targets_as_they_are)
+    return TargetScale::identity(targets.cols());
+  // A noise in units of the targets leaves their scale as it is.
+  const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
+  return in_units ? TargetScale::centre(targets) : TargetScale::fit(targets);
+}
+
+/// See ModelState::row_factors; empty if all rows are alike.
+Vector<double> row_factors(const ModelOptions& options) {
+  if (options.noise_variances.size() > 0)
+    return (options.noise_variances.mean() / options.noise_variances.array()).sqrt();
+  return options.weights.cwiseSqrt();
+}
+
+void require_rows(const ModelOptions& options, Index rows, bool classes) {
+  const auto require = [&](const Vector<double>& numbers, const char* name) {
+    if (numbers.size() == 0) return;
+    if (numbers.size() != rows)
+      throw ArgumentError(fmt::format("{}: expected {} for each of {} training inputs, got {}", fit_place,
+                                      name, rows, numbers.size()));
+    if (!numbers.allFinite() || !(numbers.array() > 0).all())
+      throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {:.6g}", fit_place, name,
+                                      numbers.allFinite() ? numbers.minCoeff() : NAN));
+    if (options.kind != ModelKind::bayesian || options.refit)
+      throw ArgumentError(fmt::format("{}: {} are for bayesian models without refit", fit_place, name));
+  };
+  require(options.noise_variances, "noise variances");
+  require(options.weights, "weights");
+  if (options.noise_variances.size() == 0) return;
+  if (classes)
+    throw ArgumentError(fmt::format("{}: noise variances are for numbers, not classes", fit_place));
+  if (options.noise || options.weights.size() > 0)
+    throw ArgumentError(fmt::format(
+        "{}: expected noise variances, or a regulariser, a noise or weights; got both", fit_place));
+}
+
 /// Takes inputs and options to posteriors, step by step. Model::fit() makes one and runs it.
 template <typename Scalar>
 class ModelFit {
@@ -83,6 +122,10 @@ class ModelFit {
     if (options.gram_folder) cache_.emplace(*options.gram_folder, treatment_of(options.flip, options.gram));
     gram_ = stored(train.x, nullptr, [this] { return kernel_.gram(kernels_); });
     if (validation_ != nullptr) compare_validation();
+    if (row_factors_.size() == 0) return;
+    const Vector<Scalar> factors = row_factors_.template cast<Scalar>();
+    gram_.nngp = factors.asDiagonal() * gram_.nngp * factors.asDiagonal();
+    if (validation_ != nullptr) cross_.nngp = cross_.nngp * factors.asDiagonal();
   }
 
   [[nodiscard]] std::vector<Selection> select() const {
@@ -92,13 +135,18 @@ class ModelFit {
 
   ModelState run() {
     std::vector<Selection> selections;
-    if (!options_.noise) selections = select();
+    if (!options_.noise && options_.noise_variances.size() == 0) selections = select();
     if (options_.refit) join();
     TargetScale scale = scale_of(targets_);
     // With refit the regulariser is chosen with validation data held back, and the model is fitted to all data.
-    std::vector<OutputPosterior> posteriors = fitted_posteriors(selections, scale);
-    return {std::move(kernel_),   std::move(posteriors),  std::move(targets_),  std::move(scale),
-            options_.class_names, options_.preprocessing, options_.preparation, std::move(selections)};
+    std::vector<OutputPosterior> posteriors = options_.noise_variances.size() > 0
+                                                  ? known_noise_posteriors(scale)
+                                                  : fitted_posteriors(selections, scale);
+    ModelState state{std::move(kernel_),   std::move(posteriors), std::move(targets_),
+                     std::move(scale),     options_.class_names,  options_.preprocessing,
+                     options_.preparation, std::move(selections)};
+    state.row_factors = std::move(row_factors_);
+    return state;
   }
 
  private:
@@ -124,13 +172,11 @@ class ModelFit {
   }
 
   [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
-    if (is_classes() || options_.targets_as_they_are) return TargetScale::identity(targets.cols());
-    // A noise in units of the targets leaves their scale as it is.
-    return in_units_of_targets() ? TargetScale::centre(targets) : TargetScale::fit(targets);
+    return fit_scale(targets, options_);
   }
 
   [[nodiscard]] std::vector<Selection> select_with(const TargetScale& scale) const {
-    const Matrix<double> targets = scale.standardised(train_.y);
+    const Matrix<double> targets = weighted(scale.standardised(train_.y));
     const Matrix<double> held =
         validation_ == nullptr ? Matrix<double>() : scale.standardised(validation_->y);
     return options_.kind == ModelKind::bayesian ? select_bayesian(targets, held)
@@ -179,13 +225,37 @@ class ModelFit {
 
   [[nodiscard]] std::vector<OutputPosterior> fitted_posteriors(const std::vector<Selection>& selections,
                                                                const TargetScale& scale) {
-    const SolverTargets standardised{scale.standardised(targets_), {}, apart()};
+    const SolverTargets standardised{weighted(scale.standardised(targets_)), {}, apart()};
     const auto groups = output_groups(selections, 0, targets_.cols());
     std::vector<OutputPosterior> posteriors;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const Noise noise = options_.noise ? *options_.noise : RelativeRegulariser(groups[g].regulariser);
       posteriors.push_back(posterior(groups[g].outputs, standardised.train_of(groups[g].outputs), noise,
                                      g + 1 == groups.size()));
+    }
+    return posteriors;
+  }
+
+  [[nodiscard]] Matrix<double> weighted(Matrix<double> targets) const {
+    if (row_factors_.size() > 0) targets = row_factors_.asDiagonal() * targets;
+    return targets;
+  }
+
+  /// With known variances the noise of an output is given, their mean m in its units, and its amplitude is not: for the
+  /// kernel a K and rows of equal noise, K + (m / a) I is factorised.
+  [[nodiscard]] std::vector<OutputPosterior> known_noise_posteriors(const TargetScale& scale) const {
+    const Matrix<double> targets = weighted(scale.standardised(targets_)),
+                         gram = gram_.nngp.template cast<double>();
+    std::vector<OutputPosterior> posteriors;
+    for (Index c = 0; c < targets.cols(); ++c) {
+      const double noise = options_.noise_variances.mean() / (scale.factors()(c) * scale.factors()(c));
+      const double amplitude =
+          options_.amplitude
+              ? *options_.amplitude
+              : known_noise_amplitude(gram, targets.col(c), noise, options_.grid, options_.gram.threads);
+      const Regression fitted =
+          Regression::fit(gram, targets.col(c), AbsoluteNoise(noise / amplitude), options_.gram.threads);
+      posteriors.push_back({{c}, fitted.with_amplitude(1), Vector<double>::Constant(1, amplitude)});
     }
     return posteriors;
   }
@@ -255,6 +325,7 @@ class ModelFit {
   GramResult<Scalar> cross_;
   Vector<double> validation_variances_;
   Matrix<double> targets_ = train_.y;
+  Vector<double> row_factors_ = row_factors(options_);
 };
 
 template <typename Scalar>
@@ -270,6 +341,7 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format("{}: refit takes validation data", fit_place));
   }
   require_options(options, train.y.cols());
+  require_rows(options, train.x.size(), !options.class_names.empty());
   const TargetKind kind = options.class_names.empty() ? TargetKind::numbers : TargetKind::classes;
   const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
   if (!options.amplitude && !in_units)
@@ -281,12 +353,48 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
                     fit_place));
 }
 
+/// The data and options of a fit, once it is known which inputs matter.
+template <typename Scalar>
+struct LearnedTask {
+  LearnedInputs learned;
+  LabelledInputs<Scalar> train;
+  std::optional<LabelledInputs<Scalar>> validation;
+  ModelOptions options;
+
+  [[nodiscard]] const LabelledInputs<Scalar>* seen() const { return validation ? &*validation : nullptr; }
+};
+
+template <typename Scalar>
+LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Scalar>& train,
+                                 const LabelledInputs<Scalar>* validation, const ModelOptions& options) {
+  LearningOptions learning = options.learning;
+  learning.kernel = options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::ntk;
+  learning.kind = options.class_names.empty() ? TargetKind::numbers : TargetKind::classes;
+  learning.noise = options.noise;
+  LearnedInputs learned =
+      learn_inputs(network, train.x, fit_scale(train.y, options).standardised(train.y), learning,
+                   {.threads = options.gram.threads, .stop = options.gram.stop});
+  LearnedTask<Scalar> task{std::move(learned), {train.x, train.y}, {}, options};
+  task.train.x = task.learned.map.apply(train.x);
+  if (validation != nullptr) task.validation = {task.learned.map.apply(validation->x), validation->y};
+  // What was learned with the scales is a candidate too.
+  if (task.learned.regulariser && !options.noise) task.options.grid.push_back(*task.learned.regulariser);
+  return task;
+}
+
 template <typename Scalar>
 std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledInputs<Scalar>& train,
                                          const LabelledInputs<Scalar>* validation,
                                          const ModelOptions& options) {
   require_data(train, validation, options);
-  return std::make_shared<const ModelState>(ModelFit<Scalar>(network, train, validation, options).run());
+  if (options.learning.how == InputLearning::none)
+    return std::make_shared<const ModelState>(ModelFit<Scalar>(network, train, validation, options).run());
+  LearnedTask<Scalar> task = learned_task(network, train, validation, options);
+  auto state = std::make_shared<ModelState>(
+      ModelFit<Scalar>(task.learned.network, task.train, task.seen(), task.options).run());
+  state->map = task.learned.map;
+  state->learned = std::move(task.learned);
+  return state;
 }
 
 }  // namespace
@@ -321,7 +429,10 @@ std::vector<Selection> Model::select(const Network& network, const LabelledInput
   if (options.noise) throw ArgumentError("Model::select: there is nothing to choose, the noise is given");
   const LabelledInputs<Scalar>* seen = validation ? &*validation : nullptr;
   require_data(train, seen, options);
-  return ModelFit<Scalar>(network, train, seen, options).select();
+  if (options.learning.how == InputLearning::none)
+    return ModelFit<Scalar>(network, train, seen, options).select();
+  const LearnedTask<Scalar> task = learned_task(network, train, seen, options);
+  return ModelFit<Scalar>(task.learned.network, task.train, task.seen(), task.options).select();
 }
 
 template std::vector<Selection> Model::select(const Network&, const LabelledInputs<float>&,

@@ -52,6 +52,11 @@ struct ModelState {
   Preprocessing preprocessing;
   std::string preparation;  ///< The text of a JSON object.
   std::vector<Selection> selections;
+  FeatureMap map = {};  ///< Of the channels of new inputs; the training inputs went through it.
+  std::optional<LearnedInputs> learned = {};
+  /// Roots of the weights of the training inputs, [n], or empty: the posteriors are those of the Gram matrix whose rows
+  /// and columns, and of the targets whose rows, are multiplied by them, so that all noise is alike.
+  Vector<double> row_factors = {};
 };
 
 }  // namespace widelimit::gp

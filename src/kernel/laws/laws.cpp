@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernel/backward/plan/has_backward_pass.hpp"
+#include "kernel/backends/cpu/backward/plan/has_backward_pass.hpp"
 #include "kernel/inputs/graph_inputs.hpp"
 #include "kernel/laws/adjoint_laws.hpp"
 #include "kernel/laws/larger.hpp"

@@ -14,16 +14,16 @@ namespace {
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
 /// Whether planes of complementary offsets are joined. This takes images of one size whose arrays are cut into
-/// strips, and a run that changes sizes by strides only and gathers no entries from elsewhere: then every instruction
-/// has complementary offsets if the root has. Joined planes have one slab, so no node of the run may be a volume of
+/// strips, and a chain that changes sizes by strides only and gathers no entries from elsewhere: then every instruction
+/// has complementary offsets if the root has. Joined planes have one slab, so no node of the chain may be a volume of
 /// which a stride leaves one slab. Gaps grow with strides, and beyond stride 2 joined planes take longer than single
 /// ones.
-bool joins_complements(const Program& program, const Run& run, const std::vector<OffsetMap>& maps,
+bool joins_complements(const Program& program, const Chain& chain, const std::vector<OffsetMap>& maps,
                        const PairGeometry& geometry) {
-  const Index3& sizes = geometry.left_sizes[run.root];
-  if (!is_image(sizes) || !geometry.uses_strips(run.root)) return false;
-  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    const Instruction& instruction = run.instructions[i];
+  const Index3& sizes = geometry.left_sizes[chain.root];
+  if (!is_image(sizes) || !geometry.uses_strips(chain.root)) return false;
+  for (std::size_t i = 0; i < chain.instructions.size(); ++i) {
+    const Instruction& instruction = chain.instructions[i];
     const Operation& operation = program.graph.nodes[instruction.node].operation;
     const auto* affine = std::get_if<AffineNode>(&operation);
     const Index3 strides = affine != nullptr ? Window3(affine->window).stride : Index3{1, 1, 1};
@@ -72,14 +72,14 @@ std::vector<AxisOffsets> complementary_offsets(const std::vector<Index>& offsets
   return result;
 }
 
-RunGeometry make_run_geometry(const Program& program, const Run& run, const PairGeometry& geometry) {
-  RunGeometry result;
-  result.guard = run_guard(program, run);
-  result.maps = offset_maps(program, run, geometry.left_sizes, geometry.right_sizes);
-  result.complements = joins_complements(program, run, result.maps, geometry);
-  const Index3 &left = geometry.left_sizes[run.root], &right = geometry.right_sizes[run.root];
+ChainGeometry make_chain_geometry(const Program& program, const Chain& chain, const PairGeometry& geometry) {
+  ChainGeometry result;
+  result.guard = chain_guard(program, chain);
+  result.maps = offset_maps(program, chain, geometry.left_sizes, geometry.right_sizes);
+  result.complements = joins_complements(program, chain, result.maps, geometry);
+  const Index3 &left = geometry.left_sizes[chain.root], &right = geometry.right_sizes[chain.root];
   for (std::size_t k = 0; k < 3; ++k) {
-    const std::vector<Index>& demanded = geometry.demanded[run.root].axis[k];
+    const std::vector<Index>& demanded = geometry.demanded[chain.root].axis[k];
     result.offsets[k] = k > 0 && left == right ? complementary_offsets(demanded, left[k], result.complements)
                                                : single_offsets(demanded);
   }
@@ -88,24 +88,24 @@ RunGeometry make_run_geometry(const Program& program, const Run& run, const Pair
 
 }  // namespace
 
-std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
+std::vector<OffsetMap> offset_maps(const Program& program, const Chain& chain,
                                    const std::vector<Index3>& left_sizes,
                                    const std::vector<Index3>& right_sizes) {
-  std::vector<OffsetMap> maps(run.instructions.size());
-  std::vector<bool> is_read(run.instructions.size(), false);
+  std::vector<OffsetMap> maps(chain.instructions.size());
+  std::vector<bool> is_read(chain.instructions.size(), false);
   const auto read = [&](std::size_t instruction, const OffsetMap& map) {
     // The schedule promises that this does not happen (Scheduler::mark_conflicting_ways()). If it did, planes of a
     // wrong offset would give wrong numbers silently.
     if (is_read[instruction] && maps[instruction] != map)
-      throw std::logic_error(fmt::format("kernel: {} is read at two offsets of one run",
-                                         program.graph.nodes[run.instructions[instruction].node].path));
+      throw std::logic_error(fmt::format("kernel: {} is read at two offsets of one chain",
+                                         program.graph.nodes[chain.instructions[instruction].node].path));
     maps[instruction] = map;
     is_read[instruction] = true;
   };
   // Instructions come after those that they read. In reverse, the map of an instruction is known before it is passed
   // on to its inputs; the root, the last one, has the identity.
   for (std::size_t i = maps.size(); i-- > 0;) {
-    const Node& node = program.graph.nodes[run.instructions[i].node];
+    const Node& node = program.graph.nodes[chain.instructions[i].node];
     OffsetMap map = maps[i];
     // Position a after a window reads stride * a - front + tap before it. The taps of both inputs are equal and
     // cancel in b - a, the fronts do not if the sizes differ.
@@ -118,7 +118,7 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
         map.shift[k] = window.stride[k] * map.shift[k] + left_front[k] - right_front[k];
       }
     }
-    for (const std::size_t input : run.instructions[i].inputs) read(input, map);
+    for (const std::size_t input : chain.instructions[i].inputs) read(input, map);
   }
   return maps;
 }
@@ -150,9 +150,9 @@ double readout_weight(const Graph& graph, const PairGeometry& geometry, NodeId r
   return 1;
 }
 
-Index3 run_guard(const Program& program, const Run& run) {
+Index3 chain_guard(const Program& program, const Chain& chain) {
   Index3 guard{0, 0, 0};
-  for (const Instruction& instruction : run.instructions) {
+  for (const Instruction& instruction : chain.instructions) {
     const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
     if (affine == nullptr || instruction.loads) continue;
     const Window3 window(affine->window);
@@ -176,8 +176,8 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
     geometry.demanded = every_offset(program.graph, geometry.shapes, std::move(geometry.demanded));
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
-    geometry.runs.push_back(plane == nullptr ? RunGeometry{}
-                                             : make_run_geometry(program, plane->run, geometry));
+    geometry.chains.push_back(plane == nullptr ? ChainGeometry{}
+                                               : make_chain_geometry(program, plane->chain, geometry));
   }
   return geometry;
 }

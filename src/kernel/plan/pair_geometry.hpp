@@ -9,7 +9,7 @@
 
 namespace widelimit {
 
-/// How the offset of an instruction follows from that of its run's root: stride * offset + shift.
+/// How the offset of an instruction follows from that of its chain's root: stride * offset + shift.
 struct OffsetMap {
   Index3 stride{1, 1, 1};
   Index3 shift{0, 0, 0};
@@ -17,8 +17,8 @@ struct OffsetMap {
   [[nodiscard]] bool operator==(const OffsetMap&) const = default;
 };
 
-/// The map of every instruction of a run, for nodes of these sizes.
-std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
+/// The map of every instruction of a chain, for nodes of these sizes.
+std::vector<OffsetMap> offset_maps(const Program& program, const Chain& chain,
                                    const std::vector<Index3>& left_sizes,
                                    const std::vector<Index3>& right_sizes);
 
@@ -34,8 +34,8 @@ struct AxisOffsets {
 /// Offsets along every axis: what a plane is evaluated for.
 using PlaneOffsets = std::array<AxisOffsets, 3>;
 
-/// What a plane step's run needs to know of the shapes of a pair.
-struct RunGeometry {
+/// What a plane step's chain needs to know of the shapes of a pair.
+struct ChainGeometry {
   /// The farthest shift, along each axis, of its same-padded convolutions.
   Index3 guard{0, 0, 0};
   /// Whether planes of complementary offsets are laid out as one. The gaps between their pieces are the guards of the
@@ -57,11 +57,11 @@ struct PairGeometry {
   std::vector<Index3> left_sizes;  ///< shapes.left of every node, with three axes.
   std::vector<Index3> right_sizes;
   std::vector<Offsets> demanded;
-  std::vector<RunGeometry> runs;  ///< [step]; those of other steps than runs are empty.
+  std::vector<ChainGeometry> chains;  ///< [step]; those of other steps are empty.
 
   /// The number of covariance entries that are demanded of a node.
   [[nodiscard]] double entries(NodeId node) const;
-  /// True if enough planes of a run share their rows for strips to pay: all offsets that agree along the last axis
+  /// True if enough planes of a chain share their rows for strips to pay: all offsets that agree along the last axis
   /// do.
   [[nodiscard]] bool uses_strips(NodeId root) const {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;
@@ -73,8 +73,8 @@ struct PairGeometry {
 
 enum class Kernel { nngp_only, with_ntk };
 
-/// See RunGeometry::guard.
-Index3 run_guard(const Program& program, const Run& run);
+/// See ChainGeometry::guard.
+Index3 chain_guard(const Program& program, const Chain& chain);
 
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
                            bool demand_everything);

@@ -32,7 +32,7 @@ bool reads_matrix(const Operation& operation) {
   return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair->stage) == nullptr;
 }
 
-/// How positions of a run's root lead to positions of a node upstream, through the windows between them: position a
+/// How positions of a chain's root lead to positions of a node upstream, through the windows between them: position a
 /// of the root reads from stride * a - front on. Two inputs of different shape have different fronts, and with these
 /// the offset at which the node is read differs (OffsetMap).
 struct Way {
@@ -53,9 +53,9 @@ struct Way {
   }
 };
 
-/// Decides which nodes are kept as a whole for a pair, and cuts the rest of the graph into runs that end at kept
-/// nodes, poolings, maps and readouts. Kept nodes are those that something reads as a whole, that several runs would
-/// evaluate again, or that one run would need at several offsets.
+/// Decides which nodes are kept as a whole for a pair, and cuts the rest of the graph into chains that end at kept
+/// nodes, poolings, maps and readouts. Kept nodes are those that something reads as a whole, that several chains would
+/// evaluate again, or that one chain would need at several offsets.
 class Scheduler {
  public:
   Scheduler(Graph graph, const std::vector<std::vector<Shape>>& shapes, const std::set<NodeId>& matrix_inputs)
@@ -73,11 +73,11 @@ class Scheduler {
   Program schedule() {
     mark_barriers();
     mark_shared();
-    // Keeping a node cuts a run in two, after which other nodes may be shared by both, and ways within the new runs
+    // Keeping a node cuts a chain in two, after which other nodes may be shared by both, and ways within the new chains
     // are different. Nodes are only ever added, so this ends.
     while (mark_conflicting_ways()) mark_shared();
     for (NodeId id = 0; id < nodes().size(); ++id) add_steps(id);
-    program_.points = make_run(program_.graph.output, false);
+    program_.pair_rows = make_run(program_.graph.output, false);
     return std::move(program_);
   }
 
@@ -117,14 +117,14 @@ class Scheduler {
     return shape.size() > 1 && position_count(shape) > many_positions;
   }
 
-  /// The root of the run in which a consumer evaluates its input. Nodes that end runs stand for themselves.
+  /// The root of the chain in which a consumer evaluates its input. Nodes that end chains stand for themselves.
   NodeId root_for(NodeId consumer) const {
     const bool sink = is_any<PoolNode, ReadoutNode, PairNode>(nodes()[consumer].operation);
     return sink || program_.kept[consumer] ? consumer : roots_[consumer];
   }
 
-  /// Keeps every node that more than one run would evaluate, and works out the root of the run of all others. Inputs
-  /// are cheap enough to be evaluated again.
+  /// Keeps every node that more than one chain would evaluate, and works out the root of the chain of all others.
+  /// Inputs are cheap enough to be evaluated again.
   void mark_shared() {
     roots_.assign(nodes().size(), 0);
     for (NodeId id = nodes().size(); id-- > 0;) {
@@ -136,7 +136,7 @@ class Scheduler {
     }
   }
 
-  /// The way from a run's root to itself.
+  /// The way from a chain's root to itself.
   Way way_to_root() const { return {{1, 1, 1}, std::vector<Index3>(shapes_.size(), Index3{0, 0, 0})}; }
 
   /// The way to a node's inputs, given the way to the node.
@@ -153,14 +153,14 @@ class Scheduler {
     return way;
   }
 
-  /// Keeps nodes to which two ways from one root disagree, because a run evaluates a node at one offset only, but can
+  /// Keeps nodes to which two ways from one root disagree, because a chain evaluates a node at one offset only, but can
   /// load it at several. Returns whether any node was added.
   bool mark_conflicting_ways() {
     bool changed = false;
     for (NodeId id = 0; id < nodes().size(); ++id) {
       if (!program_.has_positions[id] || !begins_run(id)) continue;
       std::map<NodeId, Way> ways{{id, way_to_root()}};
-      // From the root upstream; kept nodes and whole inputs end the run.
+      // From the root upstream; kept nodes and whole inputs end the chain.
       for (NodeId node = id + 1; node-- > 0;) {
         const auto found = ways.find(node);
         if (found == ways.end() || (node != id && program_.kept[node])) continue;
@@ -177,7 +177,7 @@ class Scheduler {
     return changed;
   }
 
-  /// True for nodes that some step evaluates as the root of a run.
+  /// True for nodes that some step evaluates as the root of a chain.
   bool begins_run(NodeId id) const {
     if (program_.kept[id]) return true;
     return std::any_of(consumers_[id].begin(), consumers_[id].end(), [&](NodeId consumer) {
@@ -199,14 +199,14 @@ class Scheduler {
     }
   }
 
-  /// True if a run reads the node instead of evaluating it.
+  /// True if a chain reads the node instead of evaluating it.
   bool is_loaded(NodeId id, NodeId root, bool load_root) const {
     const Operation& operation = nodes()[id].operation;
     if (!program_.has_positions[id]) return is_any<ReadoutNode>(operation);
     return program_.kept[id] && (id != root || load_root);
   }
 
-  /// The ways to the nodes of a run. Nodes that are loaded may have several that disagree.
+  /// The ways to the nodes of a chain. Nodes that are loaded may have several that disagree.
   using Ways = std::map<NodeId, std::vector<Way>, std::greater<>>;
 
   Ways find_ways(NodeId root, bool load_root) const {
@@ -231,15 +231,15 @@ class Scheduler {
     return static_cast<std::size_t>(found - ways.begin());
   }
 
-  /// Makes the run of a root, with one instruction for each way to each node. `load_root` says that the root itself
-  /// is read if it is kept, as the run of a pooling or readout after it does.
-  Run make_run(NodeId root, bool load_root) const {
+  /// Makes the chain of a root, with one instruction for each way to each node. `load_root` says that the root itself
+  /// is read if it is kept, as the chain of a pooling or readout after it does.
+  Chain make_run(NodeId root, bool load_root) const {
     const Ways ways = find_ways(root, load_root);
-    Run run{root, {}, 0};
+    Chain chain{root, {}, 0};
     std::map<NodeId, std::size_t> first_of;
     for (auto node = ways.rbegin(); node != ways.rend(); ++node) {
       const auto& [id, of_node] = *node;
-      first_of[id] = run.instructions.size();
+      first_of[id] = chain.instructions.size();
       for (std::size_t i = 0; i < of_node.size(); ++i) {
         Instruction instruction{id, is_loaded(id, root, load_root), {}, 0};
         if (reads_inputs(id, root, load_root)) {
@@ -247,12 +247,12 @@ class Scheduler {
           for (const NodeId input : nodes()[id].inputs)
             instruction.inputs.push_back(first_of.at(input) + number_among(ways.at(input), way));
         }
-        run.instructions.push_back(std::move(instruction));
+        chain.instructions.push_back(std::move(instruction));
       }
     }
-    assign_slots(run);
-    for (Instruction& instruction : run.instructions) instruction.gaps = gaps_behind(run, instruction);
-    return run;
+    assign_slots(chain);
+    for (Instruction& instruction : chain.instructions) instruction.gaps = gaps_after(chain, instruction);
+    return chain;
   }
 
   /// True if instructions for the node read others; not those that load it or read a whole input.
@@ -264,14 +264,14 @@ class Scheduler {
   /// What an instruction leaves in the gaps of its planes. Loads leave zeros, and so do products of inputs, whose
   /// packed features are zero there. Convolutions leave finite numbers (sums that reach into rows, and biases). Row
   /// stages that do not promise to clear gaps may leave anything, NaN included.
-  Gaps gaps_behind(const Run& run, const Instruction& instruction) const {
+  Gaps gaps_after(const Chain& chain, const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
     if (is_affine_of_kind(operation, AffineKind::circular)) return Gaps::unknown;
     if (is_any<LocalAffineNode>(operation)) return Gaps::finite;
     Gaps inputs = Gaps::zero;
     for (const std::size_t input : instruction.inputs)
-      inputs = std::min(inputs, run.instructions[input].gaps);
+      inputs = std::min(inputs, chain.instructions[input].gaps);
     if (is_affine_of_kind(operation, AffineKind::single_position)) return std::min(inputs, Gaps::finite);
     if (is_any<AffineNode>(operation)) return Gaps::finite;
     const auto* row = std::get_if<RowNode>(&operation);
@@ -282,25 +282,25 @@ class Scheduler {
   /// Gives every instruction a slot. A slot is free again after the last instruction that reads it. An output never
   /// shares a slot with an input that another instruction still needs. Stages that work in place get the slot of an
   /// input that is read for the last time.
-  void assign_slots(Run& run) const {
-    std::vector<std::size_t> last_reader(run.instructions.size(), 0);
-    for (std::size_t i = 0; i < run.instructions.size(); ++i)
-      for (const std::size_t input : run.instructions[i].inputs) last_reader[input] = i;
+  void assign_slots(Chain& chain) const {
+    std::vector<std::size_t> last_reader(chain.instructions.size(), 0);
+    for (std::size_t i = 0; i < chain.instructions.size(); ++i)
+      for (const std::size_t input : chain.instructions[i].inputs) last_reader[input] = i;
     std::set<std::size_t> free;
-    for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-      Instruction& instruction = run.instructions[i];
+    for (std::size_t i = 0; i < chain.instructions.size(); ++i) {
+      Instruction& instruction = chain.instructions[i];
       // These slots become free after this instruction, not before: an instruction that does not work in place must
       // not overwrite what it reads.
       std::set<std::size_t> dying;
       for (const std::size_t input : instruction.inputs)
-        if (last_reader[input] == i) dying.insert(run.instructions[input].slot);
+        if (last_reader[input] == i) dying.insert(chain.instructions[input].slot);
       if (works_in_place(instruction) && !dying.empty()) {
         instruction.slot = *dying.begin();
         dying.erase(dying.begin());
         free.insert(dying.begin(), dying.end());
         continue;
       }
-      if (free.empty()) free.insert(run.slot_count++);
+      if (free.empty()) free.insert(chain.slot_count++);
       instruction.slot = *free.begin();
       free.erase(free.begin());
       free.insert(dying.begin(), dying.end());

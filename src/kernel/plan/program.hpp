@@ -11,16 +11,16 @@
 /// and which are kept whole for a pair. It serves all pairs of inputs of some shapes.
 namespace widelimit {
 
-/// True for poolings, and for pair stages that map planes (PlaneMapping). The planes of the run before them are added
+/// True for poolings, and for pair stages that map planes (PlaneMapping). The planes of the chain before them are added
 /// to theirs as they are finished.
 [[nodiscard]] bool gathers_planes(const Operation& operation);
 
 /// What a plane contains between its rows, and between the planes of a stack: any bits, finite numbers, or zeros. The
-/// order matters: gaps_behind() takes the least of several.
+/// order matters: gaps_after() takes the least of several.
 enum class Gaps { unknown, finite, zero };
 
 /// Evaluates one node into a slot, which has room for one stack of planes (or some rows of pairs) of NNGP and NTK. A
-/// node that a run loads at several offsets at a time has one instruction for each.
+/// node that a chain loads at several offsets at a time has one instruction for each.
 struct Instruction {
   NodeId node;
   bool loads;  ///< Whether a kept node is read instead of being evaluated.
@@ -31,16 +31,16 @@ struct Instruction {
 };
 
 /// Instructions in the order of evaluation; the last one evaluates the root.
-struct Run {
+struct Chain {
   NodeId root;
   std::vector<Instruction> instructions;
   std::size_t slot_count;
 };
 
-/// Evaluates a run for every demanded offset of its root. Each plane of the root goes to `target`: the root itself if
+/// Evaluates a chain for every demanded offset of its root. Each plane of the root goes to `target`: the root itself if
 /// it is kept, or else the pooling, map or readout after it.
 struct PlaneStep {
-  Run run;
+  Chain chain;
   NodeId target;
 };
 
@@ -59,7 +59,7 @@ using Step = std::variant<PlaneStep, InputStep, PairStep>;
 struct Program {
   Graph graph;
   std::vector<Step> steps;  ///< What happens to nodes with positions, pair by pair.
-  Run points;               ///< What happens after them, on rows of pairs; loads readouts.
+  Chain pair_rows;          ///< What happens after them, on rows of pairs; loads readouts.
   std::vector<bool> has_positions;
   std::vector<bool> kept;  ///< Nodes with positions that are kept whole for a pair.
   /// Kept nodes that are stored as d x d' matrices, because pair stages read or write them; others are stored as

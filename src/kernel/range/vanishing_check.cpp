@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/planes/aligned_buffer.hpp"
-#include "kernel/planes/vector_padding.hpp"
+#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
+#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/range/variance_checks.hpp"
 #include "network/mask_stage.hpp"
 

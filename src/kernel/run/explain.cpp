@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/device/device_plan.hpp"
-#include "kernel/device/product_plan.hpp"
+#include "kernel/backends/cpu/planes/workspace.hpp"
+#include "kernel/backends/device/device_plan.hpp"
+#include "kernel/backends/device/product_plan.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/inputs/typical_inputs.hpp"
 #include "kernel/plan/demand.hpp"
-#include "kernel/planes/workspace.hpp"
 #include "kernel/run/cost_measurement.hpp"
 #include "kernel/run/gram_plan.hpp"
 #include "kernel/run/gram_run.hpp"
@@ -56,7 +56,7 @@ class PlanNode {
 
   [[nodiscard]] std::string storage() const {
     if (!has_positions(id_)) return "number";
-    // A node that is not kept lives in the planes of a run, one offset at a time.
+    // A node that is not kept lives in the planes of a chain, one offset at a time.
     if (!plan_.program.kept[id_]) return "fused";
     return plan_.program.as_matrix[id_] ? "kept, matrix" : "kept, planes";
   }

@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "kernel/device/device_readouts.hpp"
+#include "kernel/backends/device/device_readouts.hpp"
 #include "kernel/run/first_error.hpp"
 #include "kernel/run/input_recording.hpp"
 #include "numerics/blas_threads.hpp"
@@ -146,32 +146,17 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
                                                const GramTarget<Result>& target) {
   const OrderedInputs<Result> x(inputs, plan_, "x");
-  constexpr Index first_column = 0;
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
     const auto block =
         make_states(x, first, block_end(x, first, plan_.state_memory(options_.state_memory_bytes) / 2));
     Workers workers([this] { return make_worker({1, 1}); });
-    if (plan_.device != nullptr) {
-      // Many inputs share a launch.
-      const std::vector<TileSide> parts = sides(block);
-      parallel(static_cast<Index>(parts.size()), [&](Index part) {
-        const auto& [begin, end] = parts[static_cast<std::size_t>(part)];
-        const StateRange<Scalar> inputs{&block.states, begin, end};
-        if (!workers.local().run_diagonal(inputs, x.originals(begin, end), column)) is_finite_ = false;
-        progress_.add(end - begin);
-      });
-      first = block.end();
-      continue;
-    }
-    // A tile is one input with itself. Its mirrored pairs do not exist, so Batches::one only makes the worker take
-    // the variance of the state.
-    parallel(block.end() - block.begin(), [&](Index offset) {
-      const Index i = block.begin() + offset;
-      const StateRange<Scalar> itself{&block.states, i, i + 1};
-      const TilePlace place{x.originals(i, i + 1), {&first_column, 1}};
-      if (!workers.local().run(itself, itself, Batches::one, place, column)) is_finite_ = false;
-      progress_.add(1);
+    const std::vector<TileSide> parts = plan_.device != nullptr ? sides(block) : single_inputs(block);
+    parallel(static_cast<Index>(parts.size()), [&](Index part) {
+      const auto& [begin, end] = parts[static_cast<std::size_t>(part)];
+      if (!workers.local().run_diagonal({&block.states, begin, end}, x.originals(begin, end), column))
+        is_finite_ = false;
+      progress_.add(end - begin);
     });
     collect_seconds(workers);
     first = block.end();
@@ -257,10 +242,11 @@ void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<
   states.set_on_device(on_device);
   // Vectors have no readouts: what they have recorded on the CPU, its checks have seen.
   if (plan_.vectors_only) return;
-  const auto& points = plan_.program.points.instructions;
-  const bool reads_variances = std::any_of(points.begin(), points.end(), [&](const Instruction& instruction) {
-    return needs_variances(plan_.program.graph.nodes[instruction.node].operation);
-  });
+  const auto& instructions = plan_.program.pair_rows.instructions;
+  const bool reads_variances =
+      std::any_of(instructions.begin(), instructions.end(), [&](const Instruction& instruction) {
+        return needs_variances(plan_.program.graph.nodes[instruction.node].operation);
+      });
   if (!reads_variances) return;
   DeviceReadouts<Scalar> readouts(plan_, StopRequest(options_.stop));
   FirstError errors;
@@ -279,7 +265,7 @@ void GramComputation<Scalar, Result>::make_states_on_device(const OrderedInputs<
         return FeatureStage::Values{nngp, ntk};
       };
       errors.run(begin + i, [&] {
-        naming_input(x, begin + i, [&] { state_workers_.local().record_points(states[begin + i], read); });
+        naming_input(x, begin + i, [&] { state_workers_.local().record_pair_rows(states[begin + i], read); });
       });
     });
     errors.rethrow();
@@ -326,6 +312,14 @@ std::vector<TileSide> GramComputation<Scalar, Result>::sides(const Block<Scalar,
                           : TileSide{begin + inputs * i / count, begin + inputs * (i + 1) / count});
     begin = end;
   }
+  return sides;
+}
+
+/// Inputs one by one, where they share nothing: launches of a device are for many.
+template <typename Scalar, typename Result>
+std::vector<TileSide> GramComputation<Scalar, Result>::single_inputs(const Block<Scalar, Result>& block) {
+  std::vector<TileSide> sides;
+  for (Index i = block.begin(); i < block.end(); ++i) sides.push_back({i, i + 1});
   return sides;
 }
 

@@ -118,6 +118,7 @@ class GramComputation {
   /// States may be made again for every block of the other side, so that inputs are counted by their place.
   void count_shortened(const OrderedInputs<Result>& x, Index i, const Shortening& shortening);
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
+  [[nodiscard]] static std::vector<TileSide> single_inputs(const Block<Scalar, Result>& block);
   [[nodiscard]] PairWorker<Scalar> make_worker(const TileSize& most) const;
   void collect_seconds(Workers& workers) const;
 

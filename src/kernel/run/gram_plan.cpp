@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "kernel/device/device_choice.hpp"
-#include "kernel/device/device_plan.hpp"
+#include "kernel/backends/cpu/planes/workspace.hpp"
+#include "kernel/backends/device/device_choice.hpp"
+#include "kernel/backends/device/device_plan.hpp"
 #include "kernel/inputs/features.hpp"
-#include "kernel/planes/workspace.hpp"
 #include "kernel/range/constant_checks.hpp"
 #include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
@@ -42,8 +42,8 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     double numbers = 0, planes = 1;
     // Offsets are a product of one set for each axis. The entries of all planes divided by their number are the size
     // of an average plane.
-    for (const auto& offsets : geometry.runs[s].offsets) planes *= static_cast<double>(offsets.size());
-    for (const Instruction& instruction : plane->run.instructions) {
+    for (const auto& offsets : geometry.chains[s].offsets) planes *= static_cast<double>(offsets.size());
+    for (const Instruction& instruction : plane->chain.instructions) {
       const NodeId node = instruction.node;
       if (instruction.loads || geometry.demanded[node].empty()) continue;
       numbers += static_cast<double>(state.arrays[node]) * geometry.entries(node) / planes;
@@ -170,7 +170,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   // Each instruction after the positions rounds once for each pair. check_constants() below has to know the type in
   // which weights are applied.
   plan.in_double =
-      (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
+      (plan.vectors_only && plan.program.pair_rows.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);
   if (plan.in_double || scalar_bytes == sizeof(double))
     check_constants<double>(plan.program.graph);

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
+#include "kernel/backends/cpu/planes/input_state.hpp"
+#include "kernel/backends/cpu/planes/pair_layout.hpp"
 #include "kernel/plan/program.hpp"
-#include "kernel/planes/input_state.hpp"
-#include "kernel/planes/pair_layout.hpp"
 #include "kernel/run/lowered_network.hpp"
 #include "widelimit/kernel/gram.hpp"
 

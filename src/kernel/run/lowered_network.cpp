@@ -27,7 +27,7 @@ NetworkError error_of_input(const Shape& shape, const std::string& name, const N
   return NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
 }
 
-std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
+std::vector<Shape> shapes_after(const Graph& graph, const Shape& shape, const std::string& name) {
   try {
     return node_shapes(graph, shape);
   } catch (const NetworkError& error) {
@@ -112,7 +112,7 @@ LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes, cons
   LoweredNetwork lowered{lower_largest(network, shapes, inputs, replicate, readouts), {}};
   lowered.shapes.push_back(node_shapes(lowered.graph, largest));
   for (const auto& [shape, name] : shapes)
-    if (shape != largest) lowered.shapes.push_back(shapes_behind(lowered.graph, shape, name));
+    if (shape != largest) lowered.shapes.push_back(shapes_after(lowered.graph, shape, name));
   // The graph is that of the largest shape and holds for all: operations contain windows and strides, no sizes.
   // Whether they can be applied to another shape is found out by computing all shapes after its nodes.
   if (shapes.size() > 1) check_flattened(lowered.graph, shapes);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernel/device/device_choice.hpp"
+#include "kernel/backends/device/device_choice.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/replicate_mean.hpp"
 #include "network/lowering.hpp"

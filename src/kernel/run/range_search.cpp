@@ -26,7 +26,7 @@ std::optional<std::string> layer_out_of_range(const Network& network, const Inpu
                                               const Inputs<Scalar>& right, bool same_input) {
   if (positions(left) * positions(right) > most_entries) return std::nullopt;
   const Layers& layers = network.layers();
-  const auto is_finite_behind = [&](std::size_t count) {
+  const auto is_finite_after = [&](std::size_t count) {
     const Network front(Layers(layers.begin(), layers.begin() + static_cast<Index>(count)));
     try {
       const auto kernels = same_input ? position_covariances(front, left, 0, 0)
@@ -37,12 +37,12 @@ std::optional<std::string> layer_out_of_range(const Network& network, const Inpu
     }
   };
   // Kernels are finite after the first `finite` layers and not finite after the first `broken` ones. Halving the
-  // interval finds a layer at which they change, with a number of runs that is the logarithm of the depth.
+  // interval finds a layer at which they change, with a number of chains that is the logarithm of the depth.
   std::size_t finite = 0, broken = layers.size();
-  if (!is_finite_behind(finite) || is_finite_behind(broken)) return std::nullopt;
+  if (!is_finite_after(finite) || is_finite_after(broken)) return std::nullopt;
   while (finite + 1 < broken) {
     const std::size_t middle = finite + (broken - finite) / 2;
-    (is_finite_behind(middle) ? finite : broken) = middle;
+    (is_finite_after(middle) ? finite : broken) = middle;
   }
   return fmt::format("layers[{}] ({})", finite, layers[finite].kind());
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/device/device_plan.hpp"
+#include "kernel/backends/device/device_plan.hpp"
 
 namespace widelimit {
 namespace {

@@ -31,7 +31,7 @@ StateWorker<Scalar>::StateWorker(const GramPlan& plan, StopRequest stop, Kernel 
       planes_(plan.program,
               {Purpose::state, plan.states_read_ntk ? Kernel::with_ntk : kernel, plan.demand_everything}, 1,
               stop),
-      points_(plan.program, plan.any_layout(), kernel, 1, 1, stop) {}
+      pair_rows_(plan.program, plan.any_layout(), kernel, 1, 1, stop) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
@@ -39,17 +39,17 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
   // state (variances before row stages, attention weights) records it on the way.
   write_features(input, state);
   if (!plan_.vectors_only) planes_.record_state(state);
-  record_points(state, [&](NodeId node) {
+  record_pair_rows(state, [&](NodeId node) {
     const auto [nngp, ntk] = planes_.readout(node, 0);
     return FeatureStage::Values{static_cast<double>(nngp), static_cast<double>(ntk)};
   });
 }
 
 template <typename Scalar>
-void StateWorker<Scalar>::record_points(InputState<Scalar>& state, const Readout& readout) {
-  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
-    const NodeId node = points_.source_nodes()[s];
-    const Plane<Scalar> source = points_.source(s);
+void StateWorker<Scalar>::record_pair_rows(InputState<Scalar>& state, const Readout& readout) {
+  for (std::size_t s = 0; s < pair_rows_.source_nodes().size(); ++s) {
+    const NodeId node = pair_rows_.source_nodes()[s];
+    const Plane<Scalar> source = pair_rows_.source(s);
     const auto put = [&](const auto& values) {
       source.nngp[0] = static_cast<Scalar>(values.nngp);
       if (source.ntk != nullptr) source.ntk[0] = static_cast<Scalar>(values.ntk);
@@ -64,7 +64,7 @@ void StateWorker<Scalar>::record_points(InputState<Scalar>& state, const Readout
     else
       put(readout(node));
   }
-  points_.record_state(state);
+  pair_rows_.record_state(state);
 }
 
 /// Keeps the variance of an input without positions.

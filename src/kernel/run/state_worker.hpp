@@ -3,8 +3,8 @@
 #include <functional>
 #include <span>
 
-#include "kernel/planes/plane_executor.hpp"
-#include "kernel/points/point_executor.hpp"
+#include "kernel/backends/cpu/pair_rows/pair_row_executor.hpp"
+#include "kernel/backends/cpu/planes/plane_executor.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
@@ -23,7 +23,7 @@ class StateWorker {
   /// Records once more what comes after the positions, from readouts of the input with itself that were computed
   /// elsewhere: readout(node) for each.
   using Readout = std::function<FeatureStage::Values(NodeId node)>;
-  void record_points(InputState<Scalar>& state, const Readout& readout);
+  void record_pair_rows(InputState<Scalar>& state, const Readout& readout);
 
  private:
   [[nodiscard]] Scalar record_variance(NodeId node, InputState<Scalar>& state) const;
@@ -31,7 +31,7 @@ class StateWorker {
 
   const GramPlan& plan_;
   PlaneExecutor<Scalar> planes_;
-  PointExecutor<Scalar> points_;
+  PairRowExecutor<Scalar> pair_rows_;
 };
 
 }  // namespace widelimit

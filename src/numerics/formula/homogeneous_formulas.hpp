@@ -82,29 +82,6 @@ struct JumpAngle {
   }
 };
 
-/// The value of a function of the angle between two variables alone, whose slope in the angle is `weight`.
-template <typename N>
-N jump_value(const N& value, double /*weight*/, const N& /*p*/, const N& /*q*/, const N& /*c*/,
-             double /*tolerance*/) {
-  return value;
-}
-/// Its slope in c is weight / sqrt(pq - c^2), infinite at perfect correlation, where it counts as 0. Euler's relation
-/// 2p f_p + c f_c = 0 gives the others.
-template <typename N, std::size_t count>
-Jet<N, count> jump_value(const Jet<N, count>& value, double weight, const Jet<N, count>& p,
-                         const Jet<N, count>& q, const Jet<N, count>& c, double tolerance) {
-  const N sine = root(determinant(p.value, q.value, c.value)), largest = root(p.value) * root(q.value);
-  const auto imperfect = is_less(magnitude(c.value), largest * N(1 - tolerance * epsilon_of(largest)));
-  const auto regular = both(imperfect, is_less(N(0), sine));
-  const N in_c = N(weight) / sine, half = N(-0.5) * c.value * in_c;
-  Jet<N, count> jet(value.value);
-  for (std::size_t k = 0; k < count; ++k) {
-    const N in_variances = half * (p.slopes[k] / p.value + q.slopes[k] / q.value);
-    jet.slopes[k] = choose(regular, in_variances + in_c * c.slopes[k], N(0));
-  }
-  return jet;
-}
-
 /// phi(x) = sign(x): (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer.
 struct SignFormula {
   double tolerance;
@@ -121,8 +98,7 @@ struct SignFormula {
     const N near_zero = two_over_pi * angle(at.cosine, at.sine);
     const N from_end = N(1) - two_over_pi * angle(at.sine, magnitude(at.cosine));
     const N near_end = choose(is_less(at.cosine, N(0)), -from_end, from_end);
-    const N value = choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero);
-    return {jump_value(value, 2 * std::numbers::inv_pi, left[0], right[0], c, tolerance), N(0)};
+    return {choose(is_less(at.sine, magnitude(at.cosine)), near_end, near_zero), N(0)};
   }
 };
 
@@ -146,19 +122,20 @@ struct RectifiedFormula {
     const N over_two_pi = N(std::numbers::inv_pi / 2), quarter = N(0.25);
     if (degree == 0) {
       const JumpAngle<N> at(left[0], right[0], c, jump_tolerance);
-      const N value = over_two_pi * angle(at.sine, -at.cosine);
-      return {jump_value(value, std::numbers::inv_pi / 2, left[0], right[0], c, jump_tolerance), N(0)};
+      return {over_two_pi * angle(at.sine, -at.cosine), N(0)};
     }
     const N det = determinant(left[0], right[0], c), sine = root(det);
-    N lower =
-        choose(both(is_less(N(0), left[0]), is_less(N(0), right[0])), over_two_pi * angle(sine, -c), quarter);
+    const auto known = both(is_less(N(0), left[0]), is_less(N(0), right[0]));
+    N lower = choose(known, over_two_pi * angle(sine, -c), quarter);
     N moment = homogeneous_value(lower, c, over_two_pi * sine, left[0], right[0]);
     for (int n = 1; n < degree; ++n) {
       const N next = fused(N(2 * n + 1) * c, moment, N(n) * (N(n) * (det * lower)));
       lower = moment;
       moment = next;
     }
-    return {moment, N(degree * degree) * lower};
+    // Without a variance both are 0, and their slopes count as 0 like them.
+    if (degree > 1) return {choose(known, moment, N(0)), choose(known, N(degree * degree) * lower, N(0))};
+    return {moment, lower};
   }
 };
 

@@ -57,9 +57,6 @@ HWY_FLATTEN void go_back_by(const Formula& formula, const AdjointRow<double>& al
   });
 }
 
-void sign(const formula::SignFormula& of, const AdjointRow<double>& row) {
-  go_back_by(SignFormula{of.tolerance}, row);
-}
 void rectified(const formula::RectifiedFormula& of, const AdjointRow<double>& row) {
   go_back_by(RectifiedFormula{of.degree, of.jump_tolerance}, row);
 }
@@ -92,7 +89,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace widelimit::numerics {
 
-HWY_EXPORT(sign);
 HWY_EXPORT(rectified);
 HWY_EXPORT(erf);
 HWY_EXPORT(gelu);
@@ -102,9 +98,6 @@ HWY_EXPORT(radial);
 HWY_EXPORT(growth);
 HWY_EXPORT(gabor);
 
-void go_back(const formula::SignFormula& of, const AdjointRow<double>& row) {
-  HWY_DYNAMIC_DISPATCH(sign)(of, row);
-}
 void go_back(const formula::RectifiedFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(rectified)(of, row);
 }

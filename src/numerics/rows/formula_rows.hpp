@@ -9,7 +9,6 @@ namespace widelimit::numerics {
 /// The backward passes of activations (Activation::apply_adjoint()) through their formulas, read as vectors of jets, by
 /// the best instruction set of this machine. Auxiliary numbers are not read. Every variance must be 0 or within the
 /// range of the formula (formula/activation_slopes.hpp).
-void go_back(const formula::SignFormula& formula, const AdjointRow<double>& row);
 void go_back(const formula::RectifiedFormula& formula, const AdjointRow<double>& row);
 void go_back(const formula::ErfFormula& formula, const AdjointRow<double>& row);
 void go_back(const formula::GeluFormula& formula, const AdjointRow<double>& row);

@@ -154,11 +154,11 @@ class TotalScaling final : public PairStageOf<TotalScaling> {
     const Scalar share = mistake_ == Mistake::covariance ? Scalar(0.99) : Scalar(1);
     for (Index a = 0; a < pair.nngp.rows(); ++a)
       for (Index b = 0; b < pair.nngp.cols(); ++b) {
-        const Scalar behind = adjoint.nngp_behind(a, b);
+        const Scalar behind = adjoint.nngp_after(a, b);
         nngp(a, b) += share * behind * pair.left_state[a] * pair.right_state[b];
         adjoint.left_state[a] += behind * pair.nngp(a, b) * pair.right_state[b];
         adjoint.right_state[b] += behind * pair.nngp(a, b) * pair.left_state[a];
-        if (ntk.size() > 0) ntk(a, b) += adjoint.ntk_behind(a, b);
+        if (ntk.size() > 0) ntk(a, b) += adjoint.ntk_after(a, b);
       }
   }
   template <typename Scalar>

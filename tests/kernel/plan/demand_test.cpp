@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "kernel/planes/engine_program.hpp"
+#include "kernel/backends/cpu/planes/engine_program.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;

@@ -1,4 +1,4 @@
-// The offsets of the instructions of runs, and the order in which they are executed.
+// The offsets of the instructions of chains, and the order in which they are executed.
 #include "kernel/plan/pair_geometry.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "kernel/planes/engine_program.hpp"
+#include "kernel/backends/cpu/planes/engine_program.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;
@@ -19,7 +19,7 @@ template <typename Body>
 void for_each_run(const EngineProgram& engine, const Body& body) {
   for (std::size_t s = 0; s < engine.program.steps.size(); ++s)
     if (const auto* step = std::get_if<PlaneStep>(&engine.program.steps[s]))
-      body(*step, engine.pair.geometry.runs[s]);
+      body(*step, engine.pair.geometry.chains[s]);
 }
 
 /// The offsets along an axis, one after the other.
@@ -33,14 +33,15 @@ std::vector<Index> in_order(const std::vector<AxisOffsets>& offsets) {
 /// Every demanded offset of the root is there once; complementary ones are neighbours.
 void check_offsets(const EngineProgram& engine) {
   const PairGeometry& geometry = engine.pair.geometry;
-  for_each_run(engine, [&](const PlaneStep& step, const RunGeometry& run) {
+  for_each_run(engine, [&](const PlaneStep& step, const ChainGeometry& chain) {
     for (std::size_t k = 0; k < 3; ++k) {
-      const std::vector<Index> order = in_order(run.offsets[k]);
+      const std::vector<Index> order = in_order(chain.offsets[k]);
       std::vector<Index> sorted = order;
       std::sort(sorted.begin(), sorted.end());
-      CHECK(sorted == geometry.demanded[step.run.root].axis[k]);
-      for (const AxisOffsets& some : run.offsets[k])
-        if (some.count == 2) CHECK(some.offset[0] - some.offset[1] == geometry.left_sizes[step.run.root][k]);
+      CHECK(sorted == geometry.demanded[step.chain.root].axis[k]);
+      for (const AxisOffsets& some : chain.offsets[k])
+        if (some.count == 2)
+          CHECK(some.offset[0] - some.offset[1] == geometry.left_sizes[step.chain.root][k]);
     }
   });
 }
@@ -52,19 +53,20 @@ std::string layers_text(const std::string& first, const std::string& readout = "
 }
 
 bool joins(const std::string& network, const Shape& left, const Shape& right) {
-  return EngineProgram(network, left, right, 2).pair.geometry.runs.back().complements;
+  return EngineProgram(network, left, right, 2).pair.geometry.chains.back().complements;
 }
 
 }  // namespace
 
-TEST_CASE("runs have every demanded offset once, complementary ones side by side, joined or not") {
+TEST_CASE("chains have every demanded offset once, complementary ones side by side, joined or not") {
   const std::string same = layers_text(R"("filter": [3, 3])"),
                     valid = layers_text(R"("filter": [2, 2], "padding": "valid")");
   const EngineProgram joined(same, {6, 7}, 2), alone(valid, {7, 8}, 2),
       few(layers_text(R"("filter": [3, 3])", "flatten"), {6, 7}, 2);
   for (const EngineProgram* engine : {&joined, &alone, &few}) check_offsets(*engine);
   // Poolings of an input with itself add up in this order.
-  const RunGeometry &first = joined.pair.geometry.runs.back(), &second = alone.pair.geometry.runs.back();
+  const ChainGeometry &first = joined.pair.geometry.chains.back(),
+                      &second = alone.pair.geometry.chains.back();
   REQUIRE(first.complements);
   REQUIRE(!second.complements);
   for (std::size_t k = 1; k < 3; ++k) {
@@ -90,14 +92,14 @@ TEST_CASE("complementary offsets are joined on images of one size, after strides
 TEST_CASE("the gaps of joined planes are the guards, times the stride; others have none") {
   const EngineProgram strided(layers_text(R"("filter": [3, 5], "strides": [2, 2])"), {8, 6}, 2),
       alone(layers_text(R"("filter": [3, 5], "strides": [2, 2])"), {7, 6}, 2);
-  const RunGeometry& run = strided.pair.geometry.runs.back();
-  REQUIRE(run.complements);
-  CHECK(run.guard == Index3{0, 1, 2});
-  CHECK(run.gap(run.maps.size() - 1, 2) == 2);
-  CHECK(run.maps.front().stride == Index3{1, 2, 2});
-  CHECK(run.gap(0, 1) == 2);
-  CHECK(run.gap(0, 2) == 4);
-  CHECK(alone.pair.geometry.runs.back().gap(0, 2) == 0);
+  const ChainGeometry& chain = strided.pair.geometry.chains.back();
+  REQUIRE(chain.complements);
+  CHECK(chain.guard == Index3{0, 1, 2});
+  CHECK(chain.gap(chain.maps.size() - 1, 2) == 2);
+  CHECK(chain.maps.front().stride == Index3{1, 2, 2});
+  CHECK(chain.gap(0, 1) == 2);
+  CHECK(chain.gap(0, 2) == 4);
+  CHECK(alone.pair.geometry.chains.back().gap(0, 2) == 0);
 }
 
 // The first window of a sequence of 9 and stride 2 begins one position before it, as that of 7; that of
@@ -108,9 +110,9 @@ TEST_CASE("offsets of instructions follow from the root's through strides and pl
       {"layer": "dense"}])";
   const auto first_map = [&](Index left, Index right) {
     const EngineProgram engine(network, {left}, {right}, 2);
-    const RunGeometry& run = engine.pair.geometry.runs.back();
-    CHECK(run.maps.back() == OffsetMap{});
-    return run.maps.front();
+    const ChainGeometry& chain = engine.pair.geometry.chains.back();
+    CHECK(chain.maps.back() == OffsetMap{});
+    return chain.maps.front();
   };
   CHECK(first_map(9, 9) == OffsetMap{{1, 1, 2}, {0, 0, 0}});
   CHECK(first_map(9, 7) == OffsetMap{{1, 1, 2}, {0, 0, 0}});

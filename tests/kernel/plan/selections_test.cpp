@@ -1,11 +1,11 @@
-// Which maps of positions become windows of a run.
+// Which maps of positions become windows of a chain.
 #include "kernel/plan/selections.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "kernel/planes/engine_program.hpp"
+#include "kernel/backends/cpu/planes/engine_program.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -26,7 +26,7 @@ std::vector<Window> selections(const std::string& map, const Shape& left, const 
   return windows;
 }
 
-TEST_CASE("maps that choose positions in steps are windows of a run") {
+TEST_CASE("maps that choose positions in steps are windows of a chain") {
   const std::string nearest = R"("layer": "image_resize", "size": [4, 3], "method": "nearest")";
   const auto found = selections(nearest, {8, 9}, {8, 9});
   REQUIRE(found.size() == 1);

@@ -29,9 +29,9 @@ struct KernelPair {
 using Computation = GramComputation<double, double>;
 
 /// run(computation) under a plan for a batch; gives the pairs that were counted.
-template <typename Run>
+template <typename Chain>
 Index compute(const std::string& layers, const Inputs<double>& x, const GramOptions& options,
-              const Run& run) {
+              const Chain& run) {
   const GramPlan plan = plan_for(layers, x, options);
   ProgressCounter progress(options, 1000000);
   Computation computation(plan, options, progress);

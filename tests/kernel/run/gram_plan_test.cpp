@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "kernel/planes/workspace.hpp"
+#include "kernel/backends/cpu/planes/workspace.hpp"
 #include "network/lowering.hpp"
 #include "support/error_message.hpp"
 #include "widelimit/error.hpp"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kernel/naive_check.hpp"
+#include "kernel/backends/reference/naive_check.hpp"
 #include "kernel/run/recorded_batch.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram_tiles.hpp"

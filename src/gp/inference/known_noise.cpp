@@ -1,0 +1,44 @@
+#include "gp/inference/known_noise.hpp"
+
+#include <algorithm>
+#include <boost/math/tools/minima.hpp>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/regression.hpp"
+
+namespace widelimit::gp {
+
+double known_noise_amplitude(const Matrix<double>& gram, const Matrix<double>& targets, double noise,
+                             const std::vector<double>& grid, int threads) {
+  std::optional<NotPositiveDefinite> last;
+  const double diagonal = gram.diagonal().mean();
+  const auto unlikeliness = [&](double log_amplitude) {
+    const double amplitude = std::exp(log_amplitude);
+    try {
+      return -Regression::fit(gram, targets, AbsoluteNoise(noise / amplitude), threads)
+                  .with_amplitude(amplitude)
+                  .log_marginal_likelihood();
+    } catch (const NotPositiveDefinite& error) {
+      last = error;
+      return std::numeric_limits<double>::max();
+    }
+  };
+  std::vector<double> logarithms;
+  for (const double value : grid) logarithms.push_back(std::log(noise / (value * diagonal)));
+  std::ranges::sort(logarithms);
+  std::vector<double> values;
+  for (const double logarithm : logarithms) values.push_back(unlikeliness(logarithm));
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  if (values[best] == std::numeric_limits<double>::max()) throw *last;
+  constexpr double beyond = 1;  // Of a single amplitude of the grid, and past its ends.
+  const double low = best > 0 ? logarithms[best - 1] : logarithms[best] - beyond,
+               high = best + 1 < values.size() ? logarithms[best + 1] : logarithms[best] + beyond;
+  constexpr int bits = 12;
+  const auto found = boost::math::tools::brent_find_minima(unlikeliness, low, high, bits);
+  return std::exp(found.second < values[best] ? found.first : logarithms[best]);
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,190 @@
+#include "widelimit/gp/learned_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "gp/checks.hpp"
+#include "gp/learning/learned_parts.hpp"
+#include "gp/learning/left_out_score.hpp"
+#include "kernel/inputs/copied_inputs.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/regression.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+constexpr const char* where = "learn_inputs";
+
+template <typename Scalar>
+void require_learnable(const Inputs<Scalar>& x, const Matrix<double>& y, const LearningOptions& options) {
+  require_shape(y, x.size(), -1, where, "the targets");
+  require_finite(y, where, "the targets");
+  if (x.is_ragged() && x.axes() > 1)
+    throw ArgumentError(fmt::format("{}: expected vectors, sequences, or images of one size", where));
+  if (!options.groups.empty() && static_cast<Index>(options.groups.size()) != x.channels())
+    throw ArgumentError(fmt::format("{}: expected a group for each of {} channels, got {}", where,
+                                    x.channels(), options.groups.size()));
+  for (const Index group : options.groups)
+    if (group < 0 || group >= x.channels())
+      throw ArgumentError(
+          fmt::format("{}: expected groups from 0 to {}, got {}", where, x.channels() - 1, group));
+  if (options.kernel == Kernels::both)
+    throw ArgumentError(fmt::format("{}: expected one kernel, nngp or ntk", where));
+  if (options.how == InputLearning::features && options.rounds < 1)
+    throw ArgumentError(fmt::format("{}: expected 1 round or more, got {}", where, options.rounds));
+  if (options.steps < 1 || options.most_inputs < 6 || x.size() < 6 || !(options.spread > 0))
+    throw ArgumentError(
+        fmt::format("{}: expected 1 step or more, 6 inputs or more and a positive spread, got {}, {} "
+                    "and {}",
+                    where, options.steps, std::min(x.size(), options.most_inputs), options.spread));
+}
+
+/// `count` of 0 .. n - 1, evenly spaced.
+std::vector<Index> evenly_spaced(Index n, Index count) {
+  std::vector<Index> chosen;
+  for (Index i = 0; i < std::min(n, count); ++i) chosen.push_back(i * n / std::min(n, count));
+  return chosen;
+}
+
+/// 0 .. n - 1 in an order that has nothing to do with that of the data.
+std::vector<Index> shuffled(Index n) {
+  numerics::RandomStream random(0, 0);
+  std::vector<std::pair<double, Index>> keys;
+  for (Index i = 0; i < n; ++i) keys.emplace_back(random.normal(), i);
+  std::ranges::sort(keys);
+  std::vector<Index> order;
+  for (const auto& [key, i] : keys) order.push_back(i);
+  return order;
+}
+
+template <typename Scalar>
+Inputs<double> chosen_inputs(const Inputs<Scalar>& x, const std::vector<Index>& chosen) {
+  std::vector<Inputs<Scalar>> single;
+  for (const Index i : chosen) single.push_back(x.single(i));
+  std::vector<const Inputs<Scalar>*> pointers;
+  for (const Inputs<Scalar>& one : single) pointers.push_back(&one);
+  return copied_inputs<double, Scalar>(pointers);
+}
+
+LearnedInputs learned_from(const Network& network, const Inputs<double>& x, const Matrix<double>& y,
+                           const LearningOptions& options, const RunControl& run) {
+  return options.how == InputLearning::relevance ? learn_relevance(network, x, y, options, run)
+                                                 : learn_features(network, x, y, options, run);
+}
+
+/// Judges what is learned by data that it was not learned from: each row of a third of the data, by what was learned
+/// from the other two. The densities of training data left out say too little, since all of them have chosen the
+/// scales.
+class Folds {
+ public:
+  Folds(const Network& network, const Inputs<double>& x, const Matrix<double>& y,
+        const LearningOptions& options, const RunControl& run)
+      : network_{network}, x_{x}, y_{y}, options_{options}, run_{run} {}
+
+  /// Sets what is said about all rows, and whether it is better by more than its standard error.
+  void judge(LearnedInputs& learned) const {
+    const std::vector<Index> order = shuffled(x_.size());
+    const auto count = static_cast<std::size_t>(x_.size());
+    Vector<double> before(x_.size()), after(x_.size());
+    std::size_t first = 0;
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      const std::size_t last = (fold + 1) * count / folds;
+      std::vector<Index> held(order.begin() + static_cast<std::ptrdiff_t>(first),
+                              order.begin() + static_cast<std::ptrdiff_t>(last)),
+          seen;
+      for (std::size_t i = 0; i < count; ++i)
+        if (i < first || i >= last) seen.push_back(order[i]);
+      const Index rows = static_cast<Index>(held.size()), at = static_cast<Index>(first);
+      const Fold parts{chosen_inputs(x_, seen), y_(seen, Eigen::all), chosen_inputs(x_, held),
+                       y_(held, Eigen::all)};
+      before.segment(at, rows) = scores(parts, {.map = {}, .network = network_});
+      after.segment(at, rows) = scores(parts, learned_from(network_, parts.x, parts.y, options_, run_));
+      first = last;
+    }
+    const Vector<double> change = after - before;
+    const auto n = static_cast<double>(count);
+    const double deviation = std::sqrt((change.array() - change.mean()).square().sum() / (n - 1));
+    learned.before = before.mean();
+    learned.after = after.mean();
+    learned.standard_error = deviation / std::sqrt(n);
+    learned.kept = change.mean() < -learned.standard_error;
+  }
+
+ private:
+  static constexpr std::size_t folds = 3;
+
+  struct Fold {
+    Inputs<double> x;
+    Matrix<double> y;
+    Inputs<double> held_x;
+    Matrix<double> held_y;
+  };
+
+  [[nodiscard]] Vector<double> scores(const Fold& fold, const LearnedInputs& learned) const {
+    const Inputs<double> x = learned.map.apply(fold.x), held = learned.map.apply(fold.held_x);
+    Matrix<double> gram = learning_gram(learned.network, x, options_.kernel, run_);
+    const Noise noise =
+        options_.noise ? *options_.noise
+        : learned.regulariser
+            ? RelativeRegulariser(*learned.regulariser)
+            : RelativeRegulariser(left_out_choice(gram, fold.y, options_.kind, run_.threads).regulariser);
+    const Regression regression = Regression::fit(std::move(gram), fold.y, noise, run_.threads);
+    const GramOptions how{.kernels = options_.kernel, .threads = run_.threads, .stop = run_.stop};
+    const auto cross = widelimit::gram(learned.network, held, x, how);
+    const auto own = gram_diagonal(learned.network, held, how);
+    const bool ntk = options_.kernel == Kernels::ntk;
+    const Vector<double> variances = (ntk ? own.ntk : own.nngp).col(0);
+    return held_out_scores(regression, fold.y, {ntk ? cross.ntk : cross.nngp, variances, fold.held_y},
+                           options_.kind);
+  }
+
+  const Network& network_;
+  const Inputs<double>& x_;
+  const Matrix<double>& y_;
+  const LearningOptions& options_;
+  const RunControl& run_;
+};
+
+}  // namespace
+
+Matrix<double> learning_gram(const Network& network, const Inputs<double>& x, Kernels kernel,
+                             const RunControl& run) {
+  auto result = gram(network, x, {.kernels = kernel, .threads = run.threads, .stop = run.stop});
+  return kernel == Kernels::ntk ? std::move(result.ntk) : std::move(result.nngp);
+}
+
+KernelCotangents<double> learning_cotangents(Matrix<double> cotangents, Kernels kernel) {
+  if (kernel == Kernels::ntk) return {.nngp = {}, .ntk = std::move(cotangents)};
+  return {.nngp = std::move(cotangents), .ntk = {}};
+}
+
+template <typename Scalar>
+LearnedInputs learn_inputs(const Network& network, const Inputs<Scalar>& x, const Matrix<double>& y,
+                           const LearningOptions& options, const RunControl& run) {
+  if (options.how == InputLearning::none) return {.map = {}, .network = network};
+  require_learnable(x, y, options);
+  const std::vector<Index> chosen = evenly_spaced(x.size(), options.most_inputs);
+  const Inputs<double> inputs = chosen_inputs(x, chosen);
+  const Matrix<double> targets = y(chosen, Eigen::all);
+  LearnedInputs learned = learned_from(network, inputs, targets, options, run);
+  if (options.check) Folds(network, inputs, targets, options, run).judge(learned);
+  if (learned.kept) return learned;
+  // The result says what was learned all the same.
+  learned.rejected = learned.map;
+  learned.map = FeatureMap();
+  learned.network = network;
+  learned.regulariser.reset();
+  return learned;
+}
+
+template LearnedInputs learn_inputs(const Network&, const Inputs<float>&, const Matrix<double>&,
+                                    const LearningOptions&, const RunControl&);
+template LearnedInputs learn_inputs(const Network&, const Inputs<double>&, const Matrix<double>&,
+                                    const LearningOptions&, const RunControl&);
+
+}  // namespace widelimit::gp

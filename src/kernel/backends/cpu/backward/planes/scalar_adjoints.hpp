@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernel/backends/cpu/backward/plan/graph_scalars.hpp"
+#include "kernel/backends/cpu/planes/plane.hpp"
+
+namespace widelimit {
+
+/// Derivatives of L with respect to graph_scalars(), summed up in the backward pass while an operation's entries and
+/// their adjoints are in the cache. The derivative with respect to the weight variance of an AffineNode, or the
+/// factor of a ProductNode, divides by that number; where it is 0 the derivative is NaN, and the caller takes
+/// differences instead.
+class ScalarAdjoints {
+ public:
+  explicit ScalarAdjoints(const Graph& graph);
+
+  /// Adds the contribution of `count` entries that the node made, given their values and the derivatives of L with
+  /// respect to them. The ntk may be null.
+  template <typename Scalar>
+  void add(NodeId id, const AffineNode& affine, const Plane<Scalar>& value, const Plane<Scalar>& adjoint,
+           std::size_t count);
+  template <typename Scalar>
+  void add(NodeId id, const ProductNode& product, const Plane<Scalar>& value, const Plane<Scalar>& adjoint,
+           std::size_t count);
+  /// Adds the contribution of the k-th summand of a SumNode. `value` is that of the summand, not of the sum.
+  template <typename Scalar>
+  void add_summand(NodeId id, std::size_t k, const Plane<Scalar>& value, const Plane<Scalar>& adjoint,
+                   std::size_t count);
+
+  void add(const ScalarAdjoints& other);
+
+  /// The derivatives, in the order of graph_scalars().
+  [[nodiscard]] const std::vector<double>& values() const { return values_; }
+
+ private:
+  std::vector<std::size_t> first_;  ///< [node], its first number.
+  std::vector<double> values_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,71 @@
+#include "kernel/backends/cpu/planes/input_state.hpp"
+
+#include <algorithm>
+
+#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/inputs/features.hpp"
+#include "kernel/plan/pair_geometry.hpp"
+
+namespace widelimit {
+namespace {
+
+/// The guards of the chain in which a node's arrays are read. Matrices have none.
+Index3 guard_of(const Program& program, NodeId node) {
+  for (const Step& step : program.steps) {
+    const auto* plane = std::get_if<PlaneStep>(&step);
+    if (plane == nullptr) continue;
+    const auto& instructions = plane->chain.instructions;
+    const bool reads = std::any_of(
+        instructions.begin(), instructions.end(),
+        [&](const Instruction& instruction) { return instruction.node == node && !instruction.loads; });
+    if (reads) return chain_guard(program, plane->chain);
+  }
+  return {0, 0, 0};
+}
+
+}  // namespace
+
+StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
+                              const Shape& input_shape, Index channels) {
+  const auto& nodes = program.graph.nodes;
+  StateLayout layout;
+  layout.shape = input_shape;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const Operation& operation = nodes[id].operation;
+    Index arrays = 0, extra = 0;
+    Shape shape = shapes[id];
+    if (const auto* input = std::get_if<InputNode>(&operation))
+      arrays = transformed_channels(input_shape, channels, input->transforms);
+    if (const auto* row = std::get_if<RowNode>(&operation))
+      arrays = static_cast<Index>(row->stage->auxiliary_count());
+    if (const auto* pair = std::get_if<PairNode>(&operation); pair != nullptr && !gathers_planes(operation)) {
+      shape = shapes[nodes[id].inputs[0]];
+      arrays = 1;
+      extra = static_cast<Index>(pair->stage->state_size(shape));
+    }
+    if (const auto* features = std::get_if<FeatureNode>(&operation))
+      extra = static_cast<Index>(
+          features->stage->state_size(transformed_shape(input_shape, features->transforms),
+                                      transformed_channels(input_shape, channels, features->transforms)));
+    // The channels of a vector are one array, so that the products of whole batches are matrix products. Its variance
+    // follows.
+    const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
+    if (vector_features) extra = 1;
+    // After the positions an array is a single number. These are not padded, so that those of all layers fit one or
+    // two cache lines.
+    const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
+    if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
+    layout.offset.push_back(layout.size);
+    const bool in_planes = (!std::holds_alternative<PairNode>(operation) || gathers_planes(operation)) &&
+                           !shape.empty() && !program.as_matrix[id];
+    layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
+    layout.positions.push_back(is_point ? 1 : padded(vector_features ? arrays : layout.planes.back().length));
+    layout.arrays.push_back(vector_features ? 1 : arrays);
+    layout.extra.push_back(layout.size + layout.arrays.back() * layout.positions.back());
+    layout.size = layout.extra.back() + extra;
+  }
+  layout.size = padded(layout.size);
+  return layout;
+}
+
+}  // namespace widelimit

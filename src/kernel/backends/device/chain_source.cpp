@@ -1,0 +1,438 @@
+#include "kernel/backends/device/chain_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+#include "kernel/backends/device/entry_source.hpp"
+#include "kernel/backends/device/source_beginning.hpp"
+#include "kernel/plan/affine_kind.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::formula::Precision;
+using numerics::formula::Statements;
+
+constexpr std::array<char, 3> left_axis{'x', 'y', 'z'}, right_axis{'u', 'v', 'w'};
+
+/// A path as a comment has it: names of users may end a line, or continue it.
+std::string in_comment(const std::string& path) {
+  std::string text = path.substr(0, 60);
+  for (char& letter : text)
+    if (letter < ' ' || letter > '~' || letter == '\\' || letter == '?') letter = '_';
+  return text;
+}
+
+/// Writes the statements of one chain.
+class Writer {
+ public:
+  Writer(const Program& program, const Chain& chain, const PairGeometry& geometry,
+         const ChainGeometry& of_chain, const ChainPlaces& places, const StateLayout& left,
+         const StateLayout& right, const ChainMemory& memory, const ChainSourceOptions& options)
+      : program_{program},
+        chain_{chain},
+        geometry_{geometry},
+        of_run_{of_chain},
+        places_{places},
+        left_{left},
+        right_{right},
+        memory_{memory},
+        options_{options},
+        last_reader_(chain.instructions.size(), 0),
+        entries_(options.precision, options.kernel, options.records, names()) {
+    for (std::size_t i = 0; i < chain.instructions.size(); ++i)
+      for (const std::size_t input : chain.instructions[i].inputs) last_reader_[input] = i;
+  }
+
+  std::string planes() {
+    for (std::size_t i = 0; i < chain_.instructions.size();) i = write_loop(i);
+    return std::move(text_);
+  }
+
+ private:
+  [[nodiscard]] bool with_ntk() const { return options_.kernel == Kernel::with_ntk; }
+  [[nodiscard]] const Operation& operation(std::size_t i) const {
+    return program_.graph.nodes[chain_.instructions[i].node].operation;
+  }
+  [[nodiscard]] const Index3& left_size(std::size_t i) const {
+    return geometry_.left_sizes[chain_.instructions[i].node];
+  }
+  [[nodiscard]] const Index3& right_size(std::size_t i) const {
+    return geometry_.right_sizes[chain_.instructions[i].node];
+  }
+  [[nodiscard]] std::string literal(double number) const {
+    return Statements(options_.precision, "").literal(number);
+  }
+
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
+    text_ += '\n';
+  }
+
+  [[nodiscard]] EntrySource::Names names() const {
+    return {.value = [this](std::size_t i, char kernel) { return value(i, kernel); },
+            .number =
+                [this](EntrySource::Side side, NodeId node, std::size_t k) {
+                  const bool left = side == EntrySource::Side::left;
+                  return fmt::format(
+                      "{}[{}]", left ? "left" : "right",
+                      place(left ? left_ : right_, node, std::to_string(k), left ? left_axis : right_axis));
+                },
+            .same = "same && u == x && v == y && w == z"};
+  }
+
+  /// Whether an instruction reads entries around its own in another slot.
+  [[nodiscard]] bool moves_windows(std::size_t i) const {
+    const auto* affine = std::get_if<AffineNode>(&operation(i));
+    return affine != nullptr && !chain_.instructions[i].loads &&
+           affine_kind(*affine) != AffineKind::circular &&
+           affine_kind(*affine) != AffineKind::single_position;
+  }
+
+  /// Whether instruction i can be evaluated entry by entry in the loop that instruction `first` began.
+  [[nodiscard]] bool joins(std::size_t first, std::size_t i, const std::set<std::size_t>& read_around) const {
+    if (moves_windows(i) || std::holds_alternative<InputNode>(operation(i))) return false;
+    // Other lanes may still read this slot around their entries.
+    if (read_around.contains(chain_.instructions[i].slot)) return false;
+    return left_size(i) == left_size(first) && right_size(i) == right_size(first) &&
+           of_run_.maps[i] == of_run_.maps[first];
+  }
+
+  /// Writes a loop over the entries of a plane for instruction `first` and those after it that need no other entries.
+  std::size_t write_loop(std::size_t first) {
+    std::set<std::size_t> read_around;
+    if (moves_windows(first))
+      read_around.insert(chain_.instructions[chain_.instructions[first].inputs[0]].slot);
+    std::size_t end = first + 1;
+    while (end < chain_.instructions.size() && joins(first, end, read_around)) ++end;
+    line("barrier(CLK_LOCAL_MEM_FENCE);");
+    open_loop(first);
+    in_registers_.clear();
+    for (std::size_t i = first; i < end; ++i) write_instruction(i);
+    for (std::size_t i = first; i < end; ++i)
+      if (last_reader_[i] >= end) store(i);
+    if (end == chain_.instructions.size() && !options_.records) finish_entry(end - 1);
+    line("}}}}");
+    return end;
+  }
+
+  /// Keeps an entry of the root, or adds it to the sum of its plane.
+  void finish_entry(std::size_t root) {
+    const KeptPlanes* target = memory_.target;
+    for (const char kernel : {'k', 't'}) {
+      if (kernel == 't' && !with_ntk()) continue;
+      if (target == nullptr)
+        line("part_{0} += {0}{1};", kernel, root);
+      else
+        line("{} = {}{};", kept(*target, kernel, names_of(left_axis), names_of(right_axis)), kernel, root);
+    }
+  }
+
+  static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
+    return {std::string(1, axes[0]), std::string(1, axes[1]), std::string(1, axes[2])};
+  }
+  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads.
+  [[nodiscard]] bool is_kept(NodeId node) const {
+    if (memory_.kept.nodes.contains(node)) return true;
+    if (!options_.records) throw std::logic_error("device: a node is read that was not kept");
+    return false;
+  }
+  /// An entry of what is kept.
+  [[nodiscard]] std::string kept(const KeptPlanes& planes, char kernel, const KeptPlanes::Names& left,
+                                 const KeptPlanes::Names& right) const {
+    KeptPlanes::Names displacements;
+    for (std::size_t k = 0; k < 3; ++k)
+      displacements[k] = planes.displacement(k, fmt::format("{} - {}", right[k], left[k]));
+    return fmt::format("numbers[{} + {}]", planes.first + (kernel == 't' ? memory_.kept.size : 0),
+                       planes.place(displacements, left));
+  }
+
+  /// Offsets, extents and positions of the plane of an instruction.
+  void open_loop(std::size_t i) {
+    line("{{");
+    write_offsets(i, "e");
+    const Index3 &left = left_size(i), &right = right_size(i);
+    for (std::size_t k = 0; k < 3; ++k) {
+      if (places_.whole[k]) {
+        line("const int n{} = {};", k, left[k]);
+      } else {
+        line("const int origin{0} = max(0, -e{0}0), n{0} = min({1}, {2} - e{0}0) - origin{0};", k, left[k],
+             right[k]);
+      }
+    }
+    line("const int count = {};", product_of_extents());
+    line("for (int n = lane; n < count; n += {}) {{", options_.group);
+    line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1),
+         origin(0));
+    for (std::size_t k = 0; k < 3; ++k)
+      line("const int piece{0} = {1}, {2} = {3} + (piece{0} ? e{0}1 : e{0}0);", k, piece(k, right[k]),
+           right_axis[k], left_axis[k]);
+    line("const int a = (x * {} + y) * {} + z;", left[1], left[2]);
+  }
+
+  [[nodiscard]] std::string product_of_extents() const {
+    std::string some;
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!places_.whole[k]) some += fmt::format("{}n{} > 0", some.empty() ? "" : " && ", k);
+    return some.empty() ? "n0 * n1 * n2" : some + " ? n0 * n1 * n2 : 0";
+  }
+  [[nodiscard]] std::string origin(std::size_t k) const {
+    return places_.whole[k] ? "" : fmt::format(" + origin{}", k);
+  }
+  /// Whether the position belongs to the second offset.
+  [[nodiscard]] std::string piece(std::size_t k, Index right) const {
+    return places_.whole[k] && places_.offsets[k].size() > 1
+               ? fmt::format("{} + e{}0 >= {}", left_axis[k], k, right)
+               : "0";
+  }
+
+  /// The offsets of an instruction along every axis, of both pieces.
+  void write_offsets(std::size_t i, const char* name) {
+    const OffsetMap& map = of_run_.maps[i];
+    for (std::size_t k = 0; k < 3; ++k)
+      for (int j = 0; j < 2; ++j)
+        line("const int {0}{1}{2} = {3} * o{1}{2} + {4};", name, k, j, map.stride[k], map.shift[k]);
+  }
+
+  void write_instruction(std::size_t i) {
+    line("// {}", in_comment(program_.graph.nodes[chain_.instructions[i].node].path));
+    if (chain_.instructions[i].loads)
+      load(i);
+    else
+      std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
+    in_registers_.insert(i);
+  }
+
+  void declare(std::size_t i, const std::string& nngp, const std::string& ntk) {
+    line("real k{} = {};", i, nngp);
+    if (with_ntk()) line("real t{} = {};", i, ntk);
+  }
+  void load(std::size_t i) {
+    const NodeId node = chain_.instructions[i].node;
+    const auto entry = [&](char kernel) -> std::string {
+      return is_kept(node)
+                 ? kept(memory_.kept.nodes.at(node), kernel, names_of(left_axis), names_of(right_axis))
+                 : "0";
+    };
+    entries_.declare(i, entry('k'), with_ntk() ? entry('t') : "0");
+    text_ += entries_.take();
+  }
+
+  void store(std::size_t i) {
+    line("slot_k{}[a] = k{};", chain_.instructions[i].slot, i);
+    if (with_ntk()) line("slot_t{}[a] = t{};", chain_.instructions[i].slot, i);
+  }
+  /// An instruction at the entry of the loop.
+  [[nodiscard]] std::string value(std::size_t source, char kernel) const {
+    return in_registers_.contains(source)
+               ? fmt::format("{}{}", kernel, source)
+               : fmt::format("slot_{}{}[a]", kernel, chain_.instructions[source].slot);
+  }
+
+  void write(std::size_t i, const InputNode& /*node*/) {
+    const NodeId node = chain_.instructions[i].node;
+    const Index channels = left_.arrays[node];
+    line("real sum{} = 0;", i);
+    line("for (int c = 0; c < {}; ++c)", channels);
+    line("sum{0} = fma(left[{1}], right[{2}], sum{0});", i, place(left_, node, "c", left_axis),
+         place(right_, node, "c", right_axis));
+    declare(i, fmt::format("sum{} * {}", i, literal(1 / static_cast<double>(channels))), "0");
+  }
+
+  /// Where an auxiliary array of a node has the number of the entry's position.
+  [[nodiscard]] static std::string place(const StateLayout& state, NodeId node, const std::string& array,
+                                         const std::array<char, 3>& axis) {
+    const PlaneLayout& layout = state.planes[node];
+    return fmt::format("{} + {} * {} + {} * {} + {} * {} + {}", state.offset[node], state.positions[node],
+                       array, layout.stride[0], axis[0], layout.stride[1], axis[1], axis[2]);
+  }
+
+  void write(std::size_t i, const AffineNode& node) {
+    const Window3 window(node.window);
+    const double scale = node.weight_variance / static_cast<double>(product(window.size));
+    if (affine_kind(node) == AffineKind::single_position) {
+      declare(i, value(chain_.instructions[i].inputs[0], 'k'),
+              with_ntk() ? value(chain_.instructions[i].inputs[0], 't') : "0");
+    } else {
+      declare(i, "0", "0");
+      if (affine_kind(node) == AffineKind::circular)
+        write_around(i, window);
+      else
+        write_window(i, window);
+    }
+    entries_.write_affine(i, scale, node.bias_variance, node.weights);
+    text_ += entries_.take();
+  }
+
+  /// Adds the entries that the window at this entry sees in both inputs.
+  void write_window(std::size_t i, const Window3& window) {
+    const std::size_t source = chain_.instructions[i].inputs[0];
+    const Index3 &left = left_size(source), &right = right_size(source);
+    const Index3 front = window.front(left);
+    line("{{");
+    write_offsets(source, "f");
+    for (std::size_t k = 0; k < 3; ++k) {
+      const auto end = [&](Index size) { return window.end[k] < 0 ? size : std::min(window.end[k], size); };
+      line("const int f{0} = piece{0} ? f{0}1 : f{0}0, at{0} = {1} * {2} - {3};", k, window.stride[k],
+           left_axis[k], front[k]);
+      line(
+          "const int from{0} = max(max({1}, {1} - f{0}), at{0}), to{0} = min(min({2}, {3} - f{0}), at{0} + "
+          "{4});",
+          k, window.begin[k], end(left[k]), end(right[k]), window.size[k]);
+    }
+    line("for (int i = from0; i < to0; ++i)");
+    line("for (int j = from1; j < to1; ++j)");
+    line("for (int m = from2; m < to2; ++m) {{");
+    line("const int b = (i * {} + j) * {} + m;", left[1], left[2]);
+    const std::size_t slot = chain_.instructions[source].slot;
+    line("k{} += slot_k{}[b];", i, slot);
+    if (with_ntk()) line("t{} += slot_t{}[b];", i, slot);
+    line("}}}}");
+  }
+
+  /// The same for windows that go around the border, from what is kept.
+  void write_around(std::size_t i, const Window3& window) {
+    const NodeId source = program_.graph.nodes[chain_.instructions[i].node].inputs[0];
+    if (!is_kept(source)) return;
+    const Index3 &left = geometry_.left_sizes[source], &right = geometry_.right_sizes[source];
+    const Index3 left_front = window.front(left), right_front = window.front(right);
+    for (std::size_t k = 0; k < 3; ++k) line("for (int i{0} = 0; i{0} < {1}; ++i{0}) {{", k, window.size[k]);
+    for (std::size_t k = 0; k < 3; ++k) {
+      line("const int a{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], left_axis[k],
+           left_front[k], left[k]);
+      line("const int b{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], right_axis[k],
+           right_front[k], right[k]);
+    }
+    const KeptPlanes& planes = memory_.kept.nodes.at(source);
+    for (const char kernel : {'k', 't'})
+      if (kernel == 'k' || with_ntk())
+        line("{}{} += {};", kernel, i, kept(planes, kernel, {"a0", "a1", "a2"}, {"b0", "b1", "b2"}));
+    line("}}}}}}");
+  }
+
+  void write(std::size_t i, const RowNode& node) {
+    static_cast<void>(entries_.write_row(i, chain_.instructions[i], *node.stage));
+    text_ += entries_.take();
+  }
+  void write(std::size_t i, const SumNode& node) {
+    entries_.write_sum(i, chain_.instructions[i], node);
+    text_ += entries_.take();
+  }
+  void write(std::size_t i, const ProductNode& node) {
+    entries_.write_product(i, chain_.instructions[i], node);
+    text_ += entries_.take();
+  }
+
+  template <typename Other>
+  void write(std::size_t /*i*/, const Other& /*node*/) {
+    throw std::logic_error("device: an operation that no chain on a device has");
+  }
+
+  const Program& program_;
+  const Chain& chain_;
+  const PairGeometry& geometry_;
+  const ChainGeometry& of_run_;
+  const ChainPlaces& places_;
+  const StateLayout& left_;
+  const StateLayout& right_;
+  const ChainMemory& memory_;
+  const ChainSourceOptions& options_;
+  std::vector<std::size_t> last_reader_;  ///< [instruction]
+  std::set<std::size_t> in_registers_;    ///< Instructions of the loop that is being written.
+  EntrySource entries_;
+  std::string text_;
+};
+
+}  // namespace
+
+Index largest_plane(const Chain& chain, const PairGeometry& geometry) {
+  Index most = 0;
+  for (const Instruction& instruction : chain.instructions)
+    most = std::max(most, product(geometry.left_sizes[instruction.node]));
+  return most;
+}
+
+std::string run_kernel_head(const ChainSourceOptions& options) {
+  const char* states = options.records ? "global real*" : "global const real* restrict";
+  return fmt::format(
+      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
+      "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
+      "                ulong first_pair, ulong shares, global real* sums, global real* kept) {{\n",
+      options.group, states);
+}
+
+ChainSource::ChainSource(const Program& program, const Chain& chain, const PairGeometry& geometry,
+                         const ChainGeometry& of_chain, const ChainPlaces& places, const StateLayout& left,
+                         const StateLayout& right, const ChainMemory& memory,
+                         const ChainSourceOptions& options) {
+  const bool wide = options.precision == Precision::wide, with_ntk = options.kernel == Kernel::with_ntk;
+  const Index most = largest_plane(chain, geometry);
+  const std::size_t number = wide ? sizeof(double) : sizeof(float);
+  local_bytes_ = chain.slot_count * static_cast<std::size_t>(most) * (with_ntk ? 2 : 1) * number +
+                 static_cast<std::size_t>(4 * options.group) * number;
+  text_ += source_beginning(options.precision);
+  text_ += around_function;
+  text_ += run_kernel_head(options);
+  for (std::size_t slot = 0; slot < chain.slot_count; ++slot) {
+    text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);
+    if (with_ntk) text_ += fmt::format("local real slot_t{}[{}];\n", slot, most);
+  }
+  text_ += "const int lane = (int)get_local_id(0);\nconst ulong group = get_group_id(0);\n";
+  Writer writer(program, chain, geometry, of_chain, places, left, right, memory, options);
+  const char* states = options.records ? "global real*" : "global const real*";
+  text_ += fmt::format(
+      "const ulong pair = first_pair + group / shares;\n"
+      "{0} left = lefts + pairs[3 * pair];\n{0} right = rights + pairs[3 * pair + 1];\n"
+      "const int same = pairs[3 * pair + 2] != 0;\n"
+      "global real* numbers = kept + group / shares * {1};\n"
+      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n",
+      states, (with_ntk ? 2 : 1) * memory.kept.size);
+  text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
+                       places.planes());
+  const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
+  text_ += fmt::format("const int d2 = plane % {0}, d1 = plane / {0} % {1}, d0 = plane / {2};\n", size(2),
+                       size(1), size(1) * size(2));
+  std::size_t begin = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    text_ += fmt::format(
+        "const int o{0}0 = offsets[2 * ({1} + d{0})], o{0}1 = offsets[2 * ({1} + d{0}) + 1];\n", k, begin);
+    begin += size(k);
+  }
+  text_ += "real part_k = 0, part_t = 0;\n";
+  text_ += writer.planes();
+  text_ += "add(&sum_k, &low_k, part_k);\n";
+  if (with_ntk) text_ += "add(&sum_t, &low_t, part_t);\n";
+  text_ += "}\n";
+  if (options.records || memory.target != nullptr) {
+    text_ += "}\n";
+    return;
+  }
+  text_ += fmt::format(R"(local real totals[{0}];
+totals[lane] = sum_k;
+totals[{1} + lane] = low_k;
+totals[{2} + lane] = sum_t;
+totals[{3} + lane] = low_t;
+barrier(CLK_LOCAL_MEM_FENCE);
+if (lane == 0) {{
+  for (int n = 1; n < {1}; ++n) {{
+    add(&sum_k, &low_k, totals[n]);
+    low_k += totals[{1} + n];
+    add(&sum_t, &low_t, totals[{2} + n]);
+    low_t += totals[{3} + n];
+  }}
+  sums[4 * group] = sum_k;
+  sums[4 * group + 1] = low_k;
+  sums[4 * group + 2] = sum_t;
+  sums[4 * group + 3] = low_t;
+}}
+}}
+)",
+                       4 * options.group, options.group, 2 * options.group, 3 * options.group);
+}
+
+}  // namespace widelimit

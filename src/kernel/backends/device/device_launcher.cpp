@@ -1,0 +1,82 @@
+#include "kernel/backends/device/device_launcher.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace widelimit {
+namespace {
+
+/// Work-groups of one launch: a few hundredths of a second on a GPU, after which a stop may be asked for.
+constexpr Index groups_of_launch = 1 << 16;
+
+/// What is kept of the pairs of a launch: enough of them to keep a GPU busy, and less than this share of its memory,
+/// because every thread has its own.
+constexpr std::uint64_t kept_bytes_wanted = std::uint64_t{512} << 20, kept_share = 128;
+
+}  // namespace
+
+template <typename Scalar>
+DeviceLauncher<Scalar>::DeviceLauncher(opencl::Session& session, Index group, StopRequest stop)
+    : session_{session}, group_{group}, stop_{stop}, queue_{session.queue()} {}
+
+template <typename Scalar>
+Index DeviceLauncher<Scalar>::pairs_at_once(const DevicePair& steps) const {
+  const opencl::Device& device = session_.device();
+  Index most = groups_of_launch / steps.most_shares();
+  if (steps.kept > 0) {
+    const std::uint64_t room =
+        std::min({kept_bytes_wanted, device.memory / kept_share, device.largest_buffer});
+    most =
+        std::min(most, static_cast<Index>(room / (static_cast<std::uint64_t>(steps.kept) * sizeof(Scalar))));
+  }
+  return std::max<Index>(most, 1);
+}
+
+template <typename Scalar>
+void DeviceLauncher<Scalar>::run(const DevicePair& steps, std::span<const Pair> pairs,
+                                 const opencl::Buffer& left, const opencl::Buffer& right,
+                                 const UseSums& use) {
+  if (pairs.empty()) return;
+  session_.reserve(pairs_, pairs.size_bytes());
+  queue_.write(pairs_, pairs.data(), pairs.size_bytes());
+  const auto count = static_cast<Index>(pairs.size());
+  const Index at_once = std::min(pairs_at_once(steps), count);
+  session_.reserve(kept_,
+                   static_cast<std::size_t>(at_once * std::max<Index>(steps.kept, 1)) * sizeof(Scalar));
+  for (Index first = 0; first < count; first += at_once) {
+    stop_.check();
+    const Launch launch{left, right, first, std::min(at_once, count - first)};
+    for (const DeviceStep& step : steps.steps) session_.naming(step.path, [&] { run(step, launch, use); });
+  }
+  // The pairs and offsets must stay until the kernels have read them.
+  queue_.finish();
+}
+
+template <typename Scalar>
+void DeviceLauncher<Scalar>::run(const DeviceStep& step, const Launch& launch, const UseSums& use) {
+  const std::size_t offset_bytes = step.offsets.size() * sizeof(int);
+  session_.reserve(offsets_, offset_bytes);
+  queue_.write(offsets_, step.offsets.data(), offset_bytes);
+  const auto groups = static_cast<std::size_t>(launch.count * step.shares);
+  session_.reserve(sums_, 4 * (step.sums ? groups : 1) * sizeof(Scalar));
+  opencl::Kernel kernel = session_.kernel(step.source, "run");
+  kernel.set(0, launch.left);
+  kernel.set(1, launch.right);
+  kernel.set(2, pairs_);
+  kernel.set(3, offsets_);
+  kernel.set(4, static_cast<std::uint64_t>(launch.first));
+  kernel.set(5, static_cast<std::uint64_t>(step.shares));
+  kernel.set(6, sums_);
+  kernel.set(7, kept_);
+  queue_.run(kernel, groups, static_cast<std::size_t>(group_));
+  if (!step.sums) return;
+  read_.resize(4 * groups);
+  queue_.read(sums_, read_.data(), read_.size() * sizeof(Scalar));
+  use(step, launch.first, read_);
+}
+
+template class DeviceLauncher<float>;
+template class DeviceLauncher<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,120 @@
+#include "kernel/backends/device/device_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernel/backends/device/device_support.hpp"
+#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/source_values.hpp"
+#include "widelimit/device_error.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Work-items of a group: on a GPU enough to hide latencies, on a CPU, which runs them one after the other, a few
+/// vectors.
+constexpr Index group_of_gpu = 128, group_of_cpu = 64;
+
+/// Items along the square work-groups of products.
+constexpr Index large_square_side = 16, small_square_side = 8;
+
+/// Bytes of sums that a tile leaves on the device.
+constexpr Index most_sum_bytes = Index{64} << 20, largest_side = 256;
+
+}  // namespace
+
+DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan,
+                       std::size_t scalar_bytes)
+    : session_{std::move(session)},
+      precision_{scalar_bytes == sizeof(float) && !plan.in_double ? numerics::formula::Precision::narrow
+                                                                  : numerics::formula::Precision::wide} {
+  const opencl::Device& device = session_->device();
+  group_ =
+      std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
+  require_no_gaps(device_gaps(plan.program), device.name);
+  if (precision_ == numerics::formula::Precision::wide && !device.has_double)
+    throw DeviceError(
+        fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+  if (plan.vectors_only) make_vectors(plan);
+}
+
+void DevicePlan::make_vectors(const GramPlan& plan) {
+  const opencl::Device& device = session_->device();
+  const bool large = device.is_gpu && device.largest_group >= large_square_side * large_square_side;
+  const Index side = large ? large_square_side : small_square_side;
+  const StateLayout& layout = plan.any_layout();
+  std::vector<VectorSource::Source> inputs;
+  for (const Instruction& instruction : plan.program.pair_rows.instructions)
+    if (is_input(plan, instruction.node))
+      inputs.push_back(
+          {instruction.node, vector_channels(plan, instruction.node), layout.offset[instruction.node]});
+  VectorSource source(plan.program, layout, inputs, precision_, plan.kernel);
+  vectors_.emplace(
+      DeviceVectorPlan{std::move(source), std::move(inputs), product_source(precision_, side), side});
+}
+
+ChainSourceOptions DevicePlan::source_options(Kernel kernel) const {
+  return {.precision = precision_, .kernel = kernel, .group = group_};
+}
+
+void DevicePlan::require_memory(const DevicePair& pair) const {
+  const opencl::Device& device = session_->device();
+  for (const DeviceStep& step : pair.steps)
+    if (step.local_bytes > device.local_memory)
+      throw DeviceError(fmt::format(
+          "device: the layers before {} need {} bytes of local memory for each work-group, {} has {}; choose "
+          "float, smaller inputs or the device cpu",
+          step.path, step.local_bytes, device.name, device.local_memory));
+  const std::uint64_t bytes =
+      static_cast<std::uint64_t>(pair.kept) *
+      (precision_ == numerics::formula::Precision::wide ? sizeof(double) : sizeof(float));
+  if (bytes > device.largest_buffer)
+    throw DeviceError(
+        fmt::format("device: the covariances that the layers before {} keep need {} bytes for each pair, {} "
+                    "has {} for a buffer; "
+                    "choose float, smaller inputs or the device cpu",
+                    pair.steps.back().path, bytes, device.name, device.largest_buffer));
+}
+
+const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
+                                   const StateLayout& right) const {
+  const std::scoped_lock lock(making_);
+  if (const auto found = pairs_.find({left.shape, right.shape}); found != pairs_.end()) return found->second;
+  // It is kept once it is complete: the next caller must not find what an error left of it.
+  const PairGeometry geometry =
+      make_geometry(plan.program, left.shape, right.shape, Purpose::result, plan.demand_everything);
+  DevicePair pair = pair_steps(plan.program, geometry, left, right, source_options(plan.kernel));
+  require_memory(pair);
+  return pairs_.emplace(std::pair(left.shape, right.shape), std::move(pair)).first->second;
+}
+
+const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {
+  const std::scoped_lock lock(making_);
+  if (const auto found = records_.find(state.shape); found != records_.end()) return found->second;
+  const PairGeometry geometry = make_geometry(plan.program, state.shape, state.shape, Purpose::state, false);
+  DevicePair pair = record_steps(plan.program, geometry, state, source_options(Kernel::nngp_only));
+  require_memory(pair);
+  return records_.emplace(state.shape, std::move(pair)).first->second;
+}
+
+std::size_t DevicePlan::state_memory(std::size_t wanted) const {
+  const opencl::Device& device = session_->device();
+  // Half of a device's memory is left to kept states of other plans, to sums, and to other programs.
+  return static_cast<std::size_t>(
+      std::min({std::uint64_t{wanted}, device.memory / 2, 2 * device.largest_buffer}));
+}
+
+Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {
+  const StateLayout& layout = plan.state_layouts.at(shape);
+  Index bytes = 1;
+  for (const DeviceStep& step : pair(plan, layout, layout).steps)
+    if (step.sums) bytes += step.shares * 4 * static_cast<Index>(sizeof(double));
+  const auto side =
+      static_cast<Index>(std::sqrt(static_cast<double>(most_sum_bytes) / static_cast<double>(bytes)));
+  return std::clamp<Index>(side, 1, largest_side);
+}
+
+}  // namespace widelimit

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/backends/device/device_steps.hpp"
+#include "kernel/backends/device/product_source.hpp"
+#include "kernel/backends/device/vector_source.hpp"
+#include "opencl/session.hpp"
+
+namespace widelimit {
+
+struct GramPlan;
+
+/// How a network without positions is computed.
+struct DeviceVectorPlan {
+  VectorSource source;
+  std::vector<VectorSource::Source> inputs;
+  std::string products;  ///< See product_source().
+  Index group_side;      ///< Of those.
+};
+
+/// How a plan is computed on a device: the sources of its steps. What comes after the positions stays on the CPU,
+/// unless nothing has positions.
+class DevicePlan {
+ public:
+  /// Throws DeviceError, naming the layers, if the device cannot compute the plan.
+  DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan, std::size_t scalar_bytes);
+
+  // The plan is that whose member this is: plans are moved while they are made.
+
+  [[nodiscard]] opencl::Session& session() const { return *session_; }
+  /// The steps of pairs of inputs with these states.
+  [[nodiscard]] const DevicePair& pair(const GramPlan& plan, const StateLayout& left,
+                                       const StateLayout& right) const;
+  /// The steps in which inputs of a shape record their states.
+  [[nodiscard]] const DevicePair& records(const GramPlan& plan, const StateLayout& state) const;
+  /// For plans of vectors only.
+  [[nodiscard]] const DeviceVectorPlan& vectors() const { return vectors_.value(); }
+  [[nodiscard]] Index group() const { return group_; }
+  /// The memory of `wanted` that states may take there: each half of it is a buffer.
+  [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
+  /// The side of a tile that keeps the device busy.
+  [[nodiscard]] Index tile_side(const GramPlan& plan, const Shape& shape) const;
+
+ private:
+  [[nodiscard]] ChainSourceOptions source_options(Kernel kernel) const;
+  /// Throws DeviceError if a step needs more memory than there is.
+  void require_memory(const DevicePair& pair) const;
+
+  void make_vectors(const GramPlan& plan);
+
+  std::shared_ptr<opencl::Session> session_;
+  numerics::formula::Precision precision_;
+  Index group_;
+  std::optional<DeviceVectorPlan> vectors_;
+  mutable std::mutex making_;
+  mutable std::map<std::pair<Shape, Shape>, DevicePair> pairs_;
+  mutable std::map<Shape, DevicePair> records_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,46 @@
+#include "kernel/backends/device/device_readouts.hpp"
+
+#include "kernel/backends/device/device_plan.hpp"
+#include "kernel/run/gram_plan.hpp"
+
+namespace widelimit {
+
+template <typename Scalar>
+DeviceReadouts<Scalar>::DeviceReadouts(const GramPlan& plan, StopRequest stop)
+    : plan_{plan}, launcher_(plan.device->session(), plan.device->group(), stop) {}
+
+template <typename Scalar>
+void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left,
+                                 const DeviceStates<Scalar>& right) {
+  if (tile.pairs.empty()) return;
+  std::vector<typename DeviceLauncher<Scalar>::Pair> pairs;
+  pairs.reserve(tile.pairs.size());
+  for (Index n = 0; n < tile.pair_count(); ++n)
+    pairs.push_back(
+        {left.place(tile.left_of(n)), right.place(tile.right_of(n)), std::uint64_t{tile.pair(n).same_input}});
+  const DevicePair& steps = plan_.device->pair(plan_, tile.left[0]->layout(), tile.right[0]->layout());
+  for (const DeviceStep& step : steps.steps)
+    if (step.sums) entries_[step.sums->readout].assign(pairs.size(), {});
+  launcher_.run(
+      steps, pairs, left.buffer(), right.buffer(),
+      [&](const DeviceStep& step, Index first, std::span<const Scalar> sums) { add_up(step, first, sums); });
+}
+
+template <typename Scalar>
+void DeviceReadouts<Scalar>::add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums) {
+  const auto [readout, weight] = *step.sums;
+  Entry* entry = entries_.at(readout).data() + first;
+  const auto numbers = static_cast<std::size_t>(4 * step.shares);
+  for (; !sums.empty(); sums = sums.subspan(numbers), ++entry) {
+    for (std::size_t i = 0; i < numbers; i += 4) {
+      entry->nngp += static_cast<double>(sums[i]) + static_cast<double>(sums[i + 1]);
+      entry->ntk += static_cast<double>(sums[i + 2]) + static_cast<double>(sums[i + 3]);
+    }
+    *entry = {weight * entry->nngp, weight * entry->ntk};
+  }
+}
+
+template class DeviceReadouts<float>;
+template class DeviceReadouts<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,64 @@
+#include "kernel/backends/device/device_support.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/backends/device/map_source.hpp"
+#include "kernel/backends/device/scalar_source.hpp"
+#include "kernel/plan/affine_kind.hpp"
+#include "network/pulled_readout.hpp"
+#include "widelimit/device_error.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Why devices cannot compute a node with positions; empty if they can.
+std::string reason_of(const Program& program, NodeId id) {
+  const Operation& operation = program.graph.nodes[id].operation;
+  if (const auto* row = std::get_if<RowNode>(&operation))
+    return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
+  const auto* pair = std::get_if<PairNode>(&operation);
+  if (pair != nullptr && position_matrices(operation) == nullptr) {
+    const std::vector<std::string> pulled = pulled_layers(*pair->stage);
+    return pulled.empty()
+               ? "covariances that are needed as a whole"
+               : fmt::format("{} before it, which need covariances as a whole", fmt::join(pulled, ", "));
+  }
+  if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
+  return "";
+}
+
+}  // namespace
+
+std::vector<DeviceGap> device_gaps(const Program& program) {
+  std::vector<DeviceGap> gaps;
+  const auto& nodes = program.graph.nodes;
+  // What comes after the positions is computed on the CPU unless it is all there is.
+  if (program.steps.empty()) return scalar_gaps(program);
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    if (!program.has_positions[id]) continue;
+    std::string reason = reason_of(program, id);
+    if (!reason.empty()) gaps.push_back({nodes[id].path, std::move(reason)});
+  }
+  return gaps;
+}
+
+void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device) {
+  if (!gaps.empty())
+    throw DeviceError(fmt::format("device: {} cannot compute this network: {}; choose the device cpu", device,
+                                  to_string(gaps)));
+}
+
+std::string to_string(const std::vector<DeviceGap>& gaps) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(gaps.size(), most); ++i)
+    text += fmt::format("{}{} has {}", i == 0 ? "" : "; ", gaps[i].layer, gaps[i].reason);
+  if (gaps.size() > most) text += fmt::format("; and {} more", gaps.size() - most);
+  return text;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,96 @@
+#include "kernel/backends/device/scalar_source.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernel/inputs/multiples.hpp"
+
+namespace widelimit {
+namespace {
+
+/// The packed numbers of an input: all auxiliary numbers of row stages, in the order of the instructions.
+class PackedNumbers {
+ public:
+  PackedNumbers(const Program& program, const StateLayout& state) : first_(program.graph.nodes.size(), -1) {
+    for (const Instruction& instruction : program.pair_rows.instructions) {
+      const NodeId node = instruction.node;
+      if (!std::holds_alternative<RowNode>(program.graph.nodes[node].operation)) continue;
+      first_[node] = static_cast<Index>(places_.size());
+      for (Index k = 0; k < state.arrays[node]; ++k)
+        places_.push_back(state.offset[node] + k * state.positions[node]);
+    }
+  }
+
+  [[nodiscard]] Index packed(NodeId node, std::size_t k) const {
+    return first_[node] + static_cast<Index>(k);
+  }
+  [[nodiscard]] const std::vector<Index>& places() const { return places_; }
+
+ private:
+  std::vector<Index> first_;  ///< [node]
+  std::vector<Index> places_;
+};
+
+std::string reason_of(const Operation& operation) {
+  if (const auto* row = std::get_if<RowNode>(&operation))
+    return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
+  if (std::holds_alternative<FeatureNode>(operation)) return "linear layers that are applied to the inputs";
+  if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
+  return "";
+}
+
+}  // namespace
+
+ScalarSource::ScalarSource(const Program& program, const StateLayout& state,
+                           const ScalarSourceOptions& options) {
+  const PackedNumbers packed(program, state);
+  numbers_ = packed.places();
+  const auto& instructions = program.pair_rows.instructions;
+  EntrySource entries(options.precision, options.kernel, options.records,
+                      {.value = [](std::size_t i, char kernel) { return fmt::format("{}{}", kernel, i); },
+                       .number =
+                           [&](EntrySource::Side side, NodeId node, std::size_t k) {
+                             const bool left = side == EntrySource::Side::left;
+                             return fmt::format("{}[{} * {}]", left ? "left" : "right",
+                                                packed.packed(node, k),
+                                                left ? options.stride : options.right_stride);
+                           },
+                       .same = "same",
+                       .multiples = "multiples"});
+  const std::vector<bool> keeps = keeps_multiples(program.graph);
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Node& node = program.graph.nodes[instructions[i].node];
+    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+      const std::size_t input = instructions[i].inputs[0];
+      entries.declare(i, fmt::format("k{}", input), fmt::format("t{}", input));
+      entries.write_affine(i, affine->weight_variance, affine->bias_variance, affine->weights);
+    } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
+      if (entries.write_row(i, instructions[i], *row->stage, keeps[node.inputs[0]])) reads_multiples_ = true;
+    } else if (const auto* sum = std::get_if<SumNode>(&node.operation)) {
+      entries.write_sum(i, instructions[i], *sum);
+    } else if (std::holds_alternative<ProductNode>(node.operation)) {
+      entries.write_product(i, instructions[i], std::get<ProductNode>(node.operation));
+    } else if (std::holds_alternative<InputNode>(node.operation)) {
+      // Inputs have no parameters before them.
+      entries.declare(i, fmt::format("source_k{}", sources_.size()), "0");
+      sources_.push_back(instructions[i].node);
+    } else {
+      throw std::logic_error("device: an operation that no network of vectors on a device has");
+    }
+  }
+  text_ = entries.take();
+  nngp_ = fmt::format("k{}", instructions.size() - 1);
+  ntk_ = fmt::format("t{}", instructions.size() - 1);
+}
+
+std::vector<DeviceGap> scalar_gaps(const Program& program) {
+  std::vector<DeviceGap> gaps;
+  for (const Instruction& instruction : program.pair_rows.instructions) {
+    const Node& node = program.graph.nodes[instruction.node];
+    std::string reason = reason_of(node.operation);
+    if (!reason.empty()) gaps.push_back({node.path, std::move(reason)});
+  }
+  return gaps;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,111 @@
+"""Which inputs matter, known noise and weights of rows, from Python."""
+
+import numpy as np
+import pytest
+import widelimit
+from widelimit import layers
+
+
+@pytest.fixture
+def table():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(90, 6))
+    return x, 10 + 3 * np.sin(2 * x[:, 0]) + 2 * x[:, 1] + 0.2 * random.normal(size=90)
+
+
+NETWORK = widelimit.Network([layers.dense(2, 0.1), layers.relu(), layers.dense(1, 0.1)])
+RADIAL = widelimit.Network([layers.dense(), layers.rbf(0.5)])
+
+
+def test_relevance_finds_columns_that_matter(table):
+    x, y = table
+    model = widelimit.Model.fit(NETWORK, x[:60], y[:60], relevance=True)
+    plain = widelimit.Model.fit(NETWORK, x[:60], y[:60])
+    assert model.learned["kept"] and model.learned["score"] < model.learned["score_without"]
+    scales = model.feature_map
+    assert scales.shape == (6,) and scales[:2].min() > 3 * scales[2:].max()
+    errors = [np.mean((each.mean(x[60:])[:, 0] - y[60:]) ** 2) for each in (model, plain)]
+    assert errors[0] < 0.7 * errors[1]
+    assert plain.feature_map is None and plain.learned is None
+
+
+def numpy_features(x, y, rounds):
+    """Recursive feature machines of a Gaussian kernel, with regularisers by leave-one-out: the metric of every round."""
+    count, channels = x.shape
+    metric = np.eye(channels)
+    for _ in range(rounds):
+        yield metric
+        differences = x[:, None] - x
+        kernel = np.exp(-0.5 * np.einsum("ijk,kl,ijl->ij", differences, metric, differences) / channels)
+        best = (np.inf, None)
+        for eps in 10 ** np.linspace(-7, 2, 19):
+            try:
+                inverse = np.linalg.inv(kernel + eps * np.eye(count))
+                weights = inverse @ y
+                amplitude = y @ weights / count
+                variances = amplitude / np.diag(inverse)
+                residuals = weights / np.diag(inverse)
+            except np.linalg.LinAlgError:
+                continue
+            score = np.mean(0.5 * np.log(2 * np.pi * variances) + 0.5 * residuals**2 / variances)
+            if score < best[0]:
+                best = (score, weights)
+        gradients = -np.einsum("j,ij,ijk->ik", best[1], kernel, differences) @ metric / channels
+        metric = gradients.T @ gradients
+        metric /= np.diag(metric).mean()
+    yield metric
+
+
+def test_learned_features_are_those_of_numpy(table):
+    x, y = table[0][:50, :4], table[1][:50]
+    y = (y - y.mean()) / y.std()
+    from widelimit.models import _learn_inputs
+    for rounds in (1, 2):
+        _, factors, _, facts = _learn_inputs(RADIAL, x, y[:, None], False, "nngp", rounds, check=False)
+        if np.argmin(facts["course"][1:]) + 1 != rounds:
+            continue
+        assert np.allclose(factors @ factors.T, list(numpy_features(x, y, rounds))[rounds], atol=1e-6)
+
+
+def test_weights_of_two_are_two_rows(table):
+    x, y = table[0][:30], table[1][:30]
+    weights = np.where(np.arange(30) < 3, 2.0, 1.0)
+    weighted = widelimit.Model.fit(NETWORK, x, y - 10, noise_variance=0.3, weights=weights, targets_as_they_are=True)
+    repeated = widelimit.Model.fit(NETWORK, np.r_[x, x[:3]], np.r_[y, y[:3]] - 10, noise_variance=0.3, targets_as_they_are=True)
+    new = table[0][30:40]
+    assert np.allclose(weighted.mean(new), repeated.mean(new), rtol=1e-8)
+
+
+def test_known_noise_is_that_of_numpy(table):
+    x, y = table[0][:30], table[1][:30]
+    noise = np.linspace(0.01, 2, 30)
+    model = widelimit.Model.fit(NETWORK, x, y, noise_variance=noise)
+    amplitude = model.amplitude[0] * y.var()
+    new = table[0][30:40]
+    kernel = amplitude * widelimit.gram(NETWORK, x).nngp + np.diag(noise)
+    expected = y.mean() + amplitude * widelimit.gram(NETWORK, new, x).nngp @ np.linalg.solve(kernel, y - y.mean())
+    assert np.allclose(model.mean(new)[:, 0], expected, rtol=1e-8)
+    with pytest.raises(widelimit.ArgumentError, match="noise variances for each of 30 training inputs, got 29"):
+        widelimit.Model.fit(NETWORK, x, y, noise_variance=noise[1:])
+
+
+def test_estimators_learn_and_weigh(table):
+    pytest.importorskip("sklearn")
+    import pickle
+
+    from widelimit.sklearn import WideNetworkClassifier, WideNetworkRegressor
+    x, y = table
+    learned = WideNetworkRegressor(NETWORK, relevance=True).fit(x[:60], y[:60])
+    assert learned.learned_["kept"] and learned.feature_map_.shape == (6,)
+    assert learned.score(x[60:], y[60:]) > WideNetworkRegressor(NETWORK).fit(x[:60], y[:60]).score(x[60:], y[60:])
+    assert np.array_equal(pickle.loads(pickle.dumps(learned)).predict(x), learned.predict(x))
+    features = WideNetworkRegressor(NETWORK, learn_features=3).fit(x[:60], y[:60])
+    assert features.feature_map_ is None or features.feature_map_.shape == (6, 6)
+    classes = WideNetworkClassifier(NETWORK, relevance=True).fit(x[:60], y[:60] > 10)
+    assert classes.score(x[60:], y[60:] > 10) > 0.7
+    # An almost infinite weight pins the prediction to its row.
+    weights = np.where(np.arange(60) == 7, 1e6, 1.0)
+    pinned = WideNetworkRegressor(NETWORK, regularizer=0.1).fit(x[:60], y[:60] + 5 * (np.arange(60) == 7), weights=weights)
+    assert pinned.predict(x[7:8])[0] == pytest.approx(y[7] + 5, abs=0.1)
+    with pytest.raises(ValueError, match="both"):
+        WideNetworkRegressor(NETWORK, relevance=True, learn_features=2).fit(x, y)
