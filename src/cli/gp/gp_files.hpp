@@ -7,6 +7,7 @@
 #include "cli/gp/gp_run.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
+#include "widelimit/gp/learned_inputs.hpp"
 
 namespace widelimit::cli {
 
