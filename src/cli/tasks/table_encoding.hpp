@@ -72,9 +72,9 @@ struct EncodingChoice {
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
 /// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
-/// else 0. Dates, and numbers in another notation than the choice has, are errors rather than categories. A cell is missing where it holds nothing but blanks, in columns of numbers also where it holds NA, N/A, NaN,
-/// null or ?, in capitals or not. What fills it is known from the training rows alone. All errors are DataErrors that
-/// name file, line and column.
+/// else 0. Dates, and numbers in another notation than the choice has, are errors rather than categories. A cell is
+/// missing where it holds nothing but blanks, in columns of numbers also where is_word_of_missing(). What fills it is
+/// known from the training rows alone. All errors are DataErrors that name file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
