@@ -34,7 +34,7 @@ enum class CsvComments { none, hash_lines };
 struct CsvFormat {
   CsvComments comments = CsvComments::none;
   /// Absent: that of commas, semicolons and tabs which the header has, or the blanks between names that are all quoted.
-  std::optional<char> separator;
+  std::optional<char> separator = {};
 };
 
 /// Reads a whole file: UTF-8, a byte order mark or none, or UTF-16 with its mark; lines ended by LF or CR LF. Fields in
