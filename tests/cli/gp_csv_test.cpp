@@ -286,13 +286,14 @@ TEST_CASE(
   }
   write_text(folder / "new.csv", queries);
   const auto means = [&](const std::string& data, const std::string& options) {
-    const std::string model = (folder / "model").string(), out = (folder / "out").string();
+    const std::string model = (folder / ("model of " + data + options)).string(),
+                      out = (folder / "out").string();
     const auto fitted = run_program(fmt::format(
         "fit --data csv --path {} --target y --network fcn --preprocess none --targets-as-they-are "
-        "--amplitude 1 --force --model {} {}",
+        "--amplitude 1 --model \"{}\" {}",
         (folder / data).string(), model, options));
     REQUIRE(fitted.errors == "");
-    const auto predicted = run_program(fmt::format("predict --force --model {} --csv {} --out {}", model,
+    const auto predicted = run_program(fmt::format("predict --force --model \"{}\" --csv {} --out {}", model,
                                                    (folder / "new.csv").string(), out));
     REQUIRE(predicted.errors == "");
     return widelimit::data::read_npy<double>(out + "/mean.npy");
