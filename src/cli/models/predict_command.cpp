@@ -129,7 +129,8 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
                        .names = names,
                        .class_names = model.class_names(),
                        .preprocessing = model.preprocessing(),
-                       .missing = prepared.missing};
+                       .missing = prepared.missing,
+                       .unknown = prepared.unknown};
   GpResult result{.gram_seconds = 0, .predictions = {}};
   result.predictions.push_back(std::move(prediction));
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
@@ -249,6 +250,16 @@ void add_input_options(CLI::App& command, ModelFiles& inputs) {
   add_value(command, "--vectors", inputs.vectors,
             "The word vectors that the model was fitted with, which is checked; for --texts", "FILE")
       ->needs(texts);
+  command
+      .add_option_function<std::string>(
+          "--unknown",
+          [&inputs](const std::string& word) { inputs.unknown = unknown_inputs_of(word, "--unknown"); },
+          "What becomes of categories of --csv, and of texts of --texts, of which the model knows nothing "
+          "[that of fit]. "
+          "error: the run stops; ignore: the cell is none of the categories, the text is left out")
+      ->check(CLI::IsMember({"error", "ignore"}).description(""))
+      ->type_name("error|ignore")
+      ->excludes(x);
   add_value(command, "--y", inputs.truth,
             "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
             ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there",

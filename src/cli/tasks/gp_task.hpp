@@ -72,6 +72,8 @@ struct GpTaskFacts {
   Vector<double> weights = {};             ///< Of the training rows; else none.
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
+  nlohmann::ordered_json unknown = {};  ///< The same of unknown categories.
+  nlohmann::ordered_json columns = {};  ///< How the columns of a table were read; else null.
   /// What was done to the inputs before, for those who prepare others: an object.
   nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
 };
