@@ -17,6 +17,7 @@
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
+#include "cli/quality/task_baselines.hpp"
 #include "cli/report/page.hpp"
 #include "cli/tasks/data_sources.hpp"
 #include "distributed/rank_solver.hpp"
@@ -385,6 +386,7 @@ class GpRun {
           arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
       return;
     }
+    const std::optional<TestQuality> quality = quality_with_baselines(result);
     const GpRunInfo info{.network = networks_[i],
                          .data = task_.description,
                          .kind = task_.kind,
@@ -394,6 +396,7 @@ class GpRun {
                          .preprocessing = task_.preprocessing,
                          .learned = learned ? &learned->inputs : nullptr,
                          .channels = &task_.channel_names,
+                         .quality = quality ? &*quality : nullptr,
                          .missing = task_.missing};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
@@ -403,8 +406,23 @@ class GpRun {
       output_->write_report(*report_);
     }
     say("{}", gp_table(result) + edge_notes(result));
+    if (quality) say("{}", quality_text(*quality, task_.class_names));
     if (prints_json()) results_.push_back(nlohmann::json::parse(results_json(info, result)));
     flush_standard_output();
+  }
+
+  /// Nothing where the targets of the test inputs are not known.
+  [[nodiscard]] std::optional<TestQuality> quality_with_baselines(const GpResult& result) {
+    if (!task_.test.targets) return std::nullopt;
+    TestQuality quality = quality_of(result, *task_.test.targets);
+    // They are those of all networks.
+    if (!baselines_) {
+      baselines_.emplace();
+      add_baselines(*baselines_, task_);
+    }
+    quality.baselines = baselines_->baselines;
+    quality.note = baselines_->note;
+    return quality;
   }
 
   const GpArguments& arguments_;
@@ -416,6 +434,7 @@ class GpRun {
   std::string solver_text_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
+  std::optional<TestQuality> baselines_;              ///< Once they were needed.
   nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
 
@@ -430,9 +449,12 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   add_json_option(*command);
   add_gp_options(*command, *arguments);
   command->footer(
-      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative "
-      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed "
-      "together). Variances are those of kernels times the amplitude.\n\n"
+      "Prints a line for each kernel: regulariser and amplitude, accuracy and mean squared error of the "
+      "test data, and seconds (the Gram matrices of both kernels are computed together). A second table has "
+      "the scores of the test data: log loss, Brier score, area under the ROC curve (AUC) and calibration "
+      "error (ECE) of classes; R2, negative log predictive density (NLPD) and coverage of intervals of "
+      "numbers; and what class frequencies or the mean, and a logistic or linear regression, reach there. "
+      "Variances are those of kernels times the amplitude.\n\n"
       "Examples:\n"
       "  widelimit gp --network struct --network conv-gap --data sample\n"
       "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "
