@@ -310,8 +310,10 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class, [n]."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        places = self.predict_proba(X).argmax(1)
+        return self.classes_[places]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, [n, classes]."""
-        return self._calibration.probabilities(*self._scores(X))
+        mean, variances = self._scores(X)
+        return self._calibration.probabilities(mean, variances)

@@ -8,7 +8,6 @@
 
 #include "distributed/rank_gram.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/selection.hpp"
 
@@ -198,9 +197,7 @@ class RankKernelSolver final : public gp::KernelSolver {
       // Targets that are all 0 have no finite density.
       if (amplitude == 0) continue;
       own.variances *= amplitude;
-      scores[c].leave_one_out = targets_.kind == gp::TargetKind::classes
-                                    ? gp::fit_class_calibration(own, targets_.train).log_loss
-                                    : own.negative_log_predictive_density();
+      scores[c].leave_one_out = own.negative_log_predictive_density();
     }
   }
 

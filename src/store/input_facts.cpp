@@ -1,6 +1,7 @@
 #include "widelimit/store/input_facts.hpp"
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "widelimit/store/sha256.hpp"

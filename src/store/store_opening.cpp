@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <type_traits>

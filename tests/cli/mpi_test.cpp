@@ -158,7 +158,8 @@ TEST_CASE(
   // Without a word about the criterion too.
   const std::string silent = gp.substr(0, gp.find("--criterion"));
   const auto by_ranks = run_ranks("ranks 2 " + silent + "--solver distributed" + out);
-  CHECK(by_ranks.output.find("regularisers chosen by leave-one-out log loss\n") != std::string::npos);
+  CHECK(by_ranks.output.find("regularisers chosen by leave-one-out negative log density\n") !=
+        std::string::npos);
   CHECK(regularisers(by_ranks) == regularisers(run_program(silent + "--solver cholesky" + out)));
 
   const std::string one =

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Eigenvalues>
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -11,12 +10,10 @@
 #include "gp/solvers/band_form.hpp"
 #include "gp/solvers/spectrum.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
-#include "widelimit/gp/targets.hpp"
 
 using namespace widelimit;
 using namespace widelimit::gp;
@@ -252,37 +249,4 @@ TEST_CASE("selection: targets that are all 0 have no density") {
     CHECK(!std::isinf(score.log_marginal_likelihood));
     if (score.above_noise) CHECK(score.mean_squared_error == Approx(v.squaredNorm() / 8));
   }
-}
-
-TEST_CASE("selection: leave-one-out scores of classes are log losses of labels that refits have not seen") {
-  const Index n = 24, classes = 3;
-  const Problem p = make_problem(n, 4, classes, 41);
-  std::vector<int> labels;
-  for (Index i = 0; i < n; ++i) labels.push_back(static_cast<int>((i * i) % classes));
-  const Matrix<double> targets = class_targets(labels, static_cast<int>(classes));
-  const std::vector<double> grid{0.01, 0.3, 10};
-  const Selection found = select_regulariser(p.nngp, targets, std::nullopt, Criterion::leave_one_out, grid, 0,
-                                             TargetKind::classes);
-  double least = HUGE_VAL, best = 0;
-  for (std::size_t k = 0; k < grid.size(); ++k) {
-    // The noise is that of the whole matrix, whatever is left out.
-    const double noise = grid[k] * p.nngp.diagonal().mean();
-    Matrix<double> mean(n, classes);
-    Vector<double> variances(n);
-    for (Index i = 0; i < n; ++i) {
-      std::vector<Index> others;
-      for (Index j = 0; j < n; ++j)
-        if (j != i) others.push_back(j);
-      const Matrix<double> own =
-          Matrix<double>(p.nngp(others, others)) + noise * Matrix<double>::Identity(n - 1, n - 1);
-      const Vector<double> cross = p.nngp(others, i), solved = own.llt().solve(cross);
-      mean.row(i) = solved.transpose() * targets(others, Eigen::all);
-      variances(i) = p.nngp(i, i) + noise - cross.dot(solved);
-    }
-    const double loss = fit_class_calibration(mean, variances, labels).log_loss;
-    CHECK(found.scores[k].leave_one_out == Approx(loss).epsilon(1e-6));
-    if (loss < least) best = grid[k];
-    least = std::min(least, loss);
-  }
-  CHECK(found.best.value() == best);
 }

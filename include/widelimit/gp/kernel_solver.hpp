@@ -9,7 +9,6 @@
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
-#include "widelimit/gp/targets.hpp"
 #include "widelimit/gp/unit_posterior.hpp"
 
 namespace widelimit::gp {
@@ -19,7 +18,6 @@ struct SolverTargets {
   Matrix<double> train;       ///< [n, outputs]
   Matrix<double> validation;  ///< [n_validation, outputs]; empty if nothing is chosen on validation data.
   bool apart;                 ///< Whether each output has its own regulariser and amplitude.
-  TargetKind kind = TargetKind::numbers;
 
   /// The targets of some outputs.
   [[nodiscard]] Matrix<double> train_of(const std::vector<Index>& outputs) const;

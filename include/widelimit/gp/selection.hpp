@@ -8,7 +8,6 @@
 #include "widelimit/gp/double_matrix.hpp"
 #include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
-#include "widelimit/gp/targets.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -22,9 +21,7 @@ enum class Criterion {
   mean_squared_error,  ///< Lower mean squared error on validation data.
   negative_log_predictive_density,  ///< Higher density of validation targets, noise included.
   evidence,                         ///< Higher log marginal likelihood of the training targets.
-  /// Higher density of each training target given all others; of classes, higher probability of each training label
-  /// given all others (fit_class_calibration()).
-  leave_one_out
+  leave_one_out                     ///< Higher density of each training target given all others.
 };
 
 /// Whether the criterion needs validation data.
@@ -40,8 +37,8 @@ struct RegulariserScore {
   double mean_squared_error;
   double negative_log_predictive_density;  ///< If prior variances are known.
   double log_marginal_likelihood;  ///< With the amplitude that Regression chooses; not for trained networks.
-  /// LeaveOneOut::negative_log_predictive_density() of representative_inputs(), or for classes
-  /// ClassCalibrationFit::log_loss; for the criterion of that name only.
+  /// LeaveOneOut::negative_log_predictive_density() of
+  /// representative_inputs(); for the criterion of that name only.
   double leave_one_out;
   /// Why it could not be solved for; usually empty. Otherwise the scores are NaN and the value is never chosen.
   std::string unsolved = {};
@@ -139,13 +136,13 @@ struct ValidationKernel {
   Matrix<double> targets;    ///< [n_validation, outputs]
 };
 
-/// The same by any criterion, using `validation` if it is given; `kind` tells what leave_one_out judges. ArgumentError
-/// for a criterion that needs it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of
-/// validation data, 4/3 n^3 for leave-one-out, and 400 n times the inputs in question for each value.
+/// The same by any criterion, using `validation` if it is given. ArgumentError for a criterion that needs
+/// it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
+/// leave-one-out, and 400 n times the inputs in question for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),
-                                           int threads = 0, TargetKind kind = TargetKind::numbers);
+                                           int threads = 0);
 
 /// The same for each output on its own, with its own amplitude: one Selection for each output. Cost: what depends only
 /// on the kernel is computed once for all outputs.
@@ -171,7 +168,7 @@ struct ValidationKernels {
                                                 std::optional<ValidationKernels> validation,
                                                 Criterion criterion,
                                                 const std::vector<double>& grid = regulariser_grid(),
-                                                int threads = 0, TargetKind kind = TargetKind::numbers);
+                                                int threads = 0);
 
 /// The same for each output on its own, see select_regularisers().
 [[nodiscard]] std::vector<Selection> select_flow_regularisers(

@@ -8,6 +8,7 @@
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/quality/test_quality.hpp"
+#include "widelimit/gp/learned_inputs.hpp"
 
 namespace widelimit::cli {
 

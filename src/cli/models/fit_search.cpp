@@ -77,12 +77,10 @@ class NetworkSearch {
 
   /// Whether numbers can change continuously, and the score is one that has derivatives by them.
   [[nodiscard]] bool has_derivatives() const {
-    // Log losses of classes left out, and scores of outputs with regularisers of their own, which are sums, have
-    // derivatives that are not built.
-    const bool are_classes = !options_.class_names.empty();
     const bool of_criterion =
-        criterion_ == gp::Criterion::evidence || (criterion_ == gp::Criterion::leave_one_out && !are_classes);
-    const bool is_single = are_classes || train_.y.cols() == 1;
+        criterion_ == gp::Criterion::evidence || criterion_ == gp::Criterion::leave_one_out;
+    // Outputs with regularisers of their own have scores that are sums: their derivatives are not built.
+    const bool is_single = !options_.class_names.empty() || train_.y.cols() == 1;
     return of_criterion && is_single && options_.kind == gp::ModelKind::bayesian && !options_.flip &&
            std::none_of(space_.parameters().begin(), space_.parameters().end(),
                         [](const auto& parameter) { return parameter.scale == gp::SearchScale::integer; });

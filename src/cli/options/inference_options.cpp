@@ -29,12 +29,10 @@ void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& crite
   command
       .add_option_function<std::string>(
           "--criterion", [&criterion](const std::string& word) { criterion = criteria().at(word); },
-          fmt::format(
-              "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
-              "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
-              "(density of each training target, or probability of each label, given all others), which "
-              "take no validation data [{}]",
-              otherwise))
+          fmt::format("What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
+                      "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
+                      "(leave-one-out density), which take no validation data [{}]",
+                      otherwise))
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
 }
@@ -75,7 +73,7 @@ const char* criterion_title(gp::Criterion criterion) {
     case gp::Criterion::evidence:
       return "log marginal likelihood";
     case gp::Criterion::leave_one_out:
-      return "leave-one-out log loss";
+      return "leave-one-out negative log density";
   }
   return "";
 }

@@ -150,7 +150,7 @@ class DirectSolver : public KernelSolver {
       return select_regularisers(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
                                  options_.candidates, options_.threads);
     return {select_regulariser(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
-                               options_.candidates, options_.threads, targets_.kind)};
+                               options_.candidates, options_.threads)};
   }
 
   /// Keeps the selections for others_of(), which uses their leave-one-out residuals again.
@@ -223,7 +223,7 @@ class DirectFlow final : public DirectSolver {
       return selected(select_flow_regularisers(std::move(nngp), std::move(ntk), targets_.train,
                                                std::move(seen), by, options_.candidates, options_.threads));
     return selected({select_flow_regulariser(std::move(nngp), std::move(ntk), targets_.train, std::move(seen),
-                                             by, options_.candidates, options_.threads, targets_.kind)});
+                                             by, options_.candidates, options_.threads)});
   }
 
   [[nodiscard]] GramAccuracy accuracy() const override { return accuracy_of("ntk"); }

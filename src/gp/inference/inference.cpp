@@ -41,7 +41,7 @@ class Inference {
         scale_{scale_of(targets.train, targets.kind, options.targets_as_they_are)},
         standardised_{scale_.standardised(targets.train),
                       grams_.validation ? scale_.standardised(*targets.validation) : Matrix<double>(),
-                      targets.kind == TargetKind::numbers && targets.train.cols() > 1, targets.kind},
+                      targets.kind == TargetKind::numbers && targets.train.cols() > 1},
         solver_options_{std::move(solver_options)} {}
 
   std::vector<KernelPrediction> run() {

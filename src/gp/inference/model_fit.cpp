@@ -162,9 +162,6 @@ class ModelFit {
   }
 
   [[nodiscard]] bool is_classes() const { return !options_.class_names.empty(); }
-  [[nodiscard]] TargetKind kind_of_targets() const {
-    return is_classes() ? TargetKind::classes : TargetKind::numbers;
-  }
   /// Whether each output has a regulariser and an amplitude of its own.
   [[nodiscard]] bool apart() const { return !is_classes() && train_.y.cols() > 1; }
   [[nodiscard]] bool in_units_of_targets() const {
@@ -194,7 +191,7 @@ class ModelFit {
       return select_regularisers(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
                                  options_.gram.threads);
     return {select_regulariser(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
-                               options_.gram.threads, kind_of_targets())};
+                               options_.gram.threads)};
   }
 
   [[nodiscard]] std::vector<Selection> select_trained(const Matrix<double>& targets,
@@ -206,7 +203,7 @@ class ModelFit {
       return select_flow_regularisers(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
                                       options_.grid, options_.gram.threads);
     return {select_flow_regulariser(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
-                                    options_.grid, options_.gram.threads, kind_of_targets())};
+                                    options_.grid, options_.gram.threads)};
   }
 
   /// Adds the validation data to the training data. The kernel between both is at hand; only that of the validation

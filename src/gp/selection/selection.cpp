@@ -225,10 +225,6 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
 
 namespace {
 
-OutputChoice together(TargetKind kind) {
-  return kind == TargetKind::classes ? OutputChoice::classes : OutputChoice::together;
-}
-
 std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<double>& targets,
                                             std::optional<ValidationKernel> validation, Criterion criterion,
                                             const std::vector<double>& grid, int threads,
@@ -260,9 +256,9 @@ std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<doub
 
 Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                              std::optional<ValidationKernel> validation, Criterion criterion,
-                             const std::vector<double>& grid, int threads, TargetKind kind) {
+                             const std::vector<double>& grid, int threads) {
   return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
-                              together(kind))
+                              OutputChoice::together)
       .front();
 }
 
@@ -318,9 +314,9 @@ std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const
 
 Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                   std::optional<ValidationKernels> validation, Criterion criterion,
-                                  const std::vector<double>& grid, int threads, TargetKind kind) {
+                                  const std::vector<double>& grid, int threads) {
   return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
-                        threads, together(kind))
+                        threads, OutputChoice::together)
       .front();
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "gp/solvers/variances.hpp"
-#include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::gp {
@@ -42,7 +41,7 @@ struct Columns {
 };
 
 std::vector<Columns> columns_by(OutputChoice choice, Index outputs) {
-  if (choice != OutputChoice::apart) return {{0, outputs}};
+  if (choice == OutputChoice::together) return {{0, outputs}};
   std::vector<Columns> all;
   for (Index c = 0; c < outputs; ++c) all.push_back({c, 1});
   return all;
@@ -88,13 +87,11 @@ class Path {
   /// The amplitude of a Regression: y^T (K + lambda I)^-1 y / (n outputs).
   [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
   [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
-  /// Takes the leave-one-out predictions of candidate number i, with the amplitude 1, and their density under
-  /// `amplitude`, or the log loss of `classes`, scores of all training inputs, which no amplitude changes.
-  void take_others(std::size_t i, LeaveOneOut others, double amplitude, const Matrix<double>* classes) {
+  /// Takes the leave-one-out predictions of candidate number i, with the amplitude 1, and their
+  /// density under `amplitude`.
+  void take_others(std::size_t i, LeaveOneOut others, double amplitude) {
     scores_[i].leave_one_out =
-        classes != nullptr
-            ? fit_class_calibration(others, *classes).log_loss
-            : LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
+        LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
     others_[i] = std::move(others);
   }
   void give(OutputScores& all) && {
@@ -218,10 +215,9 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
                          validation ? &validation->targets : nullptr, choice);
   Matrix<double> cross;
   if (validation && validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
-  const Matrix<double>* classes = choice == OutputChoice::classes ? &targets : nullptr;
   const std::vector<Index> inputs = representative_inputs(targets.rows());
   const Matrix<double> basis = leave_one_out ? basis_columns(form, inputs) : Matrix<double>();
-  const Index n = targets.rows(), outputs = choice == OutputChoice::apart ? 1 : targets.cols();
+  const Index n = targets.rows(), outputs = choice == OutputChoice::together ? targets.cols() : 1;
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
     if (!paths.solved[i]) continue;
     Vector<double> others, seen;
@@ -240,8 +236,7 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
       if (amplitude == 0) continue;  // Targets that are all 0 have no finite density.
       path.score(i).log_marginal_likelihood = evidence(amplitude, paths.log_determinants[i], n, outputs);
       if (leave_one_out)
-        path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude,
-                         classes);
+        path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude);
       if (cross.size() > 0) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }
@@ -263,7 +258,6 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
     ntk_cross = ntk.to_band(validation->ntk_cross.transpose());
     nngp_cross = ntk.to_band(validation->nngp_cross.transpose());
   }
-  const Matrix<double>* classes = choice == OutputChoice::classes ? &targets : nullptr;
   const std::vector<Index> inputs = representative_inputs(targets.rows());
   const Matrix<double> basis = basis_columns(ntk, inputs);
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
@@ -283,7 +277,7 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
       LeaveOneOut left_out = others.of(path.weights(i)(inputs, Eigen::all));
       const double amplitude = left_out.most_likely_scale("select_regulariser");
       if (amplitude == 0) continue;
-      path.take_others(i, std::move(left_out), amplitude, classes);
+      path.take_others(i, std::move(left_out), amplitude);
       if (validation) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }

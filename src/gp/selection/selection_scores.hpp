@@ -24,11 +24,7 @@ struct ValidationPart {
 };
 
 /// Whether all outputs share a regulariser and an amplitude, or each has its own.
-enum class OutputChoice {
-  together,
-  classes,  ///< Together; they are scores of classes, of which leave-one-out scores are log losses.
-  apart
-};
+enum class OutputChoice { together, apart };
 
 /// Scores for each of `lambdas`, in their order: one list for all outputs together, or a list for each output.
 struct OutputScores {

@@ -9,7 +9,7 @@ namespace widelimit {
 namespace {
 
 /// Of one launch, after which a stop may be asked for.
-constexpr Index groups_of_launch = 1 << 13;
+constexpr Index groups_of_product = 1 << 13;
 /// Bytes that a launch leaves on the device to be added up, or to be read.
 constexpr Index most_bytes = Index{64} << 20;
 constexpr std::size_t addition_group = 64;
@@ -69,7 +69,7 @@ void DeviceProducts<Scalar>::multiply(Wanted wanted, const PackedInputs<Scalar>&
   queue_.write(vectors, padded.data(), bytes_of(padded.size()));
   const Index bytes_of_tile = static_cast<Index>(bytes_of(shares * side * width));
   const Index tiles =
-      std::clamp<Index>(std::min(groups_of_launch / shares, most_bytes / bytes_of_tile), 1, rows.blocks());
+      std::clamp<Index>(std::min(groups_of_product / shares, most_bytes / bytes_of_tile), 1, rows.blocks());
   const opencl::Buffer sums = session_.buffer(static_cast<std::size_t>(tiles * bytes_of_tile));
   const opencl::Buffer results = session_.buffer(bytes_of(rows.blocks() * side * width));
   opencl::Kernel chain = kernel(source_.products(wanted, width), rows, columns);
@@ -101,7 +101,7 @@ Matrix<double> DeviceProducts<Scalar>::entries(Wanted wanted, const PackedInputs
   Matrix<double> all(count, columns.size());
   const Index shares = shares_of(columns), end = first + count, last = (end + side - 1) / side;
   const Index bytes_of_tile = side * columns.size() * static_cast<Index>(sizeof(Scalar));
-  const Index tiles = std::clamp<Index>(std::min(groups_of_launch / shares, most_bytes / bytes_of_tile), 1,
+  const Index tiles = std::clamp<Index>(std::min(groups_of_product / shares, most_bytes / bytes_of_tile), 1,
                                         last - first / side);
   Matrix<Scalar> read(tiles * side, columns.size());
   const auto bytes = static_cast<std::size_t>(tiles * bytes_of_tile);

@@ -16,7 +16,8 @@
 #include "kernel/run/source_values.hpp"
 
 namespace widelimit {
-namespace {
+// Members of a public class have these types, so that their namespace has a name.
+namespace kernel_products {
 
 constexpr const char* where = "KernelProducts";
 
@@ -112,7 +113,9 @@ class Engine {
   MatrixFreeSource source_;
 };
 
-}  // namespace
+}  // namespace kernel_products
+
+using namespace kernel_products;
 
 /// What an object does, whatever type it computes in.
 template <typename Scalar>

@@ -17,9 +17,9 @@ constexpr Index lefts = 2, rights = 3;
 constexpr std::size_t pair_count = lefts * rights;
 
 /// Pairs of some random inputs, their kept nodes, and one chain of a network.
-class RunCase {
+class ChainCase {
  public:
-  RunCase(const std::string& layers, const Shape& left, const Shape& right, std::size_t step)
+  ChainCase(const std::string& layers, const Shape& left, const Shape& right, std::size_t step)
       : engine_(layers, left, right, 2),
         left_layout_{layout_of(left)},
         right_layout_{layout_of(right)},
@@ -38,8 +38,8 @@ class RunCase {
                             static_cast<Index>(pair_count), generator_);
     root_ = root;
   }
-  RunCase(const RunCase&) = delete;
-  RunCase& operator=(const RunCase&) = delete;
+  ChainCase(const ChainCase&) = delete;
+  ChainCase& operator=(const ChainCase&) = delete;
 
   [[nodiscard]] const PairGeometry& geometry() const { return engine_.pair.geometry; }
   [[nodiscard]] NodeId root() const { return root_; }
@@ -193,14 +193,14 @@ class RunCase {
 };
 
 /// Every chain of a network.
-void check_runs(const std::string& layers, const Shape& left, const Shape& right) {
+void check_chains(const std::string& layers, const Shape& left, const Shape& right) {
   CAPTURE(layers);
   const EngineProgram engine(layers, left, right, 2);
   std::size_t chains = 0;
   for (std::size_t step = 0; step < engine.program.steps.size(); ++step) {
     if (!std::holds_alternative<PlaneStep>(engine.program.steps[step])) continue;
     CAPTURE(step);
-    RunCase(layers, left, right, step).check_derivatives();
+    ChainCase(layers, left, right, step).check_derivatives();
     ++chains;
   }
   CHECK(chains > 0);
@@ -208,7 +208,7 @@ void check_runs(const std::string& layers, const Shape& left, const Shape& right
 
 TEST_CASE("ChainBackwardPass: two convolutions of sequences are sums along diagonals") {
   const Index left_size = 6, right_size = 4;
-  RunCase run(
+  ChainCase chain(
       R"([{"layer": "conv", "filter": [3], "weight_variance": 1.5, "bias_variance": 0.2},
           {"layer": "conv", "filter": [3], "weight_variance": 0.7}, {"layer": "global_average_pool"}])",
       {left_size}, {right_size}, 0);
@@ -249,42 +249,43 @@ TEST_CASE("ChainBackwardPass: derivatives of chains of shifted copies, with comp
       R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},
           {"layer": "sum", "branches": [{"layers": []}, {"scale": 0.7, "layers": [{"layer": "conv", "filter": [3]}]}]},
           {"layer": "dense", "bias_variance": 0.2}, {"layer": "erf"}, {"layer": "global_average_pool"}])";
-  check_runs(sequences, {5}, {5});
-  check_runs(sequences, {5}, {3});
-  check_runs(R"([{"layer": "conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "conv", "filter": [2, 3]},
+  check_chains(sequences, {5}, {5});
+  check_chains(sequences, {5}, {3});
+  check_chains(
+      R"([{"layer": "conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "conv", "filter": [2, 3]},
                  {"layer": "erf"}, {"layer": "global_average_pool"}])",
-             {3, 3}, {3, 3});
+      {3, 3}, {3, 3});
 }
 
 TEST_CASE(
     "ChainBackwardPass: derivatives through strides, circular windows, products and what poolings keep") {
-  check_runs(R"([{"layer": "conv", "filter": [3], "strides": [2], "padding": "valid"}, {"layer": "erf"},
+  check_chains(R"([{"layer": "conv", "filter": [3], "strides": [2], "padding": "valid"}, {"layer": "erf"},
                  {"layer": "conv", "filter": [2]}, {"layer": "flatten"}])",
-             {9}, {9});
-  check_runs(R"([{"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "relu"},
+               {9}, {9});
+  check_chains(R"([{"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "relu"},
                  {"layer": "conv", "filter": [3], "padding": "circular"}, {"layer": "global_average_pool"}])",
-             {4}, {4});
-  check_runs(R"([{"layer": "conv", "filter": [3]}, {"layer": "average_pool", "window": [2], "strides": [2]},
+               {4}, {4});
+  check_chains(R"([{"layer": "conv", "filter": [3]}, {"layer": "average_pool", "window": [2], "strides": [2]},
                  {"layer": "product", "branches": [{"layers": [{"layer": "erf"}]},
                                                    {"layers": [{"layer": "conv", "filter": [3]}]}]},
                  {"layer": "global_average_pool"}])",
-             {6}, {4});
-  check_runs(R"([{"layer": "conv", "filter": [3]}, {"layer": "erf"},
+               {6}, {4});
+  check_chains(R"([{"layer": "conv", "filter": [3]}, {"layer": "erf"},
                  {"layer": "local_conv", "filter": [2], "bias_variance": 0.3}, {"layer": "erf"}, {"layer": "flatten"}])",
-             {5}, {5});
+               {5}, {5});
 }
 
 TEST_CASE("ChainBackwardPass: offset 0 comes first, and is there for recording even if nobody reads it") {
   const std::string read = R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "flatten"}])";
-  const RunCase run(read, {5}, {5}, 0);
+  const ChainCase chain(read, {5}, {5}, 0);
   REQUIRE(chain.planes(true).size() == chain.planes(false).size());
   for (const auto& planes : {chain.planes(false), chain.planes(true)}) {
     CHECK(planes.front().is_demanded);
     for (const AxisOffsets& axis : planes.front().offsets) CHECK(axis == AxisOffsets{{0, 0}, 1});
   }
   // Every offset once.
-  RunCase all(R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "global_average_pool"}])",
-              {4}, {3}, 0);
+  ChainCase all(R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "global_average_pool"}])",
+                {4}, {3}, 0);
   std::set<std::array<Index, 3>> seen;
   all.for_each_value([&](Index pair, const Index3& a, const Index3& b, double, double) {
     CHECK(seen.insert({pair, a[2], b[2]}).second);
@@ -296,10 +297,10 @@ TEST_CASE("ChainBackwardPass: a side whose derivatives are not wanted gets none,
   const std::string layers =
       R"([{"layer": "conv", "filter": [3]}, {"layer": "erf"}, {"layer": "conv", "filter": [3]}, {"layer": "relu"},
           {"layer": "global_average_pool"}])";
-  RunCase both(layers, {5}, {4}, 0), left(layers, {5}, {4}, 0), right(layers, {5}, {4}, 0);
+  ChainCase both(layers, {5}, {4}, 0), left(layers, {5}, {4}, 0), right(layers, {5}, {4}, 0);
   left.block().right_wanted = false;
   right.block().left_wanted = false;
-  for (RunCase* chain : {&both, &left, &right}) chain->backward();
+  for (ChainCase* chain : {&both, &left, &right}) chain->backward();
   const auto all_zero = [](const std::vector<RecordAdjoint<double>>& adjoints) {
     return std::all_of(adjoints.begin(), adjoints.end(), [](const RecordAdjoint<double>& adjoint) {
       return std::all_of(adjoint.values.begin(), adjoint.values.end(), [](double x) { return x == 0; });

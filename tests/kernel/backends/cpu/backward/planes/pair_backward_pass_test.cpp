@@ -206,7 +206,7 @@ TEST_CASE("PairBackwardPass: readouts and derivatives by all features of sequenc
 }
 
 TEST_CASE("PairBackwardPass: attention, to which inputs are multiplied as one matrix") {
-  PairCase run(attentive, {4}, {3});
+  PairCase chain(attentive, {4}, {3});
   const auto& steps = chain.program().steps;
   CHECK(std::any_of(steps.begin(), steps.end(),
                     [](const Step& step) { return std::holds_alternative<InputStep>(step); }));
