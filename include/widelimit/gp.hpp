@@ -3,6 +3,7 @@
 /// Inference: models that are fitted, saved and used; for these, Gaussian-process regression and gradient flow with
 /// Gram matrices, choice of regularisers and hyperparameters, targets, metrics and calibration.
 #include "widelimit/error.hpp"
+#include "widelimit/gp/baselines.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/class_labels.hpp"
 #include "widelimit/gp/conjugate_gradients.hpp"
@@ -25,6 +26,7 @@
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/prediction_quality.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/gp/resources.hpp"

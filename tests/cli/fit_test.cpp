@@ -101,8 +101,10 @@ TEST_CASE("fit and predict: what the library predicts with the same data, of eit
     CHECK(data::read_npy<double>(folder / "out/prior_samples.npy").shape(0) == 2);
     const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
     REQUIRE(rows.size() == 8);
-    CHECK(rows[0] == fmt::format("index,id,{0}_standard_deviation,{0}_observation_deviation,{0}_mean_0",
-                                 trained ? "ntk" : "nngp"));
+    CHECK(rows[0] ==
+          fmt::format("index,id,{0}_standard_deviation,{0}_observation_deviation,{0}_lower_50,{0}_upper_50,"
+                      "{0}_lower_90,{0}_upper_90,{0}_lower_95,{0}_upper_95,{0}_mean_0",
+                      trained ? "ntk" : "nngp"));
     CHECK(std::stod(rows[3].substr(rows[3].rfind(',') + 1)) == expected.mean(2, 0));
   }
 }

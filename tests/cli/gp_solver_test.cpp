@@ -33,7 +33,7 @@ TEST_CASE("gp: conjugate gradients predict what Cholesky factorizations do") {
   const nlohmann::json found = predictions(" --regulariser 0.01 --solver cg");
   REQUIRE(found.size() == 2);
   for (std::size_t i = 0; i < 2; ++i)
-    for (const char* score : {"accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+    for (const char* score : {"accuracy", "mean_squared_error", "log_loss"}) {
       CAPTURE(score);
       CHECK(found[i].at(score).get<double>() ==
             doctest::Approx(expected[i].at(score).get<double>()).epsilon(1e-8));
@@ -44,7 +44,7 @@ TEST_CASE("gp: conjugate gradients fit the amplitudes that Cholesky factorizatio
   const nlohmann::json expected = predictions(" --regulariser 0.01 --solver cholesky", "");
   const nlohmann::json found = predictions(" --regulariser 0.01 --solver cg", "");
   for (std::size_t i = 0; i < 2; ++i)
-    for (const char* number : {"amplitude", "negative_log_predictive_density"}) {
+    for (const char* number : {"amplitude", "log_loss"}) {
       CAPTURE(number);
       CHECK(found.at(i).at(number).get<double>() ==
             doctest::Approx(expected.at(i).at(number).get<double>()).epsilon(1e-8));
@@ -58,7 +58,7 @@ TEST_CASE("gp: conjugate gradients with kernels that a device makes in every pas
   REQUIRE(found.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(found[i].at("regulariser") == expected[i].at("regulariser"));
-    for (const char* score : {"accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+    for (const char* score : {"accuracy", "mean_squared_error", "log_loss"}) {
       CAPTURE(score);
       CHECK(found[i].at(score).get<double>() ==
             doctest::Approx(expected[i].at(score).get<double>()).epsilon(1e-7));
@@ -122,8 +122,7 @@ TEST_CASE("gp: conjugate gradients and Cholesky read their kernels from stores")
     CHECK(found[i].at("passes").get<int>() > 1);
     CHECK(found[i].at("relative_residual").get<double>() <= 1e-11);
     CHECK_FALSE(expected[i].contains("passes"));
-    for (const char* number :
-         {"regulariser", "accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+    for (const char* number : {"regulariser", "accuracy", "mean_squared_error", "log_loss"}) {
       CAPTURE(number);
       const double value = expected[i].at(number).get<double>();
       CHECK(factorized[i].at(number).get<double>() == value);

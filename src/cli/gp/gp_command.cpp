@@ -3,20 +3,19 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "cli/gp/gp_arguments.hpp"
-#include "cli/gp/gp_files.hpp"
+#include "cli/gp/gp_output.hpp"
 #include "cli/gp/gp_prior.hpp"
 #include "cli/gp/gp_report.hpp"
 #include "cli/gp/gp_run.hpp"
 #include "cli/grams/store_options.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
-#include "cli/output/output_folder.hpp"
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
+#include "cli/quality/task_baselines.hpp"
 #include "cli/report/page.hpp"
 #include "cli/tasks/data_sources.hpp"
 #include "distributed/rank_solver.hpp"
@@ -40,24 +39,6 @@ void require_validation_for(const GpTask<Scalar>& task, const GpArguments& argum
                     arguments.data.path.string(), source.validation, source.it));
 }
 
-/// Where the files of each network go in the output folder: a folder for each if there are several.
-std::vector<std::string> places_of(const std::vector<Network>& networks) {
-  if (networks.size() == 1) return {""};
-  std::vector<std::string> places;
-  std::set<std::string> taken;
-  for (const Network& network : networks) {
-    std::string name = network.name().empty() ? "network" : visible_text(network.name());
-    for (char& c : name)
-      if (c == '/') c = '_';
-    // No folder of its own: it would be the output folder, or lie outside.
-    if (name == "." || name == "..") name = "network";
-    std::string unique = name;
-    for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}-{}", name, i);
-    places.push_back(unique + "/");
-  }
-  return places;
-}
-
 std::string amplitude_text(const gp::InferenceOptions& options) {
   if (options.amplitude) return fmt::format("amplitude of the kernels: {}", *options.amplitude);
   return "amplitude of the kernels: fitted to the training targets (--amplitude 1: kernels as they are)";
@@ -75,70 +56,6 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
   for (const std::string& network : arguments.networks) files.push_back({"--network", network});
   return files;
 }
-
-/// Where the results of all networks go: opened before the work begins, to be filled network by network.
-class GpOutput {
- public:
-  GpOutput(const OutputArguments& arguments, const std::vector<NamedFile>& read,
-           const gp::InferenceOptions& options, const std::vector<Network>& networks,
-           const RunContext& context, nlohmann::ordered_json shapes)
-      : places_{places_of(networks)},
-        folder_{arguments.folder, names(places_, options, arguments), arguments.other_files},
-        record_{context.command_line, {}, std::move(shapes)},
-        gnuplot_{context.interrupt.token()},
-        draws_{!arguments.no_pictures} {
-    folder_.check_inputs(read);
-  }
-
-  /// Of network number i. The numbers are in place before pictures are drawn.
-  void write(std::size_t i, const GpRunInfo& info, const GpResult& result,
-             const std::optional<Matrix<double>>& test_targets) {
-    const auto network = nlohmann::ordered_json::parse(to_json(info.network));
-    if (places_[i].empty())
-      record_.network = network;
-    else
-      record_.network.push_back(network);
-    write_gp_files(folder_, places_[i], info, result, test_targets);
-    commit(places_[i], network);
-    if (!draws_) return;
-    draw_gp_pictures(folder_, places_[i], gnuplot_, info, result, test_targets);
-    commit(places_[i], network);
-  }
-
-  /// Of all networks so far.
-  void write_report(const ReportPage& page) {
-    folder_.write(report_name, page.html());
-    folder_.commit(record_);
-  }
-
-  [[nodiscard]] const RunRecord& record() const { return record_; }
-
- private:
-  static constexpr const char* report_name = "report.html";
-
-  static std::vector<std::string> names(const std::vector<std::string>& places,
-                                        const gp::InferenceOptions& options,
-                                        const OutputArguments& arguments) {
-    std::vector<std::string> names;
-    if (!arguments.no_report) names.emplace_back(report_name);
-    for (const std::string& place : places) {
-      for (const std::string& name : gp_file_names(options)) names.push_back(place + name);
-      if (!place.empty()) names.push_back(place + record_name);
-    }
-    return names;
-  }
-
-  void commit(const std::string& place, const nlohmann::ordered_json& network) {
-    if (!place.empty()) folder_.write_inner_record(place, {record_.command, network, record_.shapes});
-    folder_.commit(record_);
-  }
-
-  std::vector<std::string> places_;
-  OutputFolder folder_;
-  RunRecord record_;
-  Gnuplot gnuplot_;
-  bool draws_;
-};
 
 /// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
 /// long computation.
@@ -385,6 +302,7 @@ class GpRun {
           arguments_.store.part.number, arguments_.store.part.parts, result.gram_seconds);
       return;
     }
+    const std::optional<TestQuality> quality = quality_with_baselines(result);
     const GpRunInfo info{.network = networks_[i],
                          .data = task_.description,
                          .kind = task_.kind,
@@ -394,6 +312,7 @@ class GpRun {
                          .preprocessing = task_.preprocessing,
                          .learned = learned ? &learned->inputs : nullptr,
                          .channels = &task_.channel_names,
+                         .quality = quality ? &*quality : nullptr,
                          .missing = task_.missing,
                          .unknown = task_.unknown,
                          .columns = task_.columns};
@@ -405,8 +324,23 @@ class GpRun {
       output_->write_report(*report_);
     }
     say("{}", gp_table(result) + edge_notes(result));
+    if (quality) say("{}", quality_text(*quality, task_.class_names));
     if (prints_json()) results_.push_back(nlohmann::json::parse(results_json(info, result)));
     flush_standard_output();
+  }
+
+  /// Nothing where the targets of the test inputs are not known.
+  [[nodiscard]] std::optional<TestQuality> quality_with_baselines(const GpResult& result) {
+    if (!task_.test.targets) return std::nullopt;
+    TestQuality quality = quality_of(result, *task_.test.targets);
+    // They are those of all networks.
+    if (!baselines_) {
+      baselines_.emplace();
+      add_baselines(*baselines_, task_);
+    }
+    quality.baselines = baselines_->baselines;
+    quality.note = baselines_->note;
+    return quality;
   }
 
   const GpArguments& arguments_;
@@ -418,6 +352,7 @@ class GpRun {
   std::string solver_text_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
+  std::optional<TestQuality> baselines_;              ///< Once they were needed.
   nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
 
@@ -432,9 +367,12 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   add_json_option(*command);
   add_gp_options(*command, *arguments);
   command->footer(
-      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative "
-      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed "
-      "together). Variances are those of kernels times the amplitude.\n\n"
+      "Prints a line for each kernel: regulariser and amplitude, accuracy and mean squared error of the "
+      "test data, and seconds (the Gram matrices of both kernels are computed together). A second table has "
+      "the scores of the test data: log loss, Brier score, area under the ROC curve (AUC) and calibration "
+      "error (ECE) of classes; R2, negative log predictive density (NLPD) and coverage of intervals of "
+      "numbers; and what class frequencies or the mean, and a logistic or linear regression, reach there. "
+      "Variances are those of kernels times the amplitude.\n\n"
       "Examples:\n"
       "  widelimit gp --network struct --network conv-gap --data sample\n"
       "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "

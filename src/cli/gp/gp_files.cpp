@@ -10,7 +10,6 @@
 #include "cli/gp/grid_edge.hpp"
 #include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
-#include "cli/output/share_interval.hpp"
 #include "cli/plots/confusion_picture.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
@@ -63,7 +62,9 @@ void add_selections(Json& json, const GpPrediction& prediction) {
   }
 }
 
-Json prediction_json(const GpPrediction& prediction) {
+/// `quality`: its scores, or null.
+Json prediction_json(const GpPrediction& prediction, const QualityLine* quality,
+                     const std::vector<std::string>& class_names) {
   Json json;
   json["kernel"] = prediction.time ? "ntk" : "nngp";
   json["files"] = prediction.name;
@@ -83,14 +84,9 @@ Json prediction_json(const GpPrediction& prediction) {
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
   if (const auto& scores = prediction.scores) {
     json["accuracy"] = or_null(scores->accuracy);
-    if (scores->accuracy) {
-      const ShareInterval interval = share_interval(*scores->accuracy, prediction.mean.rows());
-      json["accuracy_interval"] = {interval.low, interval.high};
-    }
     json["mean_squared_error"] = scores->mean_squared_error;
-    json["negative_log_predictive_density"] = scores->negative_log_predictive_density;
-    json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
   }
+  if (quality != nullptr) json.update(quality_json(*quality, class_names));
   json["solve_seconds"] = prediction.solve_seconds;
   if (const auto& iterations = prediction.iterations) {
     json["passes"] = iterations->passes;
@@ -118,11 +114,15 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   if (!info.unknown.is_null()) json["unknown"] = info.unknown;
   if (info.learned != nullptr) json["learned"] = learned_json(*info.learned, *info.channels);
   json["gram_seconds"] = result.gram_seconds;
-  for (const GpPrediction& prediction : result.predictions) {
+  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
+    const GpPrediction& prediction = result.predictions[i];
     if (prediction.log_marginal_likelihood)
       json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
-    json["results"].push_back(prediction_json(prediction));
+    const QualityLine* quality = info.quality == nullptr ? nullptr : &info.quality->predictions.at(i);
+    json["results"].push_back(prediction_json(prediction, quality, info.class_names));
   }
+  if (info.quality != nullptr && !info.quality->baselines.empty())
+    json["baselines"] = baselines_json(*info.quality, info.class_names);
   json["network"] = Json::parse(to_json(info.network));
   return json.dump(1) + "\n";
 }

@@ -7,6 +7,7 @@
 #include "cli/gp/gp_run.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/quality/test_quality.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 
 namespace widelimit::cli {
@@ -23,6 +24,7 @@ struct GpRunInfo {
   /// What was learned about the inputs, or null.
   const gp::LearnedInputs* learned = nullptr;
   const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
+  const TestQuality* quality = nullptr;                ///< Null where test targets are not known.
   nlohmann::ordered_json missing = {};                 ///< Of cells of tables, as the task has it; else null.
   nlohmann::ordered_json unknown = {};                 ///< Of categories, as the task has it; else null.
   nlohmann::ordered_json columns = {};                 ///< Of tables, how they were read; else null.

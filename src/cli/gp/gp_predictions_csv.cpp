@@ -7,6 +7,7 @@
 
 #include "cli/output/text_parts.hpp"
 #include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/prediction_quality.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -61,6 +62,12 @@ class PredictionTable {
     for (const char* deviation : {"standard_deviation", "observation_deviation"})
       for (Index k = 0; k < deviations_of(prediction); ++k)
         add(deviations_of(prediction) == 1 ? deviation : fmt::format("{}_{}", deviation, k));
+    if (!classes_)
+      for (const gp::CentralInterval& interval : gp::central_intervals)
+        for (const char* end : {"lower", "upper"})
+          for (Index k = 0; k < prediction.mean.cols(); ++k)
+            add(fmt::format("{}_{}{}", end, interval.percent,
+                            prediction.mean.cols() == 1 ? "" : fmt::format("_{}", k)));
     for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
     for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
   }
@@ -82,11 +89,21 @@ class PredictionTable {
         add_number(text, std::sqrt(prediction.variance(i, k)));
       for (Index k = 0; k < deviations_of(prediction); ++k)
         add_number(text, std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
+      if (!classes_) add_interval_ends(text, prediction, i);
       for (Index c = 0; c < prediction.probabilities.cols(); ++c)
         add_number(text, prediction.probabilities(i, c));
       for (Index k = 0; k < prediction.mean.cols(); ++k) add_number(text, prediction.mean(i, k));
     }
     text += '\n';
+  }
+
+  /// Of the central intervals of an observation.
+  static void add_interval_ends(std::string& text, const GpPrediction& prediction, Index i) {
+    for (const gp::CentralInterval& interval : gp::central_intervals)
+      for (const double side : {-interval.deviations, interval.deviations})
+        for (Index k = 0; k < prediction.mean.cols(); ++k)
+          add_number(text, prediction.mean(i, k) +
+                               side * std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
   }
 
   static void add_number(std::string& text, double value) {

@@ -9,7 +9,7 @@ namespace widelimit::cli {
 /// predictions.csv: a row for each test input. Its number and its name, the target; then for each prediction the class
 /// and its probability, the standard deviations of the function and of an observation, which has noise, the
 /// probabilities of all classes and the means of all outputs. Numbers have
-/// targets, deviations and means only, of each output.
+/// targets, deviations, the ends of central intervals of an observation, and means, of each output.
 [[nodiscard]] std::string predictions_csv(const GpRunInfo& info, const GpResult& result,
                                           const std::optional<Matrix<double>>& targets);
 

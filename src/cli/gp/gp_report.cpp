@@ -11,7 +11,7 @@
 namespace widelimit::cli {
 namespace {
 
-constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
+constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
 
 std::string time_text(const std::optional<double>& time) {
   if (!time) return "";
@@ -53,7 +53,7 @@ std::string lost_digits_text(const GpPrediction& prediction) {
 
 std::string gp_table(const GpResult& result) {
   std::string text = fmt::format(fmt::runtime(columns), "kernel", "time", "regulariser", "amplitude",
-                                 "accuracy", "MSE", "NLPD", "Gram s", "solve s");
+                                 "accuracy", "MSE", "Gram s", "solve s");
   constexpr const char *number = "{:.2e}", *numbers = "{:.0e}-{:.0e}";
   for (const GpPrediction& prediction : result.predictions) {
     const auto& scores = prediction.scores;
@@ -62,7 +62,6 @@ std::string gp_table(const GpResult& result) {
                         shared_or_range(prediction.amplitude, number, numbers),
                         scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
                         scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
-                        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
                         fmt::format("{:.2f}", result.gram_seconds),
                         fmt::format("{:.2f}", prediction.solve_seconds));
   }

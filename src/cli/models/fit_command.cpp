@@ -19,6 +19,7 @@
 #include "cli/plots/reliability_picture.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
+#include "cli/quality/task_baselines.hpp"
 #include "cli/tasks/data_arguments.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
@@ -219,11 +220,11 @@ std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Sc
   return checked;
 }
 
-/// A line for each set, and one for what its variances would be without the amplitude.
+/// A line for each set, and one for what its variances would be without the amplitude; of test data the baselines.
 template <typename Scalar>
-std::vector<ModelScores> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
+std::vector<QualityLine> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
                                     const std::vector<Checked>& checked, const FitArguments& arguments) {
-  std::vector<ModelScores> scores;
+  std::vector<QualityLine> scores;
   if (!arguments.refit)
     if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
   for (const Checked& set : checked) {
@@ -231,7 +232,22 @@ std::vector<ModelScores> all_scores(const gp::Model& model, const GpTask<Scalar>
     if ((model.amplitude().array() != 1).any())
       scores.push_back(scores_of(set.name + ", amplitude 1", set.unscaled, set.targets));
   }
+  if (task.test.size() == 0 || !task.test.targets) return scores;
+  TestQuality baselines;
+  add_baselines(baselines, task);
+  for (QualityLine& line : baselines.baselines) {
+    line.of = "test, " + line.of;
+    scores.push_back(std::move(line));
+  }
   return scores;
+}
+
+/// Those of the model as it is: the others have a comma in their names.
+std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores) {
+  std::vector<QualityLine> own;
+  for (const QualityLine& line : scores)
+    if (line.of.find(',') == std::string::npos) own.push_back(line);
+  return own;
 }
 
 /// Of the last set: test data where there are some.
@@ -263,7 +279,7 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
   return text;
 }
 
-nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& scores,
+nlohmann::json fit_json(const gp::Model& model, const std::vector<QualityLine>& scores,
                         const FitArguments& arguments, const std::vector<std::string>& channels) {
   const Vector<double> amplitude = model.amplitude();
   nlohmann::json result{{"model", arguments.model.string()},
@@ -274,8 +290,8 @@ nlohmann::json fit_json(const gp::Model& model, const std::vector<ModelScores>& 
     result["learned"] = nlohmann::json::parse(learned_json(*model.learned(), channels).dump());
   for (const gp::Selection& selection : model.selections())
     result["regularisers"].push_back(selection.best.value());
-  for (const ModelScores& one : scores)
-    result["scores"].push_back(nlohmann::json::parse(to_json(one).dump()));
+  for (const QualityLine& one : scores)
+    result["scores"].push_back(nlohmann::json::parse(score_json(one, model.class_names()).dump()));
   return result;
 }
 
@@ -337,7 +353,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   say("{}", model_text(model) + choice_text(model, arguments));
   const auto checked = checked_predictions(model, task, arguments, context.interrupt);
   const auto scores = all_scores(model, task, checked, arguments);
-  say("{}", scores_table(scores));
+  if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
   if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
   flush_standard_output();
   draw_reliability(checked, arguments, context.interrupt);

@@ -4,36 +4,20 @@
 
 #include <cmath>
 
-#include "cli/output/share_interval.hpp"
 #include "cli/output/text_parts.hpp"
 #include "widelimit/gp/calibration.hpp"
-#include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* score_columns = "  {:<24} {:>7} {:>9} {:>11} {:>10} {:>8}\n";
-
-Json or_null_score(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-std::string percentage(const std::optional<double>& share) {
-  return share ? fmt::format("{:.2f} %", 100 * *share) : "-";
-}
-
-}  // namespace
-
-namespace {
-
-ModelScores named_scores(const std::string& name, const Matrix<double>& mean, const Matrix<double>& variances,
+QualityLine named_scores(const std::string& name, const Matrix<double>& mean, const Matrix<double>& variances,
                          const Matrix<double>& probabilities, const Matrix<double>& targets) {
-  return {name, targets.rows(), gp::prediction_scores(mean, variances, probabilities, targets)};
+  return {name, targets.rows(), gp::prediction_quality(mean, variances, probabilities, targets)};
 }
 
 }  // namespace
 
-ModelScores scores_of(const std::string& name, const gp::ModelPrediction& prediction,
+QualityLine scores_of(const std::string& name, const gp::ModelPrediction& prediction,
                       const Matrix<double>& targets) {
   return named_scores(name, prediction.mean, prediction.observation_variance(),
                       prediction.class_probabilities, targets);
@@ -50,7 +34,7 @@ gp::ModelPrediction with_amplitude_one(const gp::Model& model, const gp::ModelPr
   return result;
 }
 
-std::optional<ModelScores> leave_one_out_scores(const gp::Model& model, const Matrix<double>& targets) {
+std::optional<QualityLine> leave_one_out_scores(const gp::Model& model, const Matrix<double>& targets) {
   if (model.time() != gp::infinite_time) return std::nullopt;
   const gp::ModelLeaveOneOut others = model.leave_one_out();
   const Matrix<double> mean = targets - others.residuals;
@@ -60,33 +44,10 @@ std::optional<ModelScores> leave_one_out_scores(const gp::Model& model, const Ma
   return named_scores("leave-one-out", mean, others.variances, probabilities, targets);
 }
 
-std::string scores_table(const std::vector<ModelScores>& scores) {
-  std::string text =
-      fmt::format(fmt::runtime(score_columns), "predictions", "inputs", "accuracy", "MSE", "NLPD", "ECE");
-  for (const ModelScores& line : scores)
-    text += fmt::format(fmt::runtime(score_columns), line.of, line.inputs, percentage(line.scores.accuracy),
-                        fmt::format("{:.6g}", line.scores.mean_squared_error),
-                        fmt::format("{:.4f}", line.scores.negative_log_predictive_density),
-                        line.scores.expected_calibration_error
-                            ? fmt::format("{:.4f}", *line.scores.expected_calibration_error)
-                            : "-");
-  return text;
-}
-
-Json to_json(const ModelScores& line) {
-  const gp::PredictionScores& scores = line.scores;
-  Json interval;
-  if (scores.accuracy) {
-    const ShareInterval found = share_interval(*scores.accuracy, line.inputs);
-    interval = {found.low, found.high};
-  }
-  return {{"predictions", line.of},
-          {"inputs", line.inputs},
-          {"accuracy", or_null_score(scores.accuracy)},
-          {"accuracy_interval", std::move(interval)},
-          {"mean_squared_error", scores.mean_squared_error},
-          {"negative_log_predictive_density", scores.negative_log_predictive_density},
-          {"expected_calibration_error", or_null_score(scores.expected_calibration_error)}};
+nlohmann::ordered_json score_json(const QualityLine& line, const std::vector<std::string>& class_names) {
+  nlohmann::ordered_json json{{"predictions", line.of}, {"inputs", line.inputs}};
+  json.update(quality_json(line, class_names));
+  return json;
 }
 
 namespace {

@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/quality/test_quality.hpp"
 #include "cli/tasks/gp_task.hpp"
-#include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::cli {
 
 /// How good predictions are that a model made.
-struct ModelScores {
-  std::string of;  ///< E.g. "test".
-  Index inputs;
-  gp::PredictionScores scores;
-};
-
-[[nodiscard]] ModelScores scores_of(const std::string& name, const gp::ModelPrediction& prediction,
+[[nodiscard]] QualityLine scores_of(const std::string& name, const gp::ModelPrediction& prediction,
                                     const Matrix<double>& targets);
 
 /// What the model would predict with the amplitude 1: the same means, other variances and probabilities.
@@ -25,13 +19,12 @@ struct ModelScores {
                                                      const gp::ModelPrediction& prediction);
 
 /// Of predictions in closed form; nothing for networks trained for a finite time.
-[[nodiscard]] std::optional<ModelScores> leave_one_out_scores(const gp::Model& model,
+[[nodiscard]] std::optional<QualityLine> leave_one_out_scores(const gp::Model& model,
                                                               const Matrix<double>& targets);
 
-/// A line for each.
-[[nodiscard]] std::string scores_table(const std::vector<ModelScores>& scores);
-
-[[nodiscard]] nlohmann::ordered_json to_json(const ModelScores& scores);
+/// With the name of the predictions and the number of inputs.
+[[nodiscard]] nlohmann::ordered_json score_json(const QualityLine& line,
+                                                const std::vector<std::string>& class_names);
 
 /// What a model is, a line or two.
 [[nodiscard]] std::string model_text(const gp::Model& model);

@@ -122,17 +122,20 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
                    const nlohmann::ordered_json& shapes) {
   const auto names = names_of(prepared.names, file, prediction.mean.rows());
   const TargetKind kind = model.class_names().empty() ? TargetKind::numbers : TargetKind::classes;
+  GpResult result{.gram_seconds = 0, .predictions = {}};
+  result.predictions.push_back(std::move(prediction));
+  std::optional<TestQuality> quality;
+  if (prepared.targets) quality = quality_of(result, *prepared.targets);
   const GpRunInfo info{.network = model.network(),
-                       .data = fmt::format("{}: {} inputs", file.string(), prediction.mean.rows()),
+                       .data = fmt::format("{}: {} inputs", file.string(), names.size()),
                        .kind = kind,
                        .precision = model.is_float() ? Precision::float32 : Precision::float64,
                        .names = names,
                        .class_names = model.class_names(),
                        .preprocessing = model.preprocessing(),
+                       .quality = quality ? &*quality : nullptr,
                        .missing = prepared.missing,
                        .unknown = prepared.unknown};
-  GpResult result{.gram_seconds = 0, .predictions = {}};
-  result.predictions.push_back(std::move(prediction));
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
   const std::string results = results_json(info, result);
   folder.write("results.json", results);
@@ -214,7 +217,14 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   folder.commit(record);
   say("{}", model_text(model));
   for (const std::string& note : prepared.notes) say("{}\n", visible_text(note));
-  if (of_kernel.scores) say("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
+  if (of_kernel.scores) {
+    const std::vector<QualityLine> lines{
+        {"new inputs", x.size(),
+         gp::prediction_quality(of_kernel.mean,
+                                of_kernel.variance.rowwise() + of_kernel.noise_variance.transpose(),
+                                of_kernel.probabilities, *prepared.targets)}};
+    say("{}", quality_table(lines) + class_table(lines, model.class_names()));
+  }
   say("{} predictions in {}\n", x.size(), visible_text(arguments.out.string()));
   flush_standard_output();
 }

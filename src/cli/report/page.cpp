@@ -43,23 +43,18 @@ std::string figure(const std::string& picture, const std::string& caption) {
 
 std::string row(const std::string& label, const GpPrediction& prediction, double gram_seconds, Index inputs) {
   const auto& scores = prediction.scores;
-  const auto number = [](const auto& value, const char* format) {
-    return value ? fmt::format(fmt::runtime(format), *value) : std::string("–");
-  };
   std::string accuracy = "–";
   if (scores && scores->accuracy) accuracy = share_text(*scores->accuracy, inputs, 2);
   return fmt::format(
       "<tr><td>{}</td><td "
-      "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</"
+      "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</"
       "td><td>{:.2f}</td></tr>\n",
       html_escaped(label), kernel_title(prediction),
       prediction.regulariser.allFinite()
           ? shared_or_range(prediction.regulariser, "{:.2e}", "{:.2e} – {:.2e}")
           : "–",
       shared_or_range(prediction.amplitude, "{:.3g}", "{:.3g} – {:.3g}"), accuracy,
-      scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–",
-      scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "–",
-      number(scores ? scores->expected_calibration_error : std::nullopt, "{:.4f}"), gram_seconds,
+      scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–", gram_seconds,
       prediction.solve_seconds);
 }
 
@@ -116,6 +111,20 @@ std::string prior_caption(const GpRunInfo& info, const GpPrior& prior) {
       html_escaped(info.names[prior.first]), html_escaped(info.names[*prior.second]));
 }
 
+constexpr const char* class_quality_caption =
+    "<p class='small'>Below the kernels, what simple methods reach from the same training data. Log loss: "
+    "mean "
+    "of -log P(true class). Brier: mean squared distance of the probabilities from the truth, all classes "
+    "together. AUC: area under the ROC curve, of one class against the others, and the mean of all. ECE: "
+    "expected calibration error. Announced: the mean probability of a class, which is its share where it is "
+    "calibrated; error: its calibration error.</p>\n";
+
+constexpr const char* number_quality_caption =
+    "<p class='small'>Below the kernels, what simple methods reach from the same training data. R2: 1 for no "
+    "error, 0 for that of the mean of the test targets. NLPD: negative log predictive density of an "
+    "observation, all outputs together. In 50 %, ...: the share of true numbers in the central intervals of "
+    "that probability.</p>\n";
+
 std::string network_section(const std::string& label, const GpRunInfo& info, const GpResult& result,
                             const std::optional<GpPrior>& prior) {
   const auto network = nlohmann::ordered_json::parse(to_json(info.network));
@@ -137,7 +146,11 @@ std::string network_section(const std::string& label, const GpRunInfo& info, con
                     learned.after, learned.before, learned.kept ? "" : "not "));
   }
   if (prior) text += figure(prior_picture(*prior), prior_caption(info, *prior));
-  return text + "</div>\n";
+  text += "</div>\n";
+  if (info.quality != nullptr)
+    text += "<h3>Scores on the test inputs</h3>\n" + quality_html(*info.quality, info.class_names) +
+            (info.kind == TargetKind::classes ? class_quality_caption : number_quality_caption);
+  return text;
 }
 
 std::string shapes_html(const nlohmann::ordered_json& shapes) {
@@ -207,14 +220,13 @@ std::optional<double> choice_of(const GpPrediction& prediction) {
 
 constexpr const char* table_heading =
     "<tr><th>network</th><th "
-    "class='word'>kernel</th><th>regulariser</th><th>amplitude</th><th>accuracy</th><th>MSE</th><th>NLPD</"
-    "th><th>ECE</th><th>Gram s</th><th>solve s</th></tr>\n";
+    "class='word'>kernel</th><th>regulariser</th><th>amplitude</th><th>accuracy</th><th>MSE</th>"
+    "<th>Gram s</th><th>solve s</th></tr>\n";
 
 constexpr const char* table_caption =
-    "<p class='small'>MSE: mean squared error of the outputs. NLPD: negative log predictive density of an "
-    "observation, all outputs together. ECE: expected calibration error. In brackets: 95 % intervals "
-    "(Wilson), "
-    "from the number of test inputs. The Gram matrices of both kernels are computed together.</p>\n";
+    "<p class='small'>MSE: mean squared error of the outputs. In brackets: 95 % intervals "
+    "(Wilson), from the number of test inputs. The Gram matrices of both kernels are computed "
+    "together.</p>\n";
 
 }  // namespace
 

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/gp/gp_run.hpp"
+#include "widelimit/gp/prediction_quality.hpp"
+
+namespace widelimit::cli {
+
+/// How good some predictions are.
+struct QualityLine {
+  std::string of;  ///< E.g. "nngp", "test".
+  Index inputs;
+  gp::PredictionQuality quality;
+};
+
+/// The predictions for inputs with known targets, and what simple methods reach there.
+struct TestQuality {
+  std::vector<QualityLine> predictions;  ///< As many as results.
+  std::vector<QualityLine> baselines = {};
+  std::string note = {};  ///< For people: why a baseline is missing; else empty.
+};
+
+/// Of every prediction; the baselines are to be added.
+[[nodiscard]] TestQuality quality_of(const GpResult& result, const Matrix<double>& targets);
+
+/// The heading, and a line for each: scores of classes, or of numbers.
+[[nodiscard]] std::string quality_table(const std::vector<QualityLine>& lines);
+
+/// A line for each class with its recall, mean probability and area under the curve by every one of `lines`; empty for
+/// numbers, and for more classes than people read.
+[[nodiscard]] std::string class_table(const std::vector<QualityLine>& lines,
+                                      const std::vector<std::string>& class_names);
+
+/// Both tables, baselines included, and the note.
+[[nodiscard]] std::string quality_text(const TestQuality& quality,
+                                       const std::vector<std::string>& class_names);
+
+/// The scores as results.json has them; what does not exist is null.
+[[nodiscard]] nlohmann::ordered_json quality_json(const QualityLine& line,
+                                                  const std::vector<std::string>& class_names);
+
+/// The baselines, each with "name" and its scores.
+[[nodiscard]] nlohmann::ordered_json baselines_json(const TestQuality& quality,
+                                                    const std::vector<std::string>& class_names);
+
+/// The same tables for report.html.
+[[nodiscard]] std::string quality_html(const TestQuality& quality,
+                                       const std::vector<std::string>& class_names);
+
+}  // namespace widelimit::cli
