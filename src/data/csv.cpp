@@ -260,7 +260,10 @@ CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format) {
     if (table.rows.size() == 1) header_is_short = take_short_header(table);
     check_width(parser, table, header_is_short);
   }
-  if (header_is_short) check_row_names(parser, table);
+  if (header_is_short) {
+    check_header(parser, header_line, table.columns);
+    check_row_names(parser, table);
+  }
   return table;
 }
 

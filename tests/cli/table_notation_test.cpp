@@ -77,7 +77,10 @@ TEST_CASE("gp: numbers with decimal commas, groups and units are the same number
   CHECK(untold.find("look like numbers; to read them as numbers: --decimal ,") != std::string::npos);
   CHECK(run_table(folder, other, "--target y --decimal , --strip .").errors.find("--strip ' kg'") !=
         std::string::npos);
-  CHECK(run_table(folder, other, "--target y --ignore a,b").errors.find("--decimal ,") != std::string::npos);
+  CHECK(run_table(folder, "a;y\n1;2,5\n2;3,5\n3;4,5\n4;2,5\n5;3,5\n6;4,5\n", "--target y")
+            .errors.find(
+                "column 'y': the targets look like numbers; to read them as numbers: --decimal ,; if these "
+                "are classes, give --targets classes") != std::string::npos);
 
   // predict reads new rows in the same way.
   write_lines(folder / "t.csv", other);

@@ -9,9 +9,10 @@ namespace widelimit::data {
 
 /// Points or commas, and what stands around the digits.
 struct NumberFormat {
-  char decimal = '.';  ///< '.' or ','. With a comma a point is no part of a number.
-  std::vector<std::string>
-      stripped;  ///< Taken out of fields before they are read: units, groups of thousands.
+  /// '.' or ','. With a comma a point is no part of a number.
+  char decimal = '.';
+  /// Taken out of fields before they are read: units, groups of thousands.
+  std::vector<std::string> stripped = {};
 
   /// The number that a field holds, ignoring blanks around it; nothing if it holds something else, or a number that
   /// beyond_double(). The minus of typesetters (U+2212) is one.
