@@ -52,7 +52,8 @@ TEST_CASE("explain: a regulariser that is given spares its choice") {
     const auto result =
         run_program(std::string("explain fcn:axes=0 --input 16 --inputs 5000 --measure 0 --json ") + more);
     REQUIRE(result.code == 0);
-    for (const auto& run : nlohmann::json::parse(result.output).at("runs"))
+    const auto plan = nlohmann::json::parse(result.output);
+    for (const auto& run : plan.at("runs"))
       if (run.at("command") == "gp --solver cholesky") return run.at("peak_phase").get<std::string>();
     return std::string();
   };

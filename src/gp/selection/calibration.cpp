@@ -164,7 +164,7 @@ class CalibrationLoss {
     }
   }
 
-  /// Where no score says anything: scale 0 and the frequencies.
+  /// Scores as they are, and the frequencies.
   [[nodiscard]] std::vector<double> start() const {
     std::vector<double> parameters{1};
     for (const double frequency : frequencies_) parameters.push_back(std::log(frequency));
@@ -207,9 +207,10 @@ std::vector<double> minimised(const CalibrationLoss& loss) {
   std::vector<double> parameters = loss.start();
   nlopt::opt optimiser(nlopt::LD_LBFGS, static_cast<unsigned>(parameters.size()));
   constexpr double largest_shift = 50;  // e^50 to one
-  constexpr double largest_scale = 1e3;
+  // Scores that say nothing, or the opposite where few labels are left out, still order classes of one frequency.
+  constexpr double least_scale = 1e-3, largest_scale = 1e3;
   std::vector<double> lower(parameters.size(), -largest_shift), upper(parameters.size(), largest_shift);
-  lower[0] = 0;
+  lower[0] = least_scale;
   upper[0] = largest_scale;
   optimiser.set_lower_bounds(lower);
   optimiser.set_upper_bounds(upper);

@@ -1,5 +1,7 @@
 // Formulas in all readings, against the duals of the activations over their whole range: as float, as double, and as
 // the text of a program in C.
+#include "widelimit/numerics/formula/row_formula.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "widelimit/numerics/activations.hpp"
-#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics {
 namespace {
