@@ -12,7 +12,7 @@
 namespace widelimit::testing {
 namespace {
 
-void write_lines(const std::filesystem::path& file, const std::string& text) {
+void write_table_text(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
@@ -25,7 +25,7 @@ struct TableResult {
 };
 
 TableResult run_table(const TemporaryFolder& folder, const std::string& text, const std::string& options) {
-  write_lines(folder / "t.csv", text);
+  write_table_text(folder / "t.csv", text);
   const auto result = run_program(table_run + "--force --path " + (folder / "t.csv").string() + " --out " +
                                   (folder / "out").string() + " " + options);
   if (result.code != 0) return {result.output, result.errors, {}};
@@ -42,7 +42,7 @@ double a_of(int i) { return std::round(1e4 * std::sin(1.0 + 3.1 * i)) / 10; }
 double y_of(int i) { return std::round(1e3 * (std::sin(a_of(i) / 500) + std::cos(2.3 * i))) / 1e3; }
 double b_of(int i) { return std::round(1e3 * std::cos(2.3 * i)) / 1e3; }
 
-std::string replaced(std::string text, char old, const std::string& replacement) {
+std::string with_replaced(std::string text, char old, const std::string& replacement) {
   for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at + replacement.size()))
     text.replace(at, 1, replacement);
   return text;
@@ -50,7 +50,7 @@ std::string replaced(std::string text, char old, const std::string& replacement)
 
 /// "1.234,5" for 1234.5
 std::string german(double number) {
-  std::string text = replaced(fmt::format("{:.3f}", std::abs(number)), '.', ",");
+  std::string text = with_replaced(fmt::format("{:.3f}", std::abs(number)), '.', ",");
   if (text.size() > 7) text.insert(text.size() - 7, ".");
   return (number < 0 ? "\u2212" : "") + text;
 }
@@ -83,7 +83,7 @@ TEST_CASE("gp: numbers with decimal commas, groups and units are the same number
                 "are classes, give --targets classes") != std::string::npos);
 
   // predict reads new rows in the same way.
-  write_lines(folder / "t.csv", other);
+  write_table_text(folder / "t.csv", other);
   const auto fitted = run_program("fit --network fcn --data csv --path " + (folder / "t.csv").string() +
                                   " --model " + (folder / "model").string() + " " + notation);
   CAPTURE(fitted.errors);
@@ -157,8 +157,8 @@ TEST_CASE("gp: test rows that are training rows are noticed") {
     train += fmt::format("{},{},{}\n", a_of(i), "rgb"[i % 3], y_of(i));
     test += fmt::format("{},{},{}\n", a_of(i < 4 ? i : i + 30), i == 3 ? 'x' : "rgb"[i % 3], y_of(i));
   }
-  write_lines(folder / "train.csv", train);
-  write_lines(folder / "test.csv", test);
+  write_table_text(folder / "train.csv", train);
+  write_table_text(folder / "test.csv", test);
   const std::string run = table_run + "--target y --path " + folder.string();
   const auto refused = run_program(run);
   CHECK(refused.code == 1);
@@ -182,13 +182,13 @@ TEST_CASE(
   for (int i = 0; i < 30; ++i)
     text += fmt::format("{},{},{}\n", a_of(i), i % 3 == 0 ? "red" : "grün", i % 2 ? "u" : "v");
   std::filesystem::create_directory(folder / "tables");
-  write_lines(folder / "tables/train.csv", text);
+  write_table_text(folder / "tables/train.csv", text);
   const std::string model = (folder / "model").string(), file = (folder / "new.csv").string();
   const auto fitted = run_program("fit --network fcn --precision double --data csv --target kind --path " +
                                   (folder / "tables").string() + " --model " + model);
   CAPTURE(fitted.errors);
   REQUIRE(fitted.code == 0);
-  write_lines(file, "a,colour\n1.5,blå\n2.5,red\n3.5,black\n");
+  write_table_text(file, "a,colour\n1.5,blå\n2.5,red\n3.5,black\n");
   const std::string run =
       "predict --model " + model + " --csv " + file + " --out " + (folder / "out").string();
   const auto refused = run_program(run);

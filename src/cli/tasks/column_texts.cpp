@@ -31,8 +31,8 @@ std::string_view taken(std::string_view text, const std::array<std::string_view,
 constexpr std::array<std::string_view, 5> currencies{"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5",
                                                      "\xe2\x82\xb9"};
 /// What stands within numbers: point, comma, apostrophes, and blanks that are broken, unbroken and narrow.
-constexpr std::array<std::string_view, 7> marks{".", ",",        "'",           "\xe2\x80\x99",
-                                                " ", "\xc2\xa0", "\xe2\x80\xaf"};
+constexpr std::array<std::string_view, 7> marks_in_numbers{".", ",",        "'",           "\xe2\x80\x99",
+                                                           " ", "\xc2\xa0", "\xe2\x80\xaf"};
 constexpr std::array<std::string_view, 3> signs{"-", "+", "\xe2\x88\x92"};
 
 /// A number in some notation, taken apart.
@@ -58,7 +58,7 @@ WrittenNumber written_number(std::string_view text) {
     const auto count = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
     number.digits.push_back(count);
     text.remove_prefix(count);
-    const std::string_view mark = taken(text, marks);
+    const std::string_view mark = taken(text, marks_in_numbers);
     if (mark.empty() || text.size() == mark.size() || !is_digit(text[mark.size()])) break;
     number.marks.push_back(mark);
     text.remove_prefix(mark.size());

@@ -31,7 +31,7 @@ std::string row_bytes(const xt::xarray<double>& x, std::size_t row) {
   return bytes;
 }
 
-bool is_constant(const xt::xarray<double>& x, std::size_t column) {
+bool is_constant_number(const xt::xarray<double>& x, std::size_t column) {
   for (std::size_t row = 1; row < x.shape(0); ++row)
     if (x(row, column) != x(0, column)) return false;
   return true;
@@ -66,7 +66,7 @@ std::string constant_columns_text(const xt::xarray<double>& train, const TableEn
   const std::vector<Index> places = encoding.number_columns();
   std::map<Index, bool> constant;
   for (std::size_t c = 0; c < places.size(); ++c) {
-    const bool one = is_constant(train, c);
+    const bool one = is_constant_number(train, c);
     const auto [entry, is_first] = constant.try_emplace(places[c], one);
     if (!is_first) entry->second = entry->second && one;
   }
