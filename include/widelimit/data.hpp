@@ -9,6 +9,7 @@
 #include "widelimit/data/labelled_texts.hpp"
 #include "widelimit/data/mnist.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/data/number_format.hpp"
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/data/synthetic_images.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"

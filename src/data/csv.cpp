@@ -4,15 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "data/input_file.hpp"
+#include "text/utf16.hpp"
 #include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
 namespace {
+
+std::string separator_name(char separator) {
+  if (separator == ',') return "comma";
+  if (separator == ';') return "semicolon";
+  if (separator == '\t') return "tab";
+  return separator == ' ' ? "blank" : fmt::format("'{}'", separator);
+}
 
 /// Takes a text apart, row by row.
 class CsvParser {
@@ -29,6 +36,8 @@ class CsvParser {
                        byte_text(text_[*invalid]), *invalid + text.size() - text_.size()));
   }
 
+  void set_separator(char separator) { separator_ = separator; }
+
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] std::size_t line() const { return line_; }
 
@@ -40,10 +49,31 @@ class CsvParser {
     }
   }
 
+  /// Passes over lines of nothing but blanks.
+  void skip_blank_lines() {
+    while (!at_end()) {
+      const std::size_t end = text_.find_first_not_of(separator_ == '\t' ? " " : " \t", at_);
+      const std::string_view rest = text_.substr(std::min(end, text_.size()));
+      if (!rest.empty() && !rest.starts_with('\n') && !rest.starts_with("\r\n")) return;
+      at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+      ++line_;
+    }
+  }
+
+  /// The header, the line at hand, as it is written: it may reach over several lines of a quoted name.
+  [[nodiscard]] std::string_view header() const {
+    bool quoted = false;
+    for (std::size_t i = at_; i < text_.size(); ++i) {
+      if (text_[i] == '"') quoted = !quoted;
+      if (text_[i] == '\n' && !quoted) return text_.substr(at_, i - at_);
+    }
+    return text_.substr(at_);
+  }
+
   /// A row has at least one field: an empty line is a row with one empty field.
   std::vector<std::string> row() {
     std::vector<std::string> fields{field()};
-    while (take(',')) fields.push_back(field());
+    while (take(separator_)) fields.push_back(field());
     take('\r');
     if (!take('\n') && !at_end()) fail(line_, "found a carriage return within a line");
     ++line_;
@@ -75,7 +105,8 @@ class CsvParser {
   }
 
   std::string plain() {
-    const std::size_t end = std::min(text_.find_first_of(",\r\n\"", at_), text_.size());
+    const std::size_t end =
+        std::min(text_.find_first_of(std::string{separator_, '\r', '\n', '"'}, at_), text_.size());
     if (end < text_.size() && text_[end] == '"')
       fail(line_, "found a quote within a field; fields with quotes are put in quotes, each doubled");
     std::string field(text_.substr(at_, end - at_));
@@ -98,8 +129,9 @@ class CsvParser {
       if (!take('"')) break;
       field += '"';
     }
-    if (!at_end() && std::string_view(",\r\n").find(text_[at_]) == std::string_view::npos)
-      fail(line_, "expected a comma or the end of the line after a closing quote");
+    if (!at_end() && text_[at_] != separator_ && text_[at_] != '\r' && text_[at_] != '\n')
+      fail(line_, fmt::format("expected a {} or the end of the line after a closing quote",
+                              separator_name(separator_)));
     return field;
   }
 
@@ -107,7 +139,36 @@ class CsvParser {
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
+  char separator_ = ',';
 };
+
+/// The separator that a header has. Names in quotes may hold any.
+char found_separator(const CsvParser& parser) {
+  std::string bare;
+  bool quoted = false, has_quotes = false;
+  for (const char c : parser.header()) {
+    if (c == '"') {
+      quoted = !quoted;
+      has_quotes = true;
+    } else if (!quoted && c != '\r') {
+      bare += c;
+    }
+  }
+  std::string found;
+  for (const char separator : {',', ';', '\t'})
+    if (bare.find(separator) != std::string::npos) found += separator;
+  if (found.size() > 1)
+    parser.fail(
+        parser.line(),
+        fmt::format(
+            "found both {}s and {}s in the header: say which separates fields (--separator), or put names "
+            "that hold the other in quotes",
+            separator_name(found[0]), separator_name(found[1])));
+  if (!found.empty()) return found[0];
+  // R's write.table() puts all names in quotes, and blanks between them.
+  const bool blanks = has_quotes && !bare.empty() && bare.find_first_not_of(' ') == std::string::npos;
+  return blanks ? ' ' : ',';
+}
 
 void check_header(const CsvParser& parser, std::size_t line, const std::vector<std::string>& columns) {
   std::set<std::string> seen;
@@ -115,9 +176,53 @@ void check_header(const CsvParser& parser, std::size_t line, const std::vector<s
     if (name.empty()) parser.fail(line, "expected names of columns, found an empty one");
     if (!seen.insert(name).second) parser.fail(line, fmt::format("found the column name '{}' twice", name));
   }
-  // A file with another separator would be read as a table of one column.
-  if (columns.size() == 1 && columns[0].find_first_of(";\t") != std::string::npos)
-    parser.fail(line, "expected fields separated by commas, found semicolons or tabs");
+}
+
+/// An empty name of the first of several columns becomes that of names of rows.
+void name_first_column(CsvTable& table) {
+  table.has_row_names = table.columns.size() > 1 && table.columns[0].empty();
+  if (table.has_row_names) table.columns[0] = CsvTable::row_names;
+}
+
+/// A first row with one field more than the header has names of rows, which is said; one that ends with a separator has
+/// not.
+bool take_short_header(CsvTable& table) {
+  if (table.has_row_names || table.rows[0].size() != table.columns.size() + 1 || table.rows[0].back().empty())
+    return false;
+  table.columns.insert(table.columns.begin(), std::string(CsvTable::row_names));
+  table.has_row_names = true;
+  return true;
+}
+
+void check_width(const CsvParser& parser, const CsvTable& table, bool header_is_short) {
+  if (table.rows.back().size() != table.columns.size())
+    parser.fail(table.lines.back(),
+                fmt::format("expected {} fields as in the {}, found {}", table.columns.size(),
+                            header_is_short ? "first row" : "header", table.rows.back().size()));
+}
+
+/// Names that stand twice are none: it may be that commas of numbers were taken for separators.
+void check_row_names(const CsvParser& parser, const CsvTable& table) {
+  std::set<std::string_view> seen;
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    if (!seen.insert(table.rows[row][0]).second)
+      parser.fail(
+          table.lines[row],
+          fmt::format(
+              "expected {} fields as in the header, found {}; the first fields of the rows are no names "
+              "of rows, as '{}' stands twice; do numbers have decimal commas?",
+              table.columns.size() - 1, table.columns.size(), table.rows[row][0]));
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  const std::vector<std::uint8_t> bytes = InputFile(path).read_all();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!has_utf16_mark(text)) return std::string(text);
+  try {
+    return utf8_of_utf16(text);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  }
 }
 
 }  // namespace
@@ -129,38 +234,33 @@ std::size_t CsvTable::column(std::string_view name) const {
   return static_cast<std::size_t>(found - columns.begin());
 }
 
-std::optional<double> number_in_field(const std::string& field) {
-  const std::size_t begin = field.find_first_not_of(" \t");
-  if (begin == std::string::npos) return std::nullopt;
-  const char* first = field.data() + begin;
-  const char* last = field.data() + field.find_last_not_of(" \t") + 1;
-  // std::from_chars() takes no plus sign.
-  if (*first == '+' && last - first > 1 && first[1] != '-') ++first;
-  double value = 0;
-  const auto [stop, error] = std::from_chars(first, last, value);
-  if (error != std::errc{} || stop != last) return std::nullopt;
-  return value;
-}
-
-CsvTable read_csv(const std::filesystem::path& path, CsvComments comments) {
-  const std::vector<std::uint8_t> bytes = InputFile(path).read_all();
-  CsvParser parser(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  const auto skip = [&] {
-    if (comments == CsvComments::hash_lines) parser.skip_comments();
+CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format) {
+  const std::string text = text_of(path);
+  CsvParser parser(path, text);
+  const auto skip = [&](bool blank_lines) {
+    for (std::size_t line = 0; line != parser.line();) {
+      line = parser.line();
+      if (format.comments == CsvComments::hash_lines) parser.skip_comments();
+      if (blank_lines) parser.skip_blank_lines();
+    }
   };
-  skip();
+  skip(true);
   if (parser.at_end()) parser.fail(parser.line(), "expected names of columns, found nothing");
   CsvTable table;
+  table.separator = format.separator ? *format.separator : found_separator(parser);
+  parser.set_separator(table.separator);
   const std::size_t header_line = parser.line();
   table.columns = parser.row();
+  name_first_column(table);
   check_header(parser, header_line, table.columns);
-  for (skip(); !parser.at_end(); skip()) {
+  bool header_is_short = false;
+  for (skip(table.columns.size() > 1); !parser.at_end(); skip(table.columns.size() > 1)) {
     table.lines.push_back(parser.line());
     table.rows.push_back(parser.row());
-    if (table.rows.back().size() != table.columns.size())
-      parser.fail(table.lines.back(), fmt::format("expected {} fields as in the header, found {}",
-                                                  table.columns.size(), table.rows.back().size()));
+    if (table.rows.size() == 1) header_is_short = take_short_header(table);
+    check_width(parser, table, header_is_short);
   }
+  if (header_is_short) check_row_names(parser, table);
   return table;
 }
 

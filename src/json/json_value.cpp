@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "text/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -9,11 +12,18 @@ namespace widelimit {
 using nlohmann::json;
 
 std::string cut_text(std::string_view text, std::size_t length) {
-  std::string shown(text.substr(0, length));
-  // A character that is cut in two, or bytes that are none, would make the message unreadable.
-  for (char& c : shown)
-    if (static_cast<unsigned char>(c) >= 0x80 || static_cast<unsigned char>(c) < 0x20) c = '?';
-  return text.size() <= length ? shown : shown + "...";
+  std::string shown;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t character = std::max<std::size_t>(character_length(text, at), 1);
+    if (at + character > length) break;
+    const bool hidden = character_length(text, at) == 0 || static_cast<unsigned char>(text[at]) < 0x20;
+    shown += hidden ? std::string_view("?") : text.substr(at, character);
+    at += character;
+  }
+  // What would turn the direction of the message, and the like, becomes an escape.
+  shown = visible_text(shown);
+  return at == text.size() ? shown : shown + "...";
 }
 
 std::string shown_json(const json& value) {

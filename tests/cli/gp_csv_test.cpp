@@ -267,3 +267,48 @@ TEST_CASE("gp: x.npy and y.npy are split, and test rows stay the same") {
   CHECK(fixed.errors.find("split x.npy and y.npy; x_train.npy and its like are taken as they are") !=
         std::string::npos);
 }
+
+TEST_CASE(
+    "fit --noise-variance: a row of half the variance is a row that stands twice, in float and in double") {
+  const TemporaryFolder folder;
+  const auto number = [](int i, double step) { return std::sin(step * i + 0.3); };
+  std::string halved = "a,b,y,v\n", repeated = "a,b,y,v\n", queries = "a,b\n";
+  for (int i = 0; i < 24; ++i) {
+    const std::string row = fmt::format("{},{},{}", number(i, 1.1), number(i, 0.7), number(i, 1.9));
+    const int times = i % 3 == 0 ? 2 : 1;
+    halved += fmt::format("{},{}\n", row, 0.1 / times);
+    for (int t = 0; t < times; ++t) repeated += row + ",0.1\n";
+    queries += fmt::format("{},{}\n", number(i, 0.9), number(i, 0.4));
+  }
+  for (const auto& [name, text] : {std::pair{"halved", halved}, {"repeated", repeated}}) {
+    std::filesystem::create_directory(folder / name);
+    write_text(folder / name / "train.csv", text);
+  }
+  write_text(folder / "new.csv", queries);
+  const auto means = [&](const std::string& data, const std::string& options) {
+    const std::string model = (folder / ("model of " + data + options)).string(),
+                      out = (folder / "out").string();
+    const auto fitted = run_program(fmt::format(
+        "fit --data csv --path {} --target y --network fcn --preprocess none --targets-as-they-are "
+        "--amplitude 1 --model \"{}\" {}",
+        (folder / data).string(), model, options));
+    REQUIRE(fitted.errors == "");
+    const auto predicted = run_program(fmt::format("predict --force --model \"{}\" --csv {} --out {}", model,
+                                                   (folder / "new.csv").string(), out));
+    REQUIRE(predicted.errors == "");
+    return widelimit::data::read_npy<double>(out + "/mean.npy");
+  };
+  for (const std::string precision : {"float", "double"}) {
+    CAPTURE(precision);
+    const std::string known = "--noise-variance v --precision " + precision;
+    const auto expected = means("repeated", known), found = means("halved", known),
+               without = means("halved", "--ignore v --precision " + precision);
+    double error = 0, effect = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      error = std::max(error, std::abs(found.flat(i) - expected.flat(i)));
+      effect = std::max(effect, std::abs(without.flat(i) - expected.flat(i)));
+    }
+    CHECK(error < (precision == "float" ? 1e-5 : 1e-12));
+    CHECK(effect > 0.1);
+  }
+}

@@ -122,8 +122,7 @@ TEST_CASE("gp: conjugate gradients and Cholesky read their kernels from stores")
     CHECK(found[i].at("passes").get<int>() > 1);
     CHECK(found[i].at("relative_residual").get<double>() <= 1e-11);
     CHECK_FALSE(expected[i].contains("passes"));
-    for (const char* number :
-         {"regulariser", "accuracy", "mean_squared_error", "log_loss"}) {
+    for (const char* number : {"regulariser", "accuracy", "mean_squared_error", "log_loss"}) {
       CAPTURE(number);
       const double value = expected[i].at(number).get<double>();
       CHECK(factorized[i].at(number).get<double>() == value);

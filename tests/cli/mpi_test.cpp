@@ -117,8 +117,8 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
       CHECK(result.output.find("solver: distributed, given (") != std::string::npos);
       REQUIRE(found.size() == 2);
       for (std::size_t i = 0; i < 2; ++i)
-        for (const char* number : {"regulariser", "amplitude", "accuracy", "mean_squared_error",
-                                   "log_loss", "probability_scale"}) {
+        for (const char* number : {"regulariser", "amplitude", "accuracy", "mean_squared_error", "log_loss",
+                                   "probability_scale"}) {
           CAPTURE(number);
           CHECK(found[i].at(number).get<double>() ==
                 doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));

@@ -96,7 +96,9 @@ TEST_CASE("predict --csv: what does not fit the training table is an error with 
   };
   CHECK(error("name,a,colour,b\nr,1,red,2\ns,1,green,2\n") ==
         "widelimit: " + file +
-            ": line 3: column 'colour': the category 'green' is not among those of the training table\n");
+            ": line 3: column 'colour': the category 'green' is not among those of the training table; "
+            "--unknown "
+            "ignore reads such cells as none of the categories\n");
   CHECK(error("name,a,colour\nr,1,red\n") ==
         "widelimit: " + file +
             ": expected a column 'b' as in the training table; there are name, a, colour\n");
@@ -223,6 +225,9 @@ TEST_CASE("predict --texts: new texts with the word vectors of the training") {
   write_table(folder / "new.txt", "a good plot\nnothing known\n");
   CHECK(prediction_error(model, texts + vectors, folder).find("new.txt:2: none of its words has a vector") !=
         std::string::npos);
+  CHECK(predicted_mean(model, texts + vectors + " --unknown ignore", folder / "known").flat(0) ==
+        doctest::Approx(mean.flat(0)).epsilon(1e-6));
+  CHECK(lines_of(file_text(folder / "known/predictions.csv")).size() == 2);
 }
 
 }  // namespace widelimit::testing

@@ -51,16 +51,93 @@ TEST_CASE("csv: quotes, commas, line breaks, both kinds of line ends, with and w
 TEST_CASE("csv: comments are rows unless they are asked for") {
   const TemporaryFolder folder;
   folder.write("t.csv", "# one\n#,\"two\na,b\n1,2\n#\n3,4\n# end");
-  const CsvTable table = read_csv(folder.path() / "t.csv", widelimit::data::CsvComments::hash_lines);
+  const CsvTable table =
+      read_csv(folder.path() / "t.csv", {.comments = widelimit::data::CsvComments::hash_lines});
   CHECK(table.columns == CsvRow{"a", "b"});
   CHECK(table.rows == std::vector<CsvRow>{{"1", "2"}, {"3", "4"}});
   CHECK(table.lines == std::vector<std::size_t>{4, 6});
   CHECK(csv_of("#a,b\n#1,2\n").rows == std::vector<CsvRow>{{"#1", "2"}});
   folder.write("t.csv", "# one\n");
   CHECK_THROWS_WITH_AS(
-      static_cast<void>(read_csv(folder.path() / "t.csv", widelimit::data::CsvComments::hash_lines)),
+      static_cast<void>(
+          read_csv(folder.path() / "t.csv", {.comments = widelimit::data::CsvComments::hash_lines})),
       (folder.path() / "t.csv: line 2: expected names of columns, found nothing").string().c_str(),
       DataError);
+}
+
+TEST_CASE("csv: semicolons, tabs and the blanks of R separate fields where the header has them") {
+  CHECK(csv_of("a;b\n1,5;2\n").rows == std::vector<CsvRow>{{"1,5", "2"}});
+  CHECK(csv_of("a;b\n1,5;2\n").separator == ';');
+  CHECK(csv_of("a\tb b\n1\t\n").rows == std::vector<CsvRow>{{"1", ""}});
+  CHECK(csv_of("\"a;b\",c\n1,2\n").columns == CsvRow{"a;b", "c"});
+  const CsvTable of_r = csv_of("\"a\" \"b c\"\n\"1\" 1.5 \"x y\"\n\"2\" NA \"z\"\n");
+  CHECK(of_r.columns == CsvRow{"row names", "a", "b c"});
+  CHECK(of_r.rows == std::vector<CsvRow>{{"1", "1.5", "x y"}, {"2", "NA", "z"}});
+  // Names of one column may hold blanks.
+  CHECK(csv_of("a b\n1\n").columns == CsvRow{"a b"});
+  const TemporaryFolder folder;
+  folder.write("t.csv", "a;x,b|c\n1|2\n");
+  CHECK(read_csv(folder.path() / "t.csv", {.separator = '|'}).columns == CsvRow{"a;x,b", "c"});
+}
+
+TEST_CASE("csv: a first column without a name has the names of rows") {
+  const CsvTable pandas = csv_of(",a\n0,x\n0,y\n");
+  CHECK(pandas.has_row_names);
+  CHECK(pandas.columns == CsvRow{"row names", "a"});
+  const CsvTable of_r = csv_of("a,b\nr1,1,2\nr2,3,\n");
+  CHECK(of_r.has_row_names);
+  CHECK(of_r.rows == std::vector<CsvRow>{{"r1", "1", "2"}, {"r2", "3", ""}});
+  CHECK_FALSE(csv_of("a,b\n1,2\n").has_row_names);
+}
+
+TEST_CASE("csv: lines without anything are no rows, but in a single column they are empty fields") {
+  const CsvTable table = csv_of("\r\n\na,b\n\n1,2\n  \n3,4\r\n\r\n\n");
+  CHECK(table.rows == std::vector<CsvRow>{{"1", "2"}, {"3", "4"}});
+  CHECK(table.lines == std::vector<std::size_t>{5, 7});
+  CHECK(csv_of("a\n1\n\n3").rows == std::vector<CsvRow>{{"1"}, {""}, {"3"}});
+  CHECK(csv_of("a\tb\n\t\n").rows == std::vector<CsvRow>{{"", ""}});
+}
+
+TEST_CASE("csv: UTF-16 with its mark, of both orders") {
+  const std::u16string text = u"\ufeffa;\u00e9\n1;\U0001f600\n";
+  for (const bool little : {true, false}) {
+    std::string bytes;
+    for (const char16_t c : text)
+      for (const int shift : {little ? 0 : 8, little ? 8 : 0}) bytes += static_cast<char>(c >> shift & 0xff);
+    const CsvTable table = csv_of(bytes);
+    CHECK(table.columns == CsvRow{"a", "\u00e9"});
+    CHECK(table.rows == std::vector<CsvRow>{{"1", "\U0001f600"}});
+  }
+  check_csv_error(std::string("\xff\xfe"
+                              "a",
+                              3),
+                  "expected UTF-16 as its byte order mark says, found half a unit at offset 2 of the file");
+  check_csv_error(
+      std::string("\xff\xfe\x3d\xd8"
+                  "a\0",
+                  6),
+      "expected UTF-16 as its byte order mark says, found the first half of a pair alone at offset 2 of the "
+      "file");
+  check_csv_error(
+      std::string("\xfe\xff\xde\x00", 4),
+      "expected UTF-16 as its byte order mark says, found the second half of a pair at offset 2 of the file");
+}
+
+TEST_CASE("csv: decimal commas, units, groups of thousands and the minus of typesetters") {
+  using widelimit::data::NumberFormat;
+  const NumberFormat german{.decimal = ',', .stripped = {".", " kg"}};
+  CHECK(german.number_in(" 1.234,5 kg") == 1234.5);
+  CHECK(german.number_in("-,5") == -0.5);
+  CHECK_FALSE(german.number_in("kg"));
+  CHECK_FALSE(german.number_in(" kg"));
+  CHECK_FALSE(NumberFormat{.decimal = ','}.number_in("1.5"));
+  CHECK(NumberFormat{.stripped = {"%"}}.number_in("45 %") == 45);
+  CHECK(widelimit::data::number_in_field("\u22121.5") == -1.5);
+  CHECK(NumberFormat{}.beyond_double("1e400"));
+  CHECK(NumberFormat{}.beyond_double("-1e-400"));
+  CHECK_FALSE(NumberFormat{}.number_in("1e400"));
+  CHECK_FALSE(NumberFormat{}.beyond_double("1e300"));
+  CHECK_FALSE(NumberFormat{}.beyond_double("x"));
 }
 
 TEST_CASE("csv: numbers in fields, blanks around them aside") {
@@ -73,12 +150,22 @@ TEST_CASE("csv: numbers in fields, blanks around them aside") {
 TEST_CASE("csv: errors name file and line") {
   check_csv_error("", "line 1: expected names of columns, found nothing");
   check_csv_error("a,,b\n", "line 1: expected names of columns, found an empty one");
-  check_csv_error("\n1\n", "line 1: expected names of columns, found an empty one");
+  check_csv_error("\n \n", "line 3: expected names of columns, found nothing");
+  check_csv_error(",a,\n", "line 1: expected names of columns, found an empty one");
+  check_csv_error("row names,a\n1,2,3\n", "line 1: found the column name 'row names' twice");
   check_csv_error("a,b,a\n", "line 1: found the column name 'a' twice");
-  check_csv_error("a;b\n1;2\n", "line 1: expected fields separated by commas, found semicolons or tabs");
+  check_csv_error(
+      "a;b,c\n1;2,3\n",
+      "line 1: found both commas and semicolons in the header: say which separates fields (--separator), or "
+      "put names that hold the other in quotes");
   check_csv_error("a,b\n1,2\n3\n", "line 3: expected 2 fields as in the header, found 1");
   check_csv_error("a,b\n\"x\ny\",2\n3,4,5\n", "line 4: expected 2 fields as in the header, found 3");
-  check_csv_error("a,b\n1,2\n\n3,4\n", "line 3: expected 2 fields as in the header, found 1");
+  check_csv_error("a,b\n1,2,\n", "line 2: expected 2 fields as in the header, found 3");
+  check_csv_error("a,b\nx,1,2\n3,4\n", "line 3: expected 3 fields as in the first row, found 2");
+  check_csv_error(
+      "a,b\n1,9,2\n1,3,4\n",
+      "line 3: expected 2 fields as in the header, found 3; the first fields of the rows are no names of "
+      "rows, as '1' stands twice; do numbers have decimal commas?");
   check_csv_error("a,b\n1,x\"y\"\n",
                   "line 2: found a quote within a field; fields with quotes are put in quotes, each doubled");
   check_csv_error("a,b\n1,\"x\"y\n", "line 2: expected a comma or the end of the line after a closing quote");

@@ -68,7 +68,9 @@ TEST_CASE("preprocessing: channels keep what they say at any offset and size tha
   const auto found = Preprocessing::fit(PreprocessingKind::channel, far).apply(far);
   for (std::size_t i = 0; i < far.size(); ++i)
     CHECK(found.flat(i) == doctest::Approx(expected.flat(i)).epsilon(1e-6).scale(1));
-  const xt::xarray<double> wide{{-1.7e308}, {1.7e308}};
+  xt::xarray<double> wide = xt::xarray<double>::from_shape({2, 1});
+  wide(0, 0) = -1.7e308;
+  wide(1, 0) = 1.7e308;
   CHECK_THROWS_WITH_AS((void)Preprocessing::fit(PreprocessingKind::channel, wide),
                        doctest::Contains("differences lie within the range of double"), ArgumentError);
 }

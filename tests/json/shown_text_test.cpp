@@ -16,5 +16,12 @@ TEST_CASE("long and unprintable values are cut") {
   CHECK(cut_text("abc", 3) == "abc");
 }
 
+TEST_CASE("characters beyond ASCII are shown, and never cut in two") {
+  CHECK(cut_text("gr\u00fcn") == "gr\u00fcn");
+  CHECK(cut_text("\u7dd1\u7dd1", 5) == "\u7dd1...");
+  CHECK(cut_text("gr\xfcn") == "gr?n");
+  CHECK(cut_text("a\u202eb") == "a\\u202eb");
+}
+
 }  // namespace
 }  // namespace widelimit::testing

@@ -8,7 +8,8 @@
 /// What users wrote, as error messages show it: never long, never unreadable.
 namespace widelimit {
 
-/// The first `length` bytes, "..." after them if there are more; bytes that are not printable ASCII become "?".
+/// The characters of the first `length` bytes, "..." after them if there are more. UTF-8 stays; control characters and
+/// bytes that are no character become "?", marks that turn the direction of a text their escapes.
 [[nodiscard]] std::string cut_text(std::string_view text, std::size_t length = 60);
 
 /// A JSON value, cut in the same way.

@@ -313,7 +313,9 @@ class GpRun {
                          .learned = learned ? &learned->inputs : nullptr,
                          .channels = &task_.channel_names,
                          .quality = quality ? &*quality : nullptr,
-                         .missing = task_.missing};
+                         .missing = task_.missing,
+                         .unknown = task_.unknown,
+                         .columns = task_.columns};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,

@@ -109,7 +109,9 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   json["targets"] = info.kind == TargetKind::classes ? "classes" : "numbers";
   json["precision"] = to_string(info.precision);
   json["preprocessing"] = gp::to_string(info.preprocessing.kind());
+  if (!info.columns.is_null()) json["columns"] = info.columns;
   if (!info.missing.is_null()) json["missing"] = info.missing;
+  if (!info.unknown.is_null()) json["unknown"] = info.unknown;
   if (info.learned != nullptr) json["learned"] = learned_json(*info.learned, *info.channels);
   json["gram_seconds"] = result.gram_seconds;
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {

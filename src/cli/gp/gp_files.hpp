@@ -26,6 +26,8 @@ struct GpRunInfo {
   const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
   const TestQuality* quality = nullptr;                ///< Null where test targets are not known.
   nlohmann::ordered_json missing = {};                 ///< Of cells of tables, as the task has it; else null.
+  nlohmann::ordered_json unknown = {};                 ///< Of categories, as the task has it; else null.
+  nlohmann::ordered_json columns = {};                 ///< Of tables, how they were read; else null.
 };
 
 /// results.json: what every prediction is made with, and its scores.

@@ -31,7 +31,8 @@ int class_of(const gp::Model& model, const std::string& label) {
 }
 
 /// The truth, as training targets are.
-Matrix<double> targets_of_texts(const gp::Model& model, const std::vector<std::string>& values) {
+Matrix<double> targets_of_texts(const gp::Model& model, const std::vector<std::string>& values,
+                                const data::NumberFormat& format = {}) {
   if (!model.class_names().empty()) {
     std::vector<int> classes;
     for (const std::string& value : values) classes.push_back(class_of(model, value));
@@ -39,7 +40,7 @@ Matrix<double> targets_of_texts(const gp::Model& model, const std::vector<std::s
   }
   Matrix<double> targets(static_cast<Index>(values.size()), 1);
   for (std::size_t row = 0; row < values.size(); ++row) {
-    const auto number = data::number_in_field(values[row]);
+    const auto number = format.number_in(values[row]);
     if (!number || !std::isfinite(*number))
       throw DataError(
           fmt::format("target {} (from 0): expected a finite number, found '{}'", row, values[row]));
@@ -76,21 +77,36 @@ void note_filled_cells(ModelInputs& inputs, const TableEncoding& encoding, const
                     named.file.string(), name, count.get<std::size_t>(), named.table.rows.size(), choice));
 }
 
-ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file) {
+/// Says which cells are none of the categories of the training rows, a line for each column.
+void note_unknown_cells(ModelInputs& inputs, const TableEncoding& encoding, const NamedTable& named) {
+  if (encoding.unknown_choice() == UnknownInputs::error) return;
+  const auto cells = encoding.unknown_cells(named);
+  inputs.unknown = {{"choice", "ignore"}, {"cells", {{"new", cells}}}};
+  for (const auto& [name, count] : cells.items())
+    inputs.notes.push_back(fmt::format(
+        "{}: column '{}': {} of {} cells are none of the categories of the training (--unknown ignore)",
+        named.file.string(), name, count.get<std::size_t>(), named.table.rows.size()));
+}
+
+ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& file,
+                         std::optional<UnknownInputs> unknown) {
   const nlohmann::json prepared = preparation_of(model);
   if (!prepared.contains("table"))
     fail_in(file, "a table, but the model was not fitted to one (fit --data csv); give its inputs with --x");
-  const TableEncoding encoding(FieldReader(prepared.at("table"), "preparation.table"));
-  const NamedTable named = read_table(file);
+  TableEncoding encoding(FieldReader(prepared.at("table"), "preparation.table"));
+  if (unknown) encoding.set_unknown_choice(*unknown);
+  const NamedTable named = read_table(file, encoding.separator());
   require_rows(named);
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
   note_filled_cells(inputs, encoding, named);
+  note_unknown_cells(inputs, encoding, named);
   const std::string target = prepared.at("table").at("target");
   if (!named.has(target)) return inputs;
   const std::size_t column = named.table.column(target);
   std::vector<std::string> values;
   for (const auto& row : named.table.rows) values.push_back(row[column]);
-  inputs.targets = naming_errors(file.string(), [&] { return targets_of_texts(model, values); });
+  inputs.targets =
+      naming_errors(file.string(), [&] { return targets_of_texts(model, values, encoding.numbers()); });
   return inputs;
 }
 
@@ -150,9 +166,9 @@ std::vector<NamedFile> ModelFiles::named() const {
 ModelInputs read_model_inputs(const gp::Model& model, const ModelFiles& files) {
   ModelInputs inputs;
   if (!files.table.empty())
-    inputs = table_inputs(model, files.table);
+    inputs = table_inputs(model, files.table, files.unknown);
   else if (!files.texts.empty())
-    return text_inputs(model, files.texts, files.vectors);
+    return text_inputs(model, files.texts, files.vectors, files.unknown.value_or(UnknownInputs::error));
   else if (!files.files.x.empty())
     inputs = array_inputs(model, files.files);
   const auto labels = files.files.graphs / "labels.npy";

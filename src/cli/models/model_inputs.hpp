@@ -7,6 +7,7 @@
 #include <xtensor/xarray.hpp>
 
 #include "cli/tasks/file_inputs.hpp"
+#include "cli/tasks/table_encoding.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::cli {
@@ -19,6 +20,7 @@ struct ModelInputs {
   std::vector<std::string> texts = {};             ///< For people.
   std::vector<std::string> notes = {};             ///< For people: what was left out or filled.
   nlohmann::ordered_json missing = {};             ///< Which cells of a table were filled, for results.json.
+  nlohmann::ordered_json unknown = {};             ///< Which cells had unknown categories that are ignored.
   std::optional<Matrix<double>> targets = {};      ///< The truth, where it is known.
 };
 
@@ -29,9 +31,10 @@ struct ModelInputs {
 struct ModelFiles {
   InputFiles files;
   std::filesystem::path table;
-  std::filesystem::path texts;    ///< A folder of .txt files, or a file with a text a line.
-  std::filesystem::path vectors;  ///< Of the words of texts.
-  std::filesystem::path truth;    ///< Labels or targets of the inputs of `files`, .npy.
+  std::filesystem::path texts;                ///< A folder of .txt files, or a file with a text a line.
+  std::filesystem::path vectors;              ///< Of the words of texts.
+  std::filesystem::path truth;                ///< Labels or targets of the inputs of `files`, .npy.
+  std::optional<UnknownInputs> unknown = {};  ///< Absent: as the model was fitted.
 
   /// The one that holds the inputs.
   [[nodiscard]] const std::filesystem::path& inputs() const;

@@ -127,14 +127,15 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
   std::optional<TestQuality> quality;
   if (prepared.targets) quality = quality_of(result, *prepared.targets);
   const GpRunInfo info{.network = model.network(),
-                       .data = fmt::format("{}: {} inputs", file.string(), prediction.mean.rows()),
+                       .data = fmt::format("{}: {} inputs", file.string(), names.size()),
                        .kind = kind,
                        .precision = model.is_float() ? Precision::float32 : Precision::float64,
                        .names = names,
                        .class_names = model.class_names(),
                        .preprocessing = model.preprocessing(),
                        .quality = quality ? &*quality : nullptr,
-                       .missing = prepared.missing};
+                       .missing = prepared.missing,
+                       .unknown = prepared.unknown};
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
   const std::string results = results_json(info, result);
   folder.write("results.json", results);
@@ -259,6 +260,16 @@ void add_input_options(CLI::App& command, ModelFiles& inputs) {
   add_value(command, "--vectors", inputs.vectors,
             "The word vectors that the model was fitted with, which is checked; for --texts", "FILE")
       ->needs(texts);
+  command
+      .add_option_function<std::string>(
+          "--unknown",
+          [&inputs](const std::string& word) { inputs.unknown = unknown_inputs_of(word, "--unknown"); },
+          "What becomes of categories of --csv, and of texts of --texts, of which the model knows nothing "
+          "[that of fit]. "
+          "error: the run stops; ignore: the cell is none of the categories, the text is left out")
+      ->check(CLI::IsMember({"error", "ignore"}).description(""))
+      ->type_name("error|ignore")
+      ->excludes(x);
   add_value(command, "--y", inputs.truth,
             "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
             ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there",

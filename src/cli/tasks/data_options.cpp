@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "cli/options/ranges.hpp"
 #include "cli/tasks/data_sources.hpp"
@@ -111,6 +112,54 @@ void add_table_options(CLI::App& command, DataArguments& arguments) {
           "column, 1 where cells are missing")
       ->check(CLI::IsMember({"mean", "column", "error"}).description(""))
       ->type_name("mean|column|error");
+  command
+      .add_option_function<std::string>(
+          "--unknown",
+          [&arguments](const std::string& word) {
+            arguments.encoding.unknown = unknown_inputs_of(word, "--unknown");
+          },
+          "What becomes of categories that the training rows do not have [error]. error: the run stops; "
+          "ignore: the "
+          "cell is none of the categories")
+      ->check(CLI::IsMember({"error", "ignore"}).description(""))
+      ->type_name("error|ignore");
+}
+
+/// The character of "," or "tab"; nothing for other words.
+std::optional<char> separator_of(const std::string& word) {
+  if (word == "tab" || word == "\\t" || word == "\t") return '\t';
+  if (word == "blank" || word == " ") return ' ';
+  return word == "," || word == ";" || word == "|" ? std::optional(word[0]) : std::nullopt;
+}
+
+void add_notation_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option_function<std::string>(
+          "--separator",
+          [&arguments](const std::string& word) {
+            arguments.encoding.separator = separator_of(word);
+            if (!arguments.encoding.separator)
+              throw CLI::ValidationError("--separator",
+                                         fmt::format("must be one of , ; | tab blank, got {}", word));
+          },
+          "What separates the fields of a table [that of comma, semicolon and tab which its header has]")
+      ->type_name(",|;|tab|blank");
+  command
+      .add_option_function<std::string>(
+          "--decimal",
+          [&arguments](const std::string& word) { arguments.encoding.numbers.decimal = word[0]; },
+          "The decimal point of numbers of a table [.]")
+      ->check(CLI::IsMember({".", ","}).description(""))
+      ->type_name(".|,");
+  command
+      .add_option("--strip", arguments.encoding.numbers.stripped,
+                  "A text that is taken out of fields before they are read as numbers: a unit, a currency, "
+                  "what groups "
+                  "thousands. May be given several times")
+      ->check(
+          CLI::Validator([](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, ""))
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
 }
 
 void add_text_options(CLI::App& command, DataArguments& arguments) {
@@ -135,6 +184,7 @@ void add_data_options(CLI::App& command, DataArguments& arguments) {
   add_size_options(command, arguments);
   add_preprocessing_options(command, arguments);
   add_table_options(command, arguments);
+  add_notation_options(command, arguments);
   add_text_options(command, arguments);
 }
 

@@ -84,9 +84,9 @@ std::vector<DataSource> all_sources() {
            .what = "tables",
            .files =
                "a CSV file, which is split, or a folder of train.csv, test.csv and optional validation.csv",
-           .options = with(
-               {"--targets", "--target", "--id", "--ignore", "--categorical", "--categories", "--missing"},
-               {drawn, prepared}),
+           .options = with({"--targets", "--target", "--id", "--ignore", "--categorical", "--categories",
+                            "--missing", "--unknown", "--separator", "--decimal", "--strip"},
+                           {drawn, prepared}),
            .required = {"--target"},
            .validation = "validation rows (validation.csv)",
            .it = "them"},

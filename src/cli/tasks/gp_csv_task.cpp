@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/tasks/column_texts.hpp"
 #include "cli/tasks/gp_task.hpp"
-#include "cli/tasks/table_encoding.hpp"
+#include "cli/tasks/table_notes.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/json/shown_text.hpp"
@@ -22,7 +23,7 @@ struct Tables {
 };
 
 NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) {
-  NamedTable part{all.file, {all.table.columns, {}, {}}};
+  NamedTable part{all.file, {all.table.columns, {}, {}, all.table.has_row_names, all.table.separator}};
   for (const std::size_t row : rows) {
     part.table.rows.push_back(all.table.rows[row]);
     part.table.lines.push_back(all.table.lines[row]);
@@ -30,9 +31,10 @@ NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) 
   return part;
 }
 
-Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed) {
+Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
+                   std::optional<char> separator) {
   if (!std::filesystem::is_directory(path)) {
-    const NamedTable all = read_table(path);
+    const NamedTable all = read_table(path, separator);
     const auto parts = split_rows(all.table.rows.size(), split, path.string());
     Tables tables{rows_of(all, parts[0]), std::nullopt, rows_of(all, parts[2])};
     if (!parts[1].empty()) tables.validation = rows_of(all, parts[1]);
@@ -43,27 +45,28 @@ Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed)
         fmt::format("{}: --train, --validation and --test split a single file; a folder has train.csv, "
                     "test.csv and perhaps validation.csv",
                     path.string()));
-  Tables tables{read_table(path / "train.csv"), std::nullopt, std::nullopt};
-  if (test_needed || std::filesystem::exists(path / "test.csv")) tables.test = read_table(path / "test.csv");
+  Tables tables{read_table(path / "train.csv", separator), std::nullopt, std::nullopt};
+  if (test_needed || std::filesystem::exists(path / "test.csv"))
+    tables.test = read_table(path / "test.csv", separator);
   if (std::filesystem::exists(path / "validation.csv"))
-    tables.validation = read_table(path / "validation.csv");
+    tables.validation = read_table(path / "validation.csv", separator);
   return tables;
 }
 
 /// The column of targets, as training rows have it.
 class TargetColumn {
  public:
-  TargetColumn(const NamedTable& train, const std::string& name, std::optional<TargetKind> kind)
-      : name_{name} {
+  TargetColumn(const NamedTable& train, const EncodingChoice& choice, std::optional<TargetKind> kind)
+      : name_{choice.target}, format_{choice.numbers} {
     const auto values = fields_of(train, name_);
-    const bool numbers = std::all_of(values.begin(), values.end(), [](const std::string& value) {
-      return data::number_in_field(value).has_value();
-    });
+    const bool numbers = std::ranges::all_of(
+        values, [&](const std::string& value) { return format_.number_in(value).has_value(); });
+    if (!numbers && !kind) check_notation(train, values);
     if (!numbers && kind == TargetKind::numbers) static_cast<void>(real_targets(train));
     kind_ = kind.value_or(numbers ? TargetKind::numbers : TargetKind::classes);
     if (!kind && numbers && are_whole(values))
       fail_at_field(
-          train, 0, name,
+          train, 0, name_,
           "all values are whole numbers: classes, or numbers? give --targets classes or --targets numbers");
     if (kind_ == TargetKind::classes) find_classes(train, values, numbers);
   }
@@ -78,9 +81,23 @@ class TargetColumn {
   }
 
  private:
-  static bool are_whole(const std::vector<std::string>& values) {
-    return std::all_of(values.begin(), values.end(), [](const std::string& value) {
-      const auto number = data::number_in_field(value);
+  /// Numbers in another notation would be taken for the names of classes.
+  void check_notation(const NamedTable& train, const std::vector<std::string>& values) const {
+    for (std::size_t row = 0; row < values.size(); ++row)
+      if (format_.beyond_double(values[row]))
+        fail_at_field(train, row, name_, beyond_double_text(values[row]));
+    if (const std::string remedy = remedy_of_numbers(values, format_); !remedy.empty())
+      fail_at_field(
+          train, 0, name_,
+          fmt::format(
+              "the targets look like numbers; to read them as numbers: {}; if these are classes, give "
+              "--targets classes",
+              remedy));
+  }
+
+  [[nodiscard]] bool are_whole(const std::vector<std::string>& values) const {
+    return std::all_of(values.begin(), values.end(), [&](const std::string& value) {
+      const auto number = format_.number_in(value);
       return number && *number == std::floor(*number);
     });
   }
@@ -89,8 +106,8 @@ class TargetColumn {
     const std::set<std::string> different(values.begin(), values.end());
     classes_.assign(different.begin(), different.end());
     if (numbers)
-      std::stable_sort(classes_.begin(), classes_.end(), [](const std::string& a, const std::string& b) {
-        return *data::number_in_field(a) < *data::number_in_field(b);
+      std::stable_sort(classes_.begin(), classes_.end(), [&](const std::string& a, const std::string& b) {
+        return *format_.number_in(a) < *format_.number_in(b);
       });
     constexpr std::size_t most_classes = 10'000;
     if (classes_.size() < 2) fail_at_field(train, 0, name_, "expected two or more classes, found one");
@@ -119,7 +136,9 @@ class TargetColumn {
     const auto values = fields_of(named, name_);
     Matrix<double> result(static_cast<Index>(values.size()), 1);
     for (std::size_t row = 0; row < values.size(); ++row) {
-      const auto number = data::number_in_field(values[row]);
+      if (format_.beyond_double(values[row]))
+        fail_at_field(named, row, name_, beyond_double_text(values[row]));
+      const auto number = format_.number_in(values[row]);
       if (!number || !std::isfinite(*number))
         fail_at_field(named, row, name_,
                       fmt::format("expected a finite number, found '{}'", cut_text(values[row])));
@@ -129,6 +148,7 @@ class TargetColumn {
   }
 
   std::string name_;
+  data::NumberFormat format_;
   TargetKind kind_ = TargetKind::numbers;
   std::vector<std::string> classes_;
 };
@@ -143,12 +163,13 @@ GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, con
 }
 
 /// Positive numbers of a column that is known for every training row.
-Vector<double> row_numbers(const NamedTable& train, const std::optional<std::string>& column) {
+Vector<double> row_numbers(const NamedTable& train, const std::optional<std::string>& column,
+                           const data::NumberFormat& format) {
   if (!column) return {};
   const auto values = fields_of(train, *column);
   Vector<double> numbers(static_cast<Index>(values.size()));
   for (std::size_t row = 0; row < values.size(); ++row) {
-    const auto number = data::number_in_field(values[row]);
+    const auto number = format.number_in(values[row]);
     if (!number || !std::isfinite(*number) || !(*number > 0))
       fail_at_field(train, row, *column,
                     fmt::format("expected a positive, finite number, found '{}'", cut_text(values[row])));
@@ -165,18 +186,42 @@ nlohmann::ordered_json missing_cells_of(const Tables& tables, const TableEncodin
   return cells;
 }
 
-/// The same for people.
-std::string missing_cells_text(const nlohmann::ordered_json& cells, MissingCells choice) {
-  std::string text;
-  for (const auto& [part, columns] : cells.items()) {
-    text += fmt::format("{}{} rows ", text.empty() ? "" : "; ", part);
-    if (columns.empty()) text += "none";
-    std::string list;
-    for (const auto& [name, count] : columns.items())
-      list += fmt::format("{}{} in '{}'", list.empty() ? "" : ", ", count.get<std::size_t>(), name);
-    text += list;
+/// Of validation and test rows; training rows have no categories that are unknown.
+nlohmann::ordered_json unknown_cells_of(const Tables& tables, const TableEncoding& encoding) {
+  nlohmann::ordered_json cells = nlohmann::ordered_json::object();
+  if (tables.validation) cells["validation"] = encoding.unknown_cells(*tables.validation);
+  if (tables.test) cells["test"] = encoding.unknown_cells(*tables.test);
+  return cells;
+}
+
+/// What was done about cells that hold nothing, or nothing known.
+template <typename Scalar>
+void note_cells(GpTask<Scalar>& task, const Tables& tables, const TableEncoding& encoding) {
+  if (encoding.missing_choice() != MissingCells::error) {
+    const char* choice = missing_cells_name(encoding.missing_choice());
+    const auto cells = missing_cells_of(tables, encoding);
+    task.missing = {{"choice", choice}, {"cells", cells}};
+    task.notes.push_back(fmt::format("missing cells (--missing {}): {}", choice, cells_by_part_text(cells)));
   }
-  return fmt::format("missing cells (--missing {}): {}", missing_cells_name(choice), text);
+  if (encoding.unknown_choice() == UnknownInputs::ignore) {
+    const auto cells = unknown_cells_of(tables, encoding);
+    task.unknown = {{"choice", "ignore"}, {"cells", cells}};
+    task.notes.push_back("unknown categories (--unknown ignore): " + cells_by_part_text(cells));
+  }
+}
+
+/// How the columns were read, and what is suspicious about them.
+template <typename Scalar>
+void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncoding& encoding) {
+  task.columns = encoding.readings(tables.train);
+  task.notes.push_back(readings_text(task.columns));
+  const xt::xarray<double> train = encoding.inputs(tables.train);
+  const auto note = [&](std::string text) {
+    if (!text.empty()) task.notes.push_back(std::move(text));
+  };
+  note(constant_columns_text(train, encoding, task.columns));
+  if (tables.validation) note(shared_rows_text(train, encoding.inputs(*tables.validation), "validation"));
+  if (tables.test) note(shared_rows_text(train, encoding.inputs(*tables.test), "test"));
 }
 
 }  // namespace
@@ -184,9 +229,9 @@ std::string missing_cells_text(const nlohmann::ordered_json& cells, MissingCells
 template <typename Scalar>
 GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::optional<TargetKind> kind,
                         const SplitChoice& split, bool test_needed) {
-  const Tables tables = read_tables(path, split, test_needed);
+  const Tables tables = read_tables(path, split, test_needed, choice.separator);
   const TableEncoding encoding(tables.train, choice);
-  const TargetColumn target(tables.train, choice.target, kind);
+  const TargetColumn target(tables.train, choice, kind);
   if (tables.test) require_rows(*tables.test);
   if (tables.validation) require_rows(*tables.validation);
   if (tables.validation && !tables.validation->has(choice.target))
@@ -201,15 +246,12 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.train = set_of<Scalar>(tables.train, encoding, target);
   task.channel_names = encoding.number_names();
   task.channel_groups = encoding.number_columns();
-  task.noise_variances = row_numbers(tables.train, choice.noise_variance);
-  task.weights = row_numbers(tables.train, choice.weight);
+  task.noise_variances = row_numbers(tables.train, choice.noise_variance, choice.numbers);
+  task.weights = row_numbers(tables.train, choice.weight, choice.numbers);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
-  if (choice.missing != MissingCells::error) {
-    const auto cells = missing_cells_of(tables, encoding);
-    task.missing = {{"choice", missing_cells_name(choice.missing)}, {"cells", cells}};
-    task.notes.push_back(missing_cells_text(cells, choice.missing));
-  }
+  note_columns(task, tables, encoding);
+  note_cells(task, tables, encoding);
   task.description = fmt::format(
       "{}: {} training, {} validation, {} test rows of {} numbers, target '{}' ({})", path.string(),
       tables.train.table.rows.size(), tables.validation ? tables.validation->table.rows.size() : 0,

@@ -90,19 +90,10 @@ GpTask<Scalar> in_precision_of(GpTask<Read> task) {
     return task;
   } else {
     GpTask<Scalar> result;
-    result.description = std::move(task.description);
-    result.notes = std::move(task.notes);
-    result.default_preprocessing = task.default_preprocessing;
-    result.indicators = std::move(task.indicators);
-    result.preprocessing = std::move(task.preprocessing);
-    result.kind = task.kind;
-    result.class_names = std::move(task.class_names);
+    static_cast<GpTaskFacts&>(result) = std::move(static_cast<GpTaskFacts&>(task));
     result.train = rounded(std::move(task.train), "training", true);
     if (task.validation) result.validation = rounded(std::move(*task.validation), "validation", false);
     result.test = rounded(std::move(task.test), "test", false);
-    result.test_faces = std::move(task.test_faces);
-    result.missing = std::move(task.missing);
-    result.preparation = std::move(task.preparation);
     return result;
   }
 }

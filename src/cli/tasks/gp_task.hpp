@@ -53,9 +53,8 @@ struct GpFaces {
   std::vector<std::string> texts;
 };
 
-/// Data of a regression or classification.
-template <typename Scalar>
-struct GpTask {
+/// What is known of the data of a task in any precision.
+struct GpTaskFacts {
   std::string description;         ///< For people: what, how many, of which shape.
   std::vector<std::string> notes;  ///< For people: what was left out, a line each.
   /// Where the user does not say. Left out of the description where it is `none`.
@@ -65,10 +64,7 @@ struct GpTask {
   std::vector<bool> indicators;
   gp::Preprocessing preprocessing;  ///< Fitted to the training inputs and applied to all.
   TargetKind kind = TargetKind::classes;
-  std::vector<std::string> class_names;     ///< Of classes, two for a single output; empty for numbers.
-  GpSet<Scalar> train;                      ///< With targets.
-  std::optional<GpSet<Scalar>> validation;  ///< With targets.
-  GpSet<Scalar> test;
+  std::vector<std::string> class_names;  ///< Of classes, two for a single output; empty for numbers.
   GpFaces test_faces;
   std::vector<std::string> channel_names = {};  ///< Of the numbers of a table; else none.
   std::vector<Index> channel_groups = {};  ///< Of each number of a table the place of its column; else none.
@@ -76,8 +72,18 @@ struct GpTask {
   Vector<double> weights = {};             ///< Of the training rows; else none.
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
+  nlohmann::ordered_json unknown = {};  ///< The same of unknown categories.
+  nlohmann::ordered_json columns = {};  ///< How the columns of a table were read; else null.
   /// What was done to the inputs before, for those who prepare others: an object.
   nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
+};
+
+/// Data of a regression or classification.
+template <typename Scalar>
+struct GpTask : GpTaskFacts {
+  GpSet<Scalar> train;                      ///< With targets.
+  std::optional<GpSet<Scalar>> validation;  ///< With targets.
+  GpSet<Scalar> test;
 };
 
 /// How images are chosen and prepared.

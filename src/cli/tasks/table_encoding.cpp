@@ -4,10 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
 
+#include "cli/tasks/column_texts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/shown_text.hpp"
 
@@ -22,19 +21,6 @@ std::vector<std::string> texts_of(const NamedTable& named, const std::string& na
   return fields;
 }
 
-bool is_blank(const std::string& field) { return field.find_first_not_of(" \t") == std::string::npos; }
-
-/// Whether a field is one of the words that other programs write where a number is missing.
-bool is_word_of_missing(const std::string& field) {
-  if (is_blank(field)) return false;
-  const std::size_t begin = field.find_first_not_of(" \t"), end = field.find_last_not_of(" \t") + 1;
-  std::string word;
-  for (const char c : field.substr(begin, end - begin))
-    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  constexpr std::array words{"na", "n/a", "nan", "null", "?"};
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 [[noreturn]] void fail_at_missing(const NamedTable& named, std::size_t row, const std::string& name,
                                   const std::string& field) {
   fail_at_field(named, row, name,
@@ -44,38 +30,75 @@ bool is_word_of_missing(const std::string& field) {
 }
 
 double finite_number(const NamedTable& named, std::size_t row, const std::string& name,
-                     const std::string& field) {
-  const auto number = data::number_in_field(field);
-  if (!number) fail_at_field(named, row, name, fmt::format("expected a number, found '{}'", cut_text(field)));
+                     const std::string& field, const data::NumberFormat& format) {
+  if (format.beyond_double(field)) fail_at_field(named, row, name, beyond_double_text(field));
+  const auto number = format.number_in(field);
+  if (!number) {
+    const std::string remedy = remedy_of_numbers({field}, format);
+    fail_at_field(named, row, name,
+                  fmt::format("expected a number, found '{}'{}{}", cut_text(field),
+                              remedy.empty() ? "" : "; to read it as one: ", remedy));
+  }
   if (!std::isfinite(*number))
     fail_at_field(named, row, name, fmt::format("expected a finite number, found '{}'", cut_text(field)));
   return *number;
 }
 
-std::size_t category_number(const NamedTable& named, std::size_t row, const std::string& name,
-                            const std::vector<std::string>& categories, const std::string& field) {
-  const auto found = std::lower_bound(categories.begin(), categories.end(), field);
-  if (found == categories.end() || *found != field)
-    fail_at_field(named, row, name,
-                  fmt::format("the category '{}' is not among those of the training table", cut_text(field)));
-  return static_cast<std::size_t>(found - categories.begin());
-}
-
-/// Whether all fields that are there hold numbers; some but not all is an error, as one of the two is a mistake.
-bool holds_numbers(const NamedTable& named, const std::string& name, const std::vector<std::string>& fields) {
-  const auto is_number = [](const std::string& field) {
-    return data::number_in_field(field).has_value() && !is_word_of_missing(field);
+/// Whether all fields that are there hold numbers; some but not all is an error, as one of the two is a mistake. So are
+/// numbers in another notation, and dates, which would be poor categories.
+bool holds_numbers(const NamedTable& named, const std::string& name, const std::vector<std::string>& fields,
+                   const data::NumberFormat& format) {
+  const auto is_number = [&](const std::string& field) {
+    return format.number_in(field).has_value() && !is_word_of_missing(field);
   };
   const bool some = std::any_of(fields.begin(), fields.end(), is_number);
   const auto first_other = std::find_if(fields.begin(), fields.end(), [&](const std::string& field) {
     return !is_number(field) && !is_blank(field) && !(some && is_word_of_missing(field));
   });
   if (first_other == fields.end()) return some;
+  const auto row = static_cast<std::size_t>(first_other - fields.begin());
+  const auto beyond = std::find_if(fields.begin(), fields.end(),
+                                   [&](const std::string& field) { return format.beyond_double(field); });
+  if (beyond != fields.end())
+    fail_at_field(named, static_cast<std::size_t>(beyond - fields.begin()), name,
+                  beyond_double_text(*beyond));
+  const std::string remedy = remedy_of_numbers(fields, format);
   if (some)
-    fail_at_field(named, static_cast<std::size_t>(first_other - fields.begin()), name,
-                  fmt::format("found '{}' among numbers; if these are categories, give --categorical '{}'",
-                              cut_text(*first_other), name));
+    fail_at_field(
+        named, row, name,
+        fmt::format("found '{}' among numbers; {}if these are categories, give --categorical '{}'",
+                    cut_text(*first_other),
+                    remedy.empty() ? "" : fmt::format("to read it as a number: {}; ", remedy), name));
+  if (!remedy.empty())
+    fail_at_field(
+        named, row, name,
+        fmt::format("'{}' and the others look like numbers; to read them as numbers: {}; if these are "
+                    "categories, give --categorical '{}'",
+                    cut_text(*first_other), remedy, name));
+  if (are_dates(fields))
+    fail_at_field(
+        named, row, name,
+        fmt::format("'{}' and the others are dates: make numbers of them (days, months), leave the column "
+                    "out with --ignore '{}', or take each as a category with --categorical '{}'",
+                    cut_text(*first_other), name, name));
   return false;
+}
+
+/// A cell whose category the training rows did not have.
+struct UnknownCell {
+  std::size_t row;
+  std::string column, category;
+};
+
+/// "line 3 'green' in 'colour', line 9 'black' in 'colour' and 7 more", from the cell `first` on.
+std::string cells_text(const NamedTable& named, const std::vector<UnknownCell>& cells, std::size_t first) {
+  constexpr std::size_t most = 50;
+  std::string text;
+  for (std::size_t k = first; k < cells.size() && k < first + most; ++k)
+    text += fmt::format("{}line {} '{}' in '{}'", text.empty() ? "" : ", ", named.table.lines[cells[k].row],
+                        cut_text(cells[k].category), cells[k].column);
+  return cells.size() > first + most ? fmt::format("{} and {} more", text, cells.size() - first - most)
+                                     : text;
 }
 
 }  // namespace
@@ -97,6 +120,14 @@ void fail_at_field(const NamedTable& named, std::size_t row, const std::string& 
                               column, message));
 }
 
+std::string beyond_double_text(const std::string& field) {
+  return fmt::format(
+      "the number '{}' is outside of double, which holds 0 and sizes from 4.9e-324 to 1.8e308; give the "
+      "column in other "
+      "units",
+      cut_text(field));
+}
+
 const char* missing_cells_name(MissingCells choice) {
   switch (choice) {
     case MissingCells::error:
@@ -115,7 +146,15 @@ MissingCells missing_cells_of(const std::string& word, const std::string& where)
   throw DataError(fmt::format("{}: expected error, mean or column, found '{}'", where, cut_text(word)));
 }
 
-NamedTable read_table(const std::filesystem::path& file) { return {file, data::read_csv(file)}; }
+UnknownInputs unknown_inputs_of(const std::string& word, const std::string& where) {
+  if (word == "error") return UnknownInputs::error;
+  if (word == "ignore") return UnknownInputs::ignore;
+  throw DataError(fmt::format("{}: expected error or ignore, found '{}'", where, cut_text(word)));
+}
+
+NamedTable read_table(const std::filesystem::path& file, std::optional<char> separator) {
+  return {file, data::read_csv(file, {.separator = separator})};
+}
 
 void require_rows(const NamedTable& named) {
   if (named.table.rows.empty()) throw DataError(fmt::format("{}: there are no rows", named.file.string()));
@@ -138,7 +177,7 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   for (const std::string& name : choice.categorical) check_known(name, "--categorical");
   require_rows(train);
   for (const std::string& name : train.table.columns)
-    if (!is_left_out(name)) columns_.push_back(column_of(train, name));
+    if (!is_left_out(train, name)) columns_.push_back(column_of(train, name));
   for (const Column& column : columns_) width_ += column.width();
   if (columns_.empty())
     throw DataError(
@@ -151,6 +190,11 @@ TableEncoding::TableEncoding(FieldReader&& json) {
   for (std::string& name : json.texts("ignored")) choice_.ignored.insert(std::move(name));
   // Models of earlier versions say nothing about missing cells: these are errors.
   if (json.has("missing")) choice_.missing = missing_cells_of(json.text("missing"), json.path() + ".missing");
+  if (json.has("unknown"))
+    choice_.unknown = unknown_inputs_of(json.text("unknown"), json.path() + ".unknown");
+  if (json.has("decimal")) choice_.numbers.decimal = json.text("decimal") == "," ? ',' : '.';
+  if (json.has("stripped")) choice_.numbers.stripped = json.texts("stripped");
+  if (json.has("separator") && !json.text("separator").empty()) choice_.separator = json.text("separator")[0];
   for (const nlohmann::json& column : json.value("columns")) {
     FieldReader fields(column, fmt::format("{}.columns[{}]", json.path(), columns_.size()));
     columns_.push_back({fields.text("name"), fields.texts("categories"), {}, false});
@@ -170,6 +214,10 @@ nlohmann::ordered_json TableEncoding::to_json() const {
   if (choice_.id) json["id"] = *choice_.id;
   json["ignored"] = choice_.ignored;
   if (choice_.missing != MissingCells::error) json["missing"] = missing_cells_name(choice_.missing);
+  if (choice_.unknown == UnknownInputs::ignore) json["unknown"] = "ignore";
+  if (choice_.numbers.decimal != '.') json["decimal"] = std::string(1, choice_.numbers.decimal);
+  if (!choice_.numbers.stripped.empty()) json["stripped"] = choice_.numbers.stripped;
+  if (choice_.separator) json["separator"] = std::string(1, *choice_.separator);
   for (const Column& column : columns_) {
     json["columns"].push_back({{"name", column.name}, {"categories", column.categories}});
     if (choice_.missing == MissingCells::error) continue;
@@ -179,16 +227,22 @@ nlohmann::ordered_json TableEncoding::to_json() const {
   return json;
 }
 
-bool TableEncoding::is_left_out(const std::string& name) const {
-  return name == choice_.target || name == choice_.id || choice_.ignored.contains(name);
+bool TableEncoding::is_left_out(const NamedTable& named, const std::string& name) const {
+  const bool names_rows = named.table.has_row_names && name == data::CsvTable::row_names;
+  return names_rows || name == choice_.target || name == choice_.id || choice_.ignored.contains(name);
 }
 
 bool TableEncoding::Column::lacks(const std::string& field) const {
   return is_blank(field) || (categories.empty() && is_word_of_missing(field));
 }
 
+std::optional<std::size_t> TableEncoding::Column::place(const std::string& category) const {
+  const auto found = std::ranges::lower_bound(categories, category);
+  if (found == categories.end() || *found != category) return std::nullopt;
+  return static_cast<std::size_t>(found - categories.begin());
+}
+
 TableEncoding::Column TableEncoding::column_of(const NamedTable& train, const std::string& name) const {
-  constexpr std::size_t most_categories = 1000;
   std::vector<std::string> fields = texts_of(train, name);
   const auto first = std::find_if_not(fields.begin(), fields.end(), is_blank);
   if (first == fields.end())
@@ -197,23 +251,29 @@ TableEncoding::Column TableEncoding::column_of(const NamedTable& train, const st
         fmt::format("none of the {} training rows has a value; leave the column out with --ignore '{}'",
                     fields.size(), name));
   Column column{name, {}, {}, false};
-  if (choice_.categorical.contains(name) || !holds_numbers(train, name, fields)) {
+  if (choice_.categorical.contains(name) || !holds_numbers(train, name, fields, choice_.numbers)) {
     if (!choice_.one_hot)
       fail_at_field(
           train, static_cast<std::size_t>(first - fields.begin()), name,
           fmt::format("'{}' is no number, and --categories error does not allow that", cut_text(*first)));
-    std::erase_if(fields, is_blank);
-    const std::set<std::string> categories(fields.begin(), fields.end());
-    if (categories.size() > most_categories || (categories.size() == fields.size() && fields.size() > 2))
-      fail_at_field(
-          train, 0, name,
-          fmt::format(
-              "{} different texts in {} rows are no categories; leave the column out with --ignore '{}'",
-              categories.size(), fields.size(), name));
-    column.categories.assign(categories.begin(), categories.end());
+    find_categories(column, train, std::move(fields));
   }
   find_fill(column, train);
   return column;
+}
+
+void TableEncoding::find_categories(Column& column, const NamedTable& train,
+                                    std::vector<std::string> fields) const {
+  constexpr std::size_t most_categories = 1000;
+  std::erase_if(fields, is_blank);
+  const std::set<std::string> categories(fields.begin(), fields.end());
+  if (categories.size() > most_categories || (categories.size() == fields.size() && fields.size() > 2))
+    fail_at_field(
+        train, 0, column.name,
+        fmt::format(
+            "{} different texts in {} rows are no categories; leave the column out with --ignore '{}'",
+            categories.size(), fields.size(), column.name));
+  column.categories.assign(categories.begin(), categories.end());
 }
 
 void TableEncoding::find_fill(Column& column, const NamedTable& train) const {
@@ -228,9 +288,9 @@ void TableEncoding::find_fill(Column& column, const NamedTable& train) const {
     }
     ++present;
     if (column.categories.empty())
-      sums[0] += finite_number(train, row, column.name, fields[row]);
+      sums[0] += finite_number(train, row, column.name, fields[row], choice_.numbers);
     else
-      ++sums[category_number(train, row, column.name, column.categories, fields[row])];
+      ++sums[*column.place(fields[row])];
   }
   if (choice_.missing == MissingCells::error) return;
   for (double& sum : sums) sum /= present;
@@ -246,14 +306,15 @@ void TableEncoding::check_columns(const NamedTable& named) const {
       throw DataError(fmt::format("{}: expected a column '{}' as in the training table; there are {}",
                                   named.file.string(), column.name, fmt::join(there, ", ")));
   for (const std::string& name : there)
-    if (!is_left_out(name) && std::none_of(columns_.begin(), columns_.end(),
-                                           [&](const Column& column) { return column.name == name; }))
+    if (!is_left_out(named, name) && std::none_of(columns_.begin(), columns_.end(),
+                                                  [&](const Column& column) { return column.name == name; }))
       throw DataError(fmt::format("{}: found a column '{}' that the training table does not have",
                                   named.file.string(), name));
 }
 
 xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
   check_columns(named);
+  check_categories(named);
   const std::size_t rows = named.table.rows.size();
   xt::xarray<double> x = xt::zeros<double>({rows, width_});
   std::size_t first = 0;
@@ -265,9 +326,9 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
         for (std::size_t i = 0; i < column.fill.size(); ++i) x(row, first + i) = column.fill[i];
         if (column.marks_missing) x(row, first + column.numbers()) = 1;
       } else if (column.categories.empty()) {
-        x(row, first) = finite_number(named, row, column.name, fields[row]);
-      } else {
-        x(row, first + category_number(named, row, column.name, column.categories, fields[row])) = 1;
+        x(row, first) = finite_number(named, row, column.name, fields[row], choice_.numbers);
+      } else if (const auto place = column.place(fields[row])) {
+        x(row, first + *place) = 1;
       }
     }
     first += column.width();
@@ -301,6 +362,63 @@ std::vector<bool> TableEncoding::indicators() const {
   return are;
 }
 
+void TableEncoding::check_categories(const NamedTable& named) const {
+  if (choice_.unknown == UnknownInputs::ignore) return;
+  std::vector<UnknownCell> unknown;
+  for (const Column& column : columns_) {
+    if (column.categories.empty()) continue;
+    const auto fields = texts_of(named, column.name);
+    for (std::size_t row = 0; row < fields.size(); ++row)
+      if (!column.lacks(fields[row]) && !column.place(fields[row]))
+        unknown.push_back({row, column.name, fields[row]});
+  }
+  if (unknown.empty()) return;
+  std::ranges::stable_sort(unknown, {}, &UnknownCell::row);
+  const UnknownCell& first = unknown.front();
+  fail_at_field(
+      named, first.row, first.column,
+      fmt::format(
+          "the category '{}' is not among those of the training table{}{}; --unknown ignore reads such "
+          "cells as none of the categories",
+          cut_text(first.category), unknown.size() > 1 ? ", nor are: " : "", cells_text(named, unknown, 1)));
+}
+
+nlohmann::ordered_json TableEncoding::readings(const NamedTable& train) const {
+  nlohmann::ordered_json readings = nlohmann::ordered_json::array();
+  for (const std::string& name : train.table.columns) {
+    nlohmann::ordered_json reading{{"name", name}};
+    const auto column = std::ranges::find(columns_, name, &Column::name);
+    if (column == columns_.end()) {
+      const bool names_rows =
+          name == choice_.id || (train.table.has_row_names && name == data::CsvTable::row_names);
+      reading["read_as"] = name == choice_.target           ? "target"
+                           : name == choice_.noise_variance ? "noise variance"
+                           : name == choice_.weight         ? "weight"
+                           : names_rows                     ? "names of rows"
+                                                            : "left out";
+    } else if (column->categories.empty()) {
+      reading["read_as"] = "number";
+    } else {
+      reading["read_as"] = "category";
+      reading["categories"] = column->categories.size();
+    }
+    readings.push_back(std::move(reading));
+  }
+  return readings;
+}
+
+nlohmann::ordered_json TableEncoding::unknown_cells(const NamedTable& named) const {
+  nlohmann::ordered_json counts = nlohmann::ordered_json::object();
+  for (const Column& column : columns_) {
+    if (column.categories.empty()) continue;
+    const auto fields = texts_of(named, column.name);
+    const auto count = std::ranges::count_if(
+        fields, [&](const std::string& field) { return !column.lacks(field) && !column.place(field); });
+    if (count > 0) counts[column.name] = count;
+  }
+  return counts;
+}
+
 nlohmann::ordered_json TableEncoding::missing_cells(const NamedTable& named) const {
   nlohmann::ordered_json counts = nlohmann::ordered_json::object();
   for (const Column& column : columns_) {
@@ -314,6 +432,7 @@ nlohmann::ordered_json TableEncoding::missing_cells(const NamedTable& named) con
 
 std::vector<std::string> TableEncoding::names(const NamedTable& named) const {
   if (choice_.id) return fields_of(named, *choice_.id);
+  if (named.table.has_row_names) return fields_of(named, std::string(data::CsvTable::row_names));
   std::vector<std::string> names;
   for (const std::size_t line : named.table.lines)
     names.push_back(fmt::format("{}:{}", named.file.filename().string(), line));

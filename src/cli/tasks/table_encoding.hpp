@@ -21,8 +21,8 @@ struct NamedTable {
   [[nodiscard]] bool has(const std::string& column) const;
 };
 
-/// DataError for a file that is none.
-[[nodiscard]] NamedTable read_table(const std::filesystem::path& file);
+/// DataError for a file that is none. Without a separator the one that the header has.
+[[nodiscard]] NamedTable read_table(const std::filesystem::path& file, std::optional<char> separator);
 
 /// DataError, naming the file, for a table without rows.
 void require_rows(const NamedTable& named);
@@ -43,6 +43,18 @@ enum class MissingCells {
 /// DataError for another word than error, mean and column; `where` says what has it.
 [[nodiscard]] MissingCells missing_cells_of(const std::string& word, const std::string& where);
 
+/// What becomes of inputs that nothing is known of: categories, and texts of words, that the training did not have.
+enum class UnknownInputs {
+  error,   ///< An error.
+  ignore,  ///< A cell becomes no category: zeros; a text is left out.
+};
+
+/// DataError for another word than error and ignore; `where` says what has it.
+[[nodiscard]] UnknownInputs unknown_inputs_of(const std::string& word, const std::string& where);
+
+/// What errors say of a field that NumberFormat::beyond_double().
+[[nodiscard]] std::string beyond_double_text(const std::string& field);
+
 /// How the columns of a table become numbers.
 struct EncodingChoice {
   std::string target;                 ///< The column of the targets.
@@ -51,15 +63,18 @@ struct EncodingChoice {
   std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
   bool one_hot = true;                ///< Categories become a number each; else they are an error.
   MissingCells missing = MissingCells::error;
+  UnknownInputs unknown = UnknownInputs::error;
+  data::NumberFormat numbers;     ///< How cells and targets write numbers.
+  std::optional<char> separator;  ///< Of the fields of files; absent: the one that the header has.
   std::optional<std::string> noise_variance;  ///< The column of known noise variances of targets.
   std::optional<std::string> weight;          ///< The column of the weights of rows.
 };
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
 /// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
-/// else 0. A cell is missing where it holds nothing but blanks, in columns of numbers also where it holds NA, N/A, NaN,
-/// null or ?, in capitals or not. What fills it is known from the training rows alone. All errors are DataErrors that
-/// name file, line and column.
+/// else 0. Dates, and numbers in another notation than the choice has, are errors rather than categories. A cell is
+/// missing where it holds nothing but blanks, in columns of numbers also where is_word_of_missing(). What fills it is
+/// known from the training rows alone. All errors are DataErrors that name file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
@@ -71,7 +86,7 @@ class TableEncoding {
   [[nodiscard]] nlohmann::ordered_json to_json() const;
 
   /// [rows, numbers]. Columns are found by their names. Errors: a column that is missing or unknown, a field that is
-  /// empty, no finite number, or a category that the training table does not have.
+  /// empty, no finite number, or a category that the training table does not have, unless these are ignored.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
 
   /// Of each number the column that it comes from, with the category: "colour", "colour=red".
@@ -81,7 +96,18 @@ class TableEncoding {
   /// Of every number of inputs(), whether it is 0 or 1 for a category or a missing cell, and no measured number.
   [[nodiscard]] std::vector<bool> indicators() const;
 
+  /// How every column of a table was read, in the order of the table, for results.json:
+  /// [{"name": "a", "read_as": "number"}, {"name": "colour", "read_as": "category", "categories": 3}, ...].
+  [[nodiscard]] nlohmann::ordered_json readings(const NamedTable& train) const;
+
   [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
+  [[nodiscard]] UnknownInputs unknown_choice() const { return choice_.unknown; }
+  [[nodiscard]] const data::NumberFormat& numbers() const { return choice_.numbers; }
+  [[nodiscard]] std::optional<char> separator() const { return choice_.separator; }
+  void set_unknown_choice(UnknownInputs choice) { choice_.unknown = choice; }
+
+  /// The columns with cells of categories that the training rows did not have, each with their number: {"colour": 3}.
+  [[nodiscard]] nlohmann::ordered_json unknown_cells(const NamedTable& named) const;
 
   /// The columns in which cells of inputs are missing, each with their number: {"a": 3}.
   [[nodiscard]] nlohmann::ordered_json missing_cells(const NamedTable& named) const;
@@ -100,11 +126,16 @@ class TableEncoding {
     [[nodiscard]] std::size_t width() const { return numbers() + (marks_missing ? 1 : 0); }
     [[nodiscard]] std::size_t numbers() const { return categories.empty() ? 1 : categories.size(); }
     [[nodiscard]] bool lacks(const std::string& field) const;
+    /// The place of a category; nothing for one that the training rows did not have.
+    [[nodiscard]] std::optional<std::size_t> place(const std::string& category) const;
   };
 
   [[nodiscard]] Column column_of(const NamedTable& train, const std::string& name) const;
   void find_fill(Column& column, const NamedTable& train) const;
-  [[nodiscard]] bool is_left_out(const std::string& name) const;
+  void find_categories(Column& column, const NamedTable& train, std::vector<std::string> fields) const;
+  [[nodiscard]] bool is_left_out(const NamedTable& named, const std::string& name) const;
+  /// Throws for a category that the training rows did not have, and names all of them.
+  void check_categories(const NamedTable& named) const;
   void check_columns(const NamedTable& named) const;
 
   EncodingChoice choice_;

@@ -1,8 +1,10 @@
 #include "cli/tasks/text_inputs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "cli/tasks/npy_inputs.hpp"
@@ -72,6 +74,20 @@ data::WordVectors vectors_of(const gp::Model& model, const Path& file) {
   return vectors;
 }
 
+std::vector<std::string> texts_without_vectors(const data::SequenceStatistics& statistics) {
+  std::vector<std::string> names = statistics.without_words;
+  names.insert(names.end(), statistics.without_known_words.begin(), statistics.without_known_words.end());
+  return names;
+}
+
+void erase_named(data::LabelledTexts& texts, const std::vector<std::string>& names) {
+  const std::set<std::string> all(names.begin(), names.end());
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (!all.contains(texts.names[i])) kept.push_back(std::move(texts.texts[i]));
+  texts.texts = std::move(kept);
+}
+
 }  // namespace
 
 std::string vectors_sha256(const data::WordVectors& vectors) {
@@ -84,7 +100,8 @@ std::string vectors_sha256(const data::WordVectors& vectors) {
   return sum.digest();
 }
 
-ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& vectors_file) {
+ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& vectors_file,
+                        UnknownInputs unknown) {
   const nlohmann::json prepared = preparation_of(model);
   if (!prepared.contains("word_vectors"))
     fail_in(path, "texts, but the model was not fitted to texts (fit --data imdb or reviews)");
@@ -97,15 +114,21 @@ ModelInputs text_inputs(const gp::Model& model, const Path& path, const Path& ve
   auto words = naming_errors(path.string(), [&] {
     return embed(texts, vectors, {.max_length = static_cast<std::size_t>(longest)});
   });
-  // A text that is left out would be a row without a prediction.
-  for (const auto* names : {&words.statistics.without_words, &words.statistics.without_known_words})
-    if (!names->empty())
-      fail_in(path, "{}: none of its words has a vector, so that nothing can be predicted; take it out",
-              names->front());
+  const auto left_out = texts_without_vectors(words.statistics);
+  // A text that is left out is a row without a prediction, which must be wanted.
+  if (!left_out.empty() && unknown == UnknownInputs::error)
+    fail_in(path,
+            "{}: none of its words has a vector, so that nothing can be predicted; --unknown ignore leaves "
+            "such texts out",
+            fmt::join(left_out, ", "));
+  erase_named(texts, left_out);
   ModelInputs inputs{.names = std::move(words.names), .texts = std::move(texts.texts)};
   for (xt::xarray<float>& sequence : words.inputs)
     inputs.sequences.emplace_back(xt::cast<double>(std::exchange(sequence, {})));
   inputs.notes.push_back(to_string(words.statistics));
+  if (!left_out.empty())
+    inputs.notes.push_back(fmt::format("left out (--unknown ignore), none of their words has a vector: {}",
+                                       fmt::join(left_out, ", ")));
   return inputs;
 }
 
