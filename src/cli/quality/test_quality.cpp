@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cli/output/share_interval.hpp"
 #include "cli/output/text_parts.hpp"
