@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/gp/gp_arguments.hpp"
 #include "cli/gp/gp_files.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
