@@ -43,8 +43,9 @@ TEST_CASE("gp: conjugate gradients predict what Cholesky factorizations do") {
 TEST_CASE("gp: conjugate gradients fit the amplitudes that Cholesky factorizations do") {
   const nlohmann::json expected = predictions(" --regulariser 0.01 --solver cholesky", "");
   const nlohmann::json found = predictions(" --regulariser 0.01 --solver cg", "");
+  // Probabilities differ: conjugate gradients leave no labels out, by which others are calibrated.
   for (std::size_t i = 0; i < 2; ++i)
-    for (const char* number : {"amplitude", "log_loss"}) {
+    for (const char* number : {"amplitude", "mean_squared_error"}) {
       CAPTURE(number);
       CHECK(found.at(i).at(number).get<double>() ==
             doctest::Approx(expected.at(i).at(number).get<double>()).epsilon(1e-8));

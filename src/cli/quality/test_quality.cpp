@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 using TableRow = std::vector<std::string>;
 
 /// More are for results.json.
-constexpr std::size_t most_classes_shown = 20;
+/// A row a class is for reading; a terminal shows few of them.
+constexpr std::size_t most_classes_in_page = 20, most_classes_in_text = 5;
 
 std::string number_or_dash(const std::optional<double>& value) {
   return value ? fmt::format("{:.4f}", *value) : "-";
@@ -62,8 +63,8 @@ std::vector<TableRow> quality_rows(const std::vector<QualityLine>& lines) {
 
 /// Empty for numbers, and for too many classes.
 std::vector<TableRow> class_rows(const std::vector<QualityLine>& lines,
-                                 const std::vector<std::string>& class_names) {
-  if (lines.empty() || !lines.front().quality.classes || class_names.size() > most_classes_shown) return {};
+                                 const std::vector<std::string>& class_names, std::size_t most) {
+  if (lines.empty() || !lines.front().quality.classes || class_names.size() > most) return {};
   std::vector<TableRow> rows{{"class", "inputs", "share"}};
   for (const QualityLine& line : lines)
     for (const char* column : {"recall", "announced", "AUC", "error"})
@@ -174,7 +175,7 @@ TestQuality quality_of(const GpResult& result, const Matrix<double>& targets) {
 std::string quality_table(const std::vector<QualityLine>& lines) { return text_table(quality_rows(lines)); }
 
 std::string class_table(const std::vector<QualityLine>& lines, const std::vector<std::string>& class_names) {
-  return text_table(class_rows(lines, shown_names(class_names)));
+  return text_table(class_rows(lines, shown_names(class_names), most_classes_in_text));
 }
 
 std::string quality_text(const TestQuality& quality, const std::vector<std::string>& class_names) {
@@ -205,7 +206,7 @@ Json baselines_json(const TestQuality& quality, const std::vector<std::string>& 
 
 std::string quality_html(const TestQuality& quality, const std::vector<std::string>& class_names) {
   return html_table(quality_rows(all_lines(quality))) +
-         html_table(class_rows(of_whole_training(quality), class_names)) +
+         html_table(class_rows(of_whole_training(quality), class_names, most_classes_in_page)) +
          (quality.note.empty() ? "" : "<p class='small'>" + html_escaped(quality.note) + "</p>\n");
 }
 
