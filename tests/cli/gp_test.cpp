@@ -68,7 +68,7 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   REQUIRE(result.code == 0);
   CHECK(result.errors.empty());
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 28);
+  REQUIRE(lines.size() == 17);
   CHECK(
       lines[0] ==
       "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, preprocessing image "
@@ -149,8 +149,9 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
   CHECK(results_in(folder / "out")["results"][0]["accuracy"].is_null());
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
   CHECK(file_text(folder / "out/predictions.csv")
-            .find("index,id,target_0,nngp_standard_deviation,nngp_observation_deviation,nngp_mean_0,ntk_") ==
-        0);
+            .find("index,id,target_0,nngp_standard_deviation,nngp_observation_deviation,nngp_lower_50,nngp_"
+                  "upper_50,"
+                  "nngp_lower_90,nngp_upper_90,nngp_lower_95,nngp_upper_95,nngp_mean_0,ntk_") == 0);
 }
 
 TEST_CASE("gp: the amplitude is fitted unless it is given; it scales variances, not means") {
