@@ -31,7 +31,7 @@ stage_deb() {
   program=$logs/root/usr/bin/widelimit
   "$program" --version && "$program" doctor && "$program" check data/reference.json &&
     "$program" gram data/networks/images.json --x data/images/x.npy --out "$logs/root/gram" &&
-    man --warnings "$logs/root/usr/share/man/man1/widelimit.1.gz" >/dev/null
+    man --warnings "$logs"/root/usr/share/man/man1/widelimit.1* >/dev/null
 }
 
 # In an environment with nothing but the wheel and what it asks for; as root and with debootstrap in a Debian that has

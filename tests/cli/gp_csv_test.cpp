@@ -192,7 +192,8 @@ TEST_CASE("gp: errors of tables name file, line and column") {
   const std::string run = csv_run + "--target b --regulariser 0.1 --path " + folder.string();
   write_text(folder / "train.csv", "a,b\n1,1.5\n2,2.5\n3,0.5\n");
   write_text(folder / "test.csv", "a\n2\n1e300\n");
-  CHECK(run_program(run).errors.find("test.csv:3: 1.22474e+300 is beyond the range of float") != std::string::npos);
+  CHECK(run_program(run).errors.find("test.csv:3: 1.22474e+300 is beyond the range of float") !=
+        std::string::npos);
   write_text(folder / "train.csv", "a,b\nred,1.5\nblue,2.5\nred,0.5\n");
   write_text(folder / "test.csv", "a\nred\ngreen\n");
   const auto unknown = run_program(run);

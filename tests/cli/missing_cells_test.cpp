@@ -80,8 +80,7 @@ TEST_CASE("--missing: filled cells equal arrays with the training rows' means, a
       write("test", 50, 12);
       CAPTURE(word);
       const std::string option = fill == Fill::mean ? "mean" : "column";
-      const std::string same =
-          "fcn --precision double --kernel nngp --regulariser 0.01 --preprocess none ";
+      const std::string same = "fcn --precision double --kernel nngp --regulariser 0.01 --preprocess none ";
       const std::string files = "--no-pictures --no-report --out ";
       const auto of_table =
           run_program("gp --network " + same + "--data csv --target t --missing " + option + " --path " +

@@ -1,4 +1,6 @@
 // A nonlinearity of a user's own, written once as a template: kernels, derivatives, devices, prints and stores.
+#include "widelimit/numerics/formula_activation.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -18,7 +20,6 @@
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/activations.hpp"
-#include "widelimit/numerics/formula_activation.hpp"
 
 namespace widelimit::testing::own_formulas_test {
 namespace {
