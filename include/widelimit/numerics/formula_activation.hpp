@@ -81,9 +81,9 @@ class FormulaActivation final : public Activation, public formula::Readable {
 };
 
 /// An activation of your own from one template over the number type. An immutable object that can be copied, with
-///     template <typename N> N dual(const N& p, const N& q, const N& c) const,
+/// `template <typename N> N dual(const N& p, const N& q, const N& c) const`,
 /// E[phi(u) phi(v)] for variances p and q and the covariance c, and, for finite networks,
-///     template <typename N> N value(const N& x) const,
+/// `template <typename N> N value(const N& x) const`,
 /// which is phi. Both call the functions of widelimit/numerics/formula/number.hpp, and write constants as N(2). N is
 /// float, double, formula::Jet, whose slopes make the NTK and the backward pass, and formula::Symbol, whose text is
 /// what devices compute and what tells the formula from others, in prints and in stores. is_less() and choose() stand
