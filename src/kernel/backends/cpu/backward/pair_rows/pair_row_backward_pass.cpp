@@ -72,7 +72,7 @@ std::vector<TapeEntry<Scalar>*> PairRowBackwardPass<Scalar>::inputs(std::size_t 
 
 template <typename Scalar>
 void PairRowBackwardPass<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const> right) {
-  right_ = right;
+  right_.assign(right.begin(), right.end());
   const std::size_t columns = right.size();
   for (std::size_t i = 0; i < tape_.size(); ++i) {
     tape_[i].resize(columns, with_ntk_);

@@ -118,7 +118,7 @@ class PairRowBackwardPass {
   Ties ties_;
   bool is_linear_ = true;
   std::vector<std::size_t> sources_;
-  std::span<InputRecord<Scalar>* const> right_;
+  std::vector<InputRecord<Scalar>*> right_;
   std::vector<TapeEntry<Scalar>> tape_;  ///< [instruction]
   std::vector<StageArrays> arrays_;      ///< [instruction]
   std::vector<Scalar> variances_;        ///< Adjoints of a row's variances, left and right.
