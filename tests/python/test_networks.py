@@ -97,7 +97,7 @@ def test_own_functions_fail_with_their_own_errors(random):
     with pytest.raises(ZeroDivisionError, match="of the caller"):
         kernels_of(layers.elementwise_dual(failing, failing), x)
     with pytest.raises(widelimit.ArgumentError, match="the NTK needs the derivative's dual"):
-        kernels_of(layers.elementwise_dual(lambda p, q, c: c), x)
+        kernels_of(layers.elementwise_dual(lambda p, q, c: np.array(c)), x)  # JAX cannot read it.
     with pytest.raises(widelimit.ArgumentError, match="expected 5 numbers|of the size that it got"):
         kernels_of(layers.elementwise_dual(lambda p, q, c: c[:2], lambda p, q, c: c), x)
 
@@ -124,7 +124,8 @@ def test_a_pair_layer_from_its_function(random):
 
 
 def test_own_layers_in_messages_and_prints():
-    halved = layers.pair(lambda nngp, ntk, p, q: (nngp / 2, None if ntk is None else ntk / 2), leaves="as_it_was", kind="halved")
+    # JAX, which may have been imported, cannot read it.
+    halved = layers.pair(lambda nngp, ntk, p, q: (np.array(nngp) / 2, None if ntk is None else ntk / 2), leaves="as_it_was", kind="halved")
     other = layers.pair(lambda nngp, ntk, p, q: (nngp, ntk), leaves="as_it_was", kind="halved")
     network = widelimit.Network([layers.dense(), halved, layers.dense()])
     with pytest.raises(widelimit.ArgumentError, match=r"gram_vjp: layers\[1\].*: this layer has no adjoint"):

@@ -70,24 +70,13 @@ def test_apply_fn_in_a_function_that_jax_compiles(random):
 def test_what_jax_cannot_transform_says_what_to_use(random):
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     x, y = random.normal(size=(3, 4)).astype(np.float32), np.ones((3, 1), np.float32)
-    init_fn, apply_fn, kernel = stax.serial(stax.Dense(8), stax.Erf(), stax.Dense(1))
-    params, ntk = init_fn(0, x.shape)[1], kernel(x, None, "ntk")
-    dropping = stax.serial(stax.Dense(8), stax.Dropout(0.5), stax.Dense(1))
+    ntk = stax.serial(stax.Dense(8), stax.Erf(), stax.Dense(1))[2](x, None, "ntk")
 
     def loss(fx, y):
         return ((fx - y)**2).sum()
 
     for transformed, message in (
-            (lambda: jax.hessian(lambda p: apply_fn(p, x).sum())(params), "no second derivatives.*FiniteNetwork.jacobian"),
-            (lambda: jax.jvp(lambda a: apply_fn(params, a), (x,), (x,)), "no forward mode .*use reverse mode"),
-            (lambda: jax.grad(lambda a: dropping[1](dropping[0](0, x.shape)[1], a, rng=1).sum())(x), "without Dropout"),
-            (lambda: jax.hessian(lambda a: kernel(a, None, "ntk").sum())(x), "no second derivatives.*gram_vjp"),
-            (lambda: jax.jvp(lambda a: kernel(a, None, "ntk"), (x,), (x,)), "no forward mode .*use reverse mode"),
-            (lambda: jax.grad(lambda a: stax.Relu()[2](a, None, "nngp").sum())(np.ones((2, 3, 4), np.float32)),
-             "readout over positions"),
-            (lambda: jax.jit(lambda a, key: apply_fn(params, a, rng=key))(x, 3), "rng: .*outside"),
             (lambda: jax.jit(lambda f: predict.gradient_descent(loss, ntk, y)(1.0, f))(y), "predict_fn: .*outside"),
-            (lambda: jax.jit(lambda a: nt.empirical_ntk_fn(apply_fn)(a, None, params))(x), "x1: .*outside"),
             (lambda: jax.jit(lambda s: stax.GlobalSelfAttention(3, 1, 1, 1, W_key_std=s)[2](x, None, "nngp"))(2.0),
              "W_key_std: .*outside"),
             (lambda: jax.jit(lambda s: stax.Dense(3, s)[0](0, x.shape)[1])(2.0), "W_std, b_std: .*outside"),

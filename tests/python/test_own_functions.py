@@ -43,7 +43,7 @@ def test_a_cube_root_has_an_nngp_and_no_ntk(random):
 
 
 def test_a_dual_without_a_derivative_names_its_layer(random):
-    network = widelimit.Network([layers.dense(), layers.elementwise_dual(lambda p, q, c: c)])
+    network = widelimit.Network([layers.dense(), layers.elementwise_dual(lambda p, q, c: np.array(c))])  # JAX cannot read it.
     with pytest.raises(widelimit.ArgumentError, match=r"layers\[1\] \(elementwise_dual\): the NTK needs"):
         widelimit.gram(network, random.normal(size=(3, 2)))
 

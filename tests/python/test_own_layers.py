@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from parameter_trees import leaves
-from widelimit import stax
+import widelimit
+from widelimit import layers, stax
 from widelimit.stax import Bool, Diagonal
 
 
@@ -164,3 +165,16 @@ def test_truth_values_of_three():
     assert Diagonal() >> flat == Diagonal(yes, yes) and Diagonal() >> pool == Diagonal(no, yes)
     assert Diagonal(yes, maybe) >> pool == Diagonal(yes, yes) and (pool << Diagonal()) == Diagonal() >> pool
     assert flat & pool == Diagonal(maybe, yes)
+
+
+def test_a_pair_layer_without_positions_has_the_derivatives_of_its_function(random):
+    pytest.importorskip("jax", reason="JAX is not installed")
+    x = random.normal(size=(4, 3))
+    cotangent = random.normal(size=(4, 4))
+    halved = layers.pair(lambda nngp, ntk, p, q: (nngp / 2, None if ntk is None else ntk / 2), leaves="as_it_was")
+    scaled = widelimit.Network([layers.dense(0.5), layers.relu(), layers.dense()])
+    own = widelimit.Network([layers.dense(), halved, layers.relu(), layers.dense()])
+    ours = widelimit.gram_vjp(own, x, x, nngp=cotangent)
+    theirs = widelimit.gram_vjp(scaled, x, x, nngp=cotangent)
+    for got, right in zip(ours, theirs):
+        np.testing.assert_allclose(got, right, rtol=1e-10)
