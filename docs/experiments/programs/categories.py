@@ -11,6 +11,7 @@ scikit-learn, for its tables.
 
 import argparse
 import csv
+import platform
 
 import numpy as np
 from sklearn import datasets
@@ -113,6 +114,8 @@ def main():
     given = arguments.parse_args()
     found = []
     with open(given.out, "w", newline="", encoding="utf-8") as file:
+        file.write(f"# python docs/experiments/programs/categories.py; widelimit {widelimit.__version__}; {platform.machine()}; "
+                   f"seeds 0 to {given.seeds - 1}\n")
         writer = csv.DictWriter(file, ["table", "seed", "coding", "error"], lineterminator="\n")
         writer.writeheader()
         for name in TABLES:
