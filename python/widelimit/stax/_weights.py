@@ -79,7 +79,7 @@ def positions_after(size, window, stride, padding):
     return (size - window) // stride + 1 if padding == "valid" else -(-size // stride)
 
 
-def _positions_behind_transposed(size, window, stride, padding):
+def _positions_after_transposed(size, window, stride, padding):
     return size * stride + (max(window - stride, 0) if padding == "valid" else 0)
 
 
@@ -129,7 +129,7 @@ class _Convolution(WithAxes):
         layer = layers.from_fields(self.kind, filter=list(self.filter_shape), strides=list(self.strides),
                                    padding=self.padding, weight_variance=variance(self.W_std),
                                    bias_variance=variance(self.b_std), **fields)
-        behind = _positions_behind_transposed if self.kind == "conv_transpose" else positions_after
+        behind = _positions_after_transposed if self.kind == "conv_transpose" else positions_after
         shape = tuple(behind(*sizes, self.padding) for sizes in zip(value.shape, self.filter_shape, self.strides))
         # As in neural-tangents, unshared weights, unlike shared ones, have out_chan channels whatever s[1] is.
         scaled = fields and self.kind != "local_conv"

@@ -21,7 +21,7 @@ NETWORKS = {
              "Dense(2))", (2, 5, 6, 3)),
     "channels_first": ("serial(Conv(6, (3, 2), padding='CIRCULAR', b_std=.2, dimension_numbers=('NCHW', 'OIHW', 'NCHW')), "
                        "Relu(), GlobalAvgPool(channel_axis=1), Dense(2))", (2, 3, 5, 6)),
-    "other_layout_after": ("serial(Conv(6, (3, 2), padding='SAME', b_std=.2, dimension_numbers=('NHWC', 'HWIO', 'NCHW')), "
+    "other_layout_behind": ("serial(Conv(6, (3, 2), padding='SAME', b_std=.2, dimension_numbers=('NHWC', 'HWIO', 'NCHW')), "
                             "Relu(), Conv(3, (2, 2), dimension_numbers=('NCHW', 'WHIO', 'NHWC')), Flatten(), "
                             "Dense(2, b_std=.1))", (2, 5, 6, 3)),
     "conv_local": ("serial(ConvLocal(6, (3, 2), padding='SAME', b_std=.2, W_std=1.5), Relu(), ConvLocal(4, (2, 3), "
