@@ -201,8 +201,7 @@ LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes, const 
 }
 
 std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file) {
-  const data::CsvTable table =
-      data::read_csv(file, {.comments = data::CsvComments::hash_lines, .separator = {}});
+  const data::CsvTable table = data::read_csv(file, {.comments = data::CsvComments::hash_lines});
   const std::string name = file.string();
   const std::size_t lambda_a = column_of(name, table, "lambda_a"),
                     lambda_g = column_of(name, table, "lambda_g"), loss = column_of(name, table, "loss");

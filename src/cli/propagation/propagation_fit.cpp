@@ -179,8 +179,7 @@ void warn_of_columns(const std::string& file, const std::vector<std::string>& un
 }
 
 FitInput read_outcomes(const FitArguments& arguments) {
-  const data::CsvTable table =
-      data::read_csv(arguments.file, {.comments = data::CsvComments::hash_lines, .separator = {}});
+  const data::CsvTable table = data::read_csv(arguments.file, {.comments = data::CsvComments::hash_lines});
   const std::string file = arguments.file.string();
   const Columns columns(table.columns.begin(), table.columns.end());
   check_names(file, columns);

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <nlopt.hpp>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "gp/checks.hpp"
+#include "gp/selection/convex_minimum.hpp"
 #include "gp/selection/principal_columns.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/index.hpp"
@@ -124,25 +124,6 @@ class LogisticLoss {
   double intercept_unit_;
 };
 
-std::vector<double> least_parameters(const LogisticLoss& loss) {
-  std::vector<double> parameters(loss.size(), 0);
-  nlopt::opt optimiser(nlopt::LD_LBFGS, static_cast<unsigned>(parameters.size()));
-  optimiser.set_ftol_rel(1e-12);
-  optimiser.set_maxeval(300);
-  optimiser.set_min_objective(
-      [](const std::vector<double>& place, std::vector<double>& slopes, void* data) {
-        return (*static_cast<const LogisticLoss*>(data))(place, slopes);
-      },
-      const_cast<LogisticLoss*>(&loss));  // NOLINT(cppcoreguidelines-pro-type-const-cast): NLopt's void*
-  double least = 0;
-  try {
-    optimiser.optimize(parameters, least);
-  } catch (const std::runtime_error&) {
-    // No step leads further down: rounding, at the minimum of a convex function.
-  }
-  return parameters;
-}
-
 }  // namespace
 
 NumberBaseline mean_baseline(const Matrix<double>& targets, Eigen::Index n_test) {
@@ -183,7 +164,8 @@ Matrix<double> logistic_baseline(const Matrix<double>& train, std::span<const in
   require_shape(train, static_cast<Index>(labels.size()), -1, where, "the training inputs (as the labels)");
   const PrincipalColumns columns(train, test);
   const LogisticLoss loss(columns, labels, classes);
-  const std::vector<double> parameters = least_parameters(loss);
+  const std::vector<double> parameters = convex_minimum(std::cref(loss), std::vector<double>(loss.size(), 0),
+                                                        {.tolerance = 1e-12, .evaluations = 300});
   return log_probabilities(loss.scores(loss.scaled(columns.test), parameters)).array().exp();
 }
 

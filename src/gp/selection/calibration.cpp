@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlopt.hpp>
+#include <functional>
 #include <numbers>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "gp/checks.hpp"
+#include "gp/selection/convex_minimum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 
@@ -204,30 +204,16 @@ class CalibrationLoss {
 };
 
 std::vector<double> minimised(const CalibrationLoss& loss) {
-  std::vector<double> parameters = loss.start();
-  nlopt::opt optimiser(nlopt::LD_LBFGS, static_cast<unsigned>(parameters.size()));
+  const std::vector<double> start = loss.start();
   constexpr double largest_shift = 50;  // e^50 to one
   // Scores that say nothing, or the opposite where few labels are left out, still order classes of one frequency.
   constexpr double least_scale = 1e-3, largest_scale = 1e3;
-  std::vector<double> lower(parameters.size(), -largest_shift), upper(parameters.size(), largest_shift);
+  std::vector<double> lower(start.size(), -largest_shift), upper(start.size(), largest_shift);
   lower[0] = least_scale;
   upper[0] = largest_scale;
-  optimiser.set_lower_bounds(lower);
-  optimiser.set_upper_bounds(upper);
-  optimiser.set_ftol_rel(1e-15);
-  optimiser.set_maxeval(500);
-  optimiser.set_min_objective(
-      [](const std::vector<double>& place, std::vector<double>& slopes, void* data) {
-        return (*static_cast<const CalibrationLoss*>(data))(place, slopes);
-      },
-      const_cast<CalibrationLoss*>(&loss));  // NOLINT(cppcoreguidelines-pro-type-const-cast): NLopt's void*
-  double least = 0;
-  try {
-    optimiser.optimize(parameters, least);
-  } catch (const std::runtime_error&) {
-    // No step leads further down: rounding, at the minimum of a convex function.
-  }
-  return parameters;
+  return convex_minimum(
+      std::cref(loss), start,
+      {.tolerance = 1e-15, .evaluations = 500, .lower = std::move(lower), .upper = std::move(upper)});
 }
 
 void require_labels_of(const Matrix<double>& mean, std::span<const int> labels, const Vector<double>& counts,
