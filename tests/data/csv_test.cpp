@@ -51,16 +51,16 @@ TEST_CASE("csv: quotes, commas, line breaks, both kinds of line ends, with and w
 TEST_CASE("csv: comments are rows unless they are asked for") {
   const TemporaryFolder folder;
   folder.write("t.csv", "# one\n#,\"two\na,b\n1,2\n#\n3,4\n# end");
-  const CsvTable table = read_csv(folder.path() / "t.csv",
-                                  {.comments = widelimit::data::CsvComments::hash_lines, .separator = {}});
+  const CsvTable table =
+      read_csv(folder.path() / "t.csv", {.comments = widelimit::data::CsvComments::hash_lines});
   CHECK(table.columns == CsvRow{"a", "b"});
   CHECK(table.rows == std::vector<CsvRow>{{"1", "2"}, {"3", "4"}});
   CHECK(table.lines == std::vector<std::size_t>{4, 6});
   CHECK(csv_of("#a,b\n#1,2\n").rows == std::vector<CsvRow>{{"#1", "2"}});
   folder.write("t.csv", "# one\n");
   CHECK_THROWS_WITH_AS(
-      static_cast<void>(read_csv(folder.path() / "t.csv",
-                                 {.comments = widelimit::data::CsvComments::hash_lines, .separator = {}})),
+      static_cast<void>(
+          read_csv(folder.path() / "t.csv", {.comments = widelimit::data::CsvComments::hash_lines})),
       (folder.path() / "t.csv: line 2: expected names of columns, found nothing").string().c_str(),
       DataError);
 }

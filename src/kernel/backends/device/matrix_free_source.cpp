@@ -22,11 +22,7 @@ constexpr const char* vector_functions = R"(
 // The mean of products, with the errors of a rounding or two.
 inline real mean_product(global const real* x, global const real* y, int channels, real inverse) {
   real sum = 0, low = 0;
-  for (int c = 0; c < channels * SIDE; c += SIDE) {
-    const real product = x[c] * y[c];
-    low += fma(x[c], y[c], -product);
-    add(&sum, &low, product);
-  }
+  add_products(x, y, channels, SIDE, &sum, &low);
   return (sum + low) * inverse;
 }
 

@@ -13,11 +13,7 @@ using numerics::formula::Precision;
 const char* const mean_product_function = R"(
 inline void mean_product(global const real* x, global const real* y, int count, real* mean, real* rest) {
   real sum = 0, low = 0;
-  for (int c = 0; c < count; ++c) {
-    const real product = x[c] * y[c];
-    low += fma(x[c], y[c], -product);
-    add(&sum, &low, product);
-  }
+  add_products(x, y, count, 1, &sum, &low);
   const real high = sum + low, lost = (sum - high) + low;
   *mean = high / count;
   *rest = (fma(-*mean, (real)count, high) + lost) / count;

@@ -8,7 +8,7 @@
 #include <vector>
 #include <xtensor/xview.hpp>
 
-#include "kernel/backends/device/device_error.hpp"
+#include "kernel/backends/device/device_comparison.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/devices.hpp"
@@ -34,19 +34,6 @@ xt::xarray<double> inputs_of(std::vector<Index> shape) {
   xt::view(x, 4) = 0;
   xt::view(x, 5) = 2 * xt::view(x, 0);
   return x;
-}
-
-template <typename Scalar>
-void check_against_cpu(const Network& network, const Inputs<double>& x1, const Inputs<double>& x2,
-                       double most) {
-  const auto own1 = gram_diagonal(network, x1), own2 = gram_diagonal(network, x2);
-  const auto whole = gram(network, x1), pairs = gram(network, x1, x2);
-  const auto of_device = gram(network, as<Scalar>(x1), on_device());
-  CHECK(difference(of_device.nngp, whole.nngp, own1.nngp, own1.nngp) < most);
-  CHECK(difference(of_device.ntk, whole.ntk, own1.ntk, own1.ntk) < most);
-  const auto rectangle = gram(network, as<Scalar>(x1), as<Scalar>(x2), on_device());
-  CHECK(difference(rectangle.nngp, pairs.nngp, own1.nngp, own2.nngp) < most);
-  CHECK(difference(rectangle.ntk, pairs.ntk, own1.ntk, own2.ntk) < most);
 }
 
 struct NetworkCase {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "kernel/backends/device/device_error.hpp"
+#include "kernel/backends/device/device_comparison.hpp"
 #include "kernel/backends/reference/naive_pairs.hpp"
 #include "widelimit/device_error.hpp"
 #include "widelimit/error.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 #include <xtensor/xview.hpp>
 
-#include "kernel/backends/device/device_error.hpp"
+#include "kernel/backends/device/device_comparison.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/device_error.hpp"
@@ -41,19 +41,6 @@ xt::xarray<double> vectors_of(Index count, Index channels) {
   x(6, 0) += 0.25;
   xt::view(x, count - 1) = xt::view(x, 0);
   return xt::cast<double>(xt::cast<float>(x));
-}
-
-template <typename Scalar>
-void check_against_cpu(const Network& network, const Inputs<double>& x1, const Inputs<double>& x2,
-                       double most) {
-  const auto own1 = gram_diagonal(network, x1), own2 = gram_diagonal(network, x2);
-  const auto whole = gram(network, x1), pairs = gram(network, x1, x2);
-  const auto of_device = gram(network, as<Scalar>(x1), on_device());
-  CHECK(difference(of_device.nngp, whole.nngp, own1.nngp, own1.nngp) < most);
-  CHECK(difference(of_device.ntk, whole.ntk, own1.ntk, own1.ntk) < most);
-  const auto rectangle = gram(network, as<Scalar>(x1), as<Scalar>(x2), on_device());
-  CHECK(difference(rectangle.nngp, pairs.nngp, own1.nngp, own2.nngp) < most);
-  CHECK(difference(rectangle.ntk, pairs.ntk, own1.ntk, own2.ntk) < most);
 }
 
 TEST_CASE("kernels of vectors on a device are those of the CPU") {

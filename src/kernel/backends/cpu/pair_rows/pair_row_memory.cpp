@@ -5,7 +5,7 @@
 namespace widelimit {
 namespace {
 
-/// The largest scratch that a pair stage of the run asks for.
+/// The largest scratch that a pair stage after the positions asks for.
 Index scratch_size(const Program& program) {
   Index size = 0;
   for (const Instruction& instruction : program.pair_rows.instructions)

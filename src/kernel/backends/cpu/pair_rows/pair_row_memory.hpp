@@ -36,7 +36,7 @@ struct PairRowArrays {
   }
 };
 
-/// The memory of a run on rows of pairs: slots of its instructions, the values with which it begins, auxiliary
+/// The memory of the chain of rows of pairs: slots of its instructions, the values with which it begins, auxiliary
 /// arrays, and the scratch of pair stages.
 template <typename Scalar>
 class PairRowMemory {

@@ -24,7 +24,7 @@ class PlaneEnd {
   virtual void end_group() {}
 };
 
-/// Makes the end of a chain for its target. `run` and `sums` must outlive it.
+/// Makes the end of a chain for its target. `work` and `sums` must outlive it.
 template <typename Scalar>
 [[nodiscard]] std::unique_ptr<PlaneEnd<Scalar>> make_plane_end(const TileWork<Scalar>& work,
                                                                ReadoutSums<Scalar>& sums, NodeId target);

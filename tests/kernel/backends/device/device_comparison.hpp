@@ -1,5 +1,7 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "kernel/random_cases.hpp"
@@ -36,6 +38,20 @@ Inputs<Scalar> as(const Inputs<double>& x) {
     return in_float(x);
   else
     return x;
+}
+
+/// Both kernels of a device, of one batch and of two, beside those of the CPU in double.
+template <typename Scalar>
+void check_against_cpu(const Network& network, const Inputs<double>& x1, const Inputs<double>& x2,
+                       double most) {
+  const auto own1 = gram_diagonal(network, x1), own2 = gram_diagonal(network, x2);
+  const auto whole = gram(network, x1), pairs = gram(network, x1, x2);
+  const auto of_device = gram(network, as<Scalar>(x1), on_device());
+  CHECK(difference(of_device.nngp, whole.nngp, own1.nngp, own1.nngp) < most);
+  CHECK(difference(of_device.ntk, whole.ntk, own1.ntk, own1.ntk) < most);
+  const auto rectangle = gram(network, as<Scalar>(x1), as<Scalar>(x2), on_device());
+  CHECK(difference(rectangle.nngp, pairs.nngp, own1.nngp, own2.nngp) < most);
+  CHECK(difference(rectangle.ntk, pairs.ntk, own1.ntk, own2.ntk) < most);
 }
 
 }  // namespace widelimit::testing
