@@ -9,6 +9,17 @@ def random():
     return np.random.default_rng(1)
 
 
+@pytest.fixture
+def in_double():
+    """JAX computes in double on all threads: it may call back on others, which contexts do not reach."""
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
 SKIPPED = []
 
 

@@ -9,15 +9,7 @@ from widelimit import layers, stax
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
-
-
-@pytest.fixture(autouse=True)
-def in_double():
-    """For all threads: JAX may call back on others, which contexts do not reach."""
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+pytestmark = pytest.mark.usefixtures("in_double")
 
 
 def cosine_dual(c, p, q):

@@ -11,6 +11,7 @@ from widelimit import stax
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
+pytestmark = pytest.mark.usefixtures("in_double")
 
 MORE = {
     "pools": ("serial(Conv(4, (3, 3), padding='CIRCULAR', strides=(2, 1)), AvgPool((2, 3), (1, 2), 'SAME', normalize_edges=True), "
@@ -36,15 +37,6 @@ MORE = {
     "repetitions": ("serial(Conv(4, (3, 3), padding='SAME'), repeat(serial(Relu(), Conv(4, (3, 3), padding='SAME', b_std=0.1)), 2), "
                     "repeat(Conv(4, (2, 2)), 2), GlobalAvgPool(), Dense(2))", (2, 5, 6, 3)),
 }
-
-
-@pytest.fixture(autouse=True)
-def in_double():
-    """For all threads: JAX may call back on others, which contexts do not reach."""
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def case(name):

@@ -11,13 +11,14 @@ scikit-learn, for its tables.
 
 import argparse
 import csv
-import platform
 
 import numpy as np
 from sklearn import datasets
 
 import widelimit
 from widelimit.sklearn import default_network
+
+from tables import head
 
 TEST = 500
 CODINGS = ("0/1", "standardised", "one column", "left out")
@@ -114,8 +115,7 @@ def main():
     given = arguments.parse_args()
     found = []
     with open(given.out, "w", newline="", encoding="utf-8") as file:
-        file.write(f"# python docs/experiments/programs/categories.py; widelimit {widelimit.__version__}; {platform.machine()}; "
-                   f"seeds 0 to {given.seeds - 1}\n")
+        file.write(head(f"seeds 0 to {given.seeds - 1}") + "\n")
         writer = csv.DictWriter(file, ["table", "seed", "coding", "error"], lineterminator="\n")
         writer.writeheader()
         for name in TABLES:

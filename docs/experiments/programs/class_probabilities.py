@@ -20,6 +20,8 @@ from sklearn.linear_model import LogisticRegression
 import widelimit
 from widelimit.sklearn import default_network
 
+from tables import head
+
 COLUMNS = ["problem", "seed", "method", "log_loss", "accuracy", "last_class_probability", "last_class_rate"]
 
 
@@ -94,6 +96,7 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     found = []
     with open(given.out, "w", newline="", encoding="utf-8") as file:
+        file.write(head(f"seeds 0 to {given.seeds - 1}") + "\n")
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for name in given.problem or PROBLEMS:

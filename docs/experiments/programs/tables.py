@@ -43,6 +43,13 @@ def as_line(values):
     return line.getvalue()
 
 
+def head(seeds, origin=None):
+    """What the first line of a file says: the command, where its rows come from (this version and machine), and its seeds."""
+    origin = origin or f"; widelimit {widelimit.__version__}; {processor()}"
+    command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])}".strip()
+    return f"# {command}{origin}; {seeds}"
+
+
 class Table:
     """A file of comma-separated rows in data/, or in the folder of a computer. Its first line has the command, version, machine, seeds
     and where times stand; the first columns, its keys, say which case a row is of. With a computer, version and machine are the last
@@ -57,10 +64,9 @@ class Table:
         self.begin = self.clock()
         header = [*keys, *columns, "seconds", *(ORIGIN if computer else ())]
         if not self.path.exists():
-            command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])}".strip()
             origin = "; version of widelimit and machine: columns" if computer else f"; widelimit {self.origin}; {processor()}"
             times = "processor time of a row; on a device, of the clock" if computer else "processor time of a row"
-            self.path.write_text(f"# {command}{origin}; {seeds}; seconds are {times}\n{as_line(header)}")
+            self.path.write_text(f"{head(seeds, origin)}; seconds are {times}\n{as_line(header)}")
         first, found, rows = read(self.path)
         self.timed = "seconds" in found
         self.last = self.last if found[-2:] == list(ORIGIN) else ()

@@ -16,6 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 import widelimit
 from widelimit import layers
 
+from tables import head
+
 HIDDEN = [layers.dense(2, 0.01), layers.relu()]
 CONVOLUTION = [layers.conv([3, 3], weight_variance=2, bias_variance=0.01), layers.relu()]
 NETWORKS = {"fcn": widelimit.Network([*HIDDEN, *HIDDEN, layers.dense(1, 0.01)]),
@@ -53,6 +55,7 @@ def main():
     given = arguments.parse_args()
     x, y = images(given.data)
     with open(given.out, "w", newline="", encoding="utf-8") as file:
+        file.write(head("draws 0, 1, ...") + "\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["size", "network", "images", "draw", "preprocessing", "accuracy"])
         for size, network, n, draws in CASES:
