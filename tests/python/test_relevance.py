@@ -29,14 +29,27 @@ def test_relevance_finds_columns_that_matter(table):
     assert plain.feature_map is None and plain.learned is None
 
 
-def numpy_features(x, y, rounds):
-    """Recursive feature machines of a Gaussian kernel, with regularisers by leave-one-out: the metric of every round."""
+def gaussian(squares):
+    """exp(-s / 2), and its slope."""
+    kernel = np.exp(-0.5 * squares)
+    return kernel, -0.5 * kernel
+
+
+def laplace(squares):
+    """exp(-sqrt(s)), and its slope, which counts as 0 at 0."""
+    kernel, roots = np.exp(-np.sqrt(squares)), np.sqrt(np.where(squares > 0, squares, 1))
+    return kernel, np.where(squares > 0, -0.5 * kernel / roots, 0)
+
+
+def numpy_features(x, y, rounds, kernel_of):
+    """Recursive feature machines (Radhakrishnan et al. 2024, algorithm 1) of a kernel of squared distances, with regularisers by
+    leave-one-out: the metric of every round."""
     count, channels = x.shape
     metric = np.eye(channels)
     for _ in range(rounds):
         yield metric
         differences = x[:, None] - x
-        kernel = np.exp(-0.5 * np.einsum("ijk,kl,ijl->ij", differences, metric, differences) / channels)
+        kernel, slopes = kernel_of(np.einsum("ijk,kl,ijl->ij", differences, metric, differences) / channels)
         best = (np.inf, None)
         for eps in 10 ** np.linspace(-7, 2, 19):
             try:
@@ -50,21 +63,25 @@ def numpy_features(x, y, rounds):
             score = np.mean(0.5 * np.log(2 * np.pi * variances) + 0.5 * residuals**2 / variances)
             if score < best[0]:
                 best = (score, weights)
-        gradients = -np.einsum("j,ij,ijk->ik", best[1], kernel, differences) @ metric / channels
+        gradients = 2 * np.einsum("j,ij,ijk->ik", best[1], slopes, differences) @ metric / channels
         metric = gradients.T @ gradients
         metric /= np.diag(metric).mean()
     yield metric
 
 
-def test_learned_features_are_those_of_numpy(table):
+@pytest.mark.parametrize("network, kernel_of", [(RADIAL, gaussian), (widelimit.Network.named("laplace", {"axes": 0, "length": 1}), laplace)])
+def test_learned_features_are_those_of_numpy(table, network, kernel_of):
     x, y = table[0][:50, :4], table[1][:50]
     y = (y - y.mean()) / y.std()
     from widelimit.models import _learn_inputs
-    for rounds in (1, 2):
-        _, factors, _, facts = _learn_inputs(RADIAL, x, y[:, None], False, "nngp", rounds, check=False)
+    compared = 0
+    for rounds in (1, 2, 3):
+        _, factors, _, facts = _learn_inputs(network, x, y[:, None], False, "nngp", rounds, check=False)
         if np.argmin(facts["course"][1:]) + 1 != rounds:
             continue
-        assert np.allclose(factors @ factors.T, list(numpy_features(x, y, rounds))[rounds], atol=1e-6)
+        compared += 1
+        assert np.allclose(factors @ factors.T, list(numpy_features(x, y, rounds, kernel_of))[rounds], atol=1e-6)
+    assert compared > 0
 
 
 def test_weights_of_two_are_two_rows(table):

@@ -59,10 +59,12 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
 
 /// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
 /// long computation.
-std::vector<Network> networks_for(const GpArguments& arguments, const Shape& shape) {
+template <typename Scalar>
+std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train) {
+  const Shape shape = shape_of(train);
   std::vector<Network> networks;
   for (const std::string& argument : arguments.networks) {
-    networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
+    networks.push_back(network_for_inputs(argument, train.inputs(), arguments.depth));
     static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
   }
   return networks;
@@ -111,7 +113,7 @@ class GpRun {
       : arguments_{arguments},
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
-        networks_{networks_for(arguments, shape_of(task_.train))},
+        networks_{networks_for(arguments, task_.train)},
         options_{options_of(arguments)},
         places_{places_of(networks_)} {
     solver_text_ = choose_gp_solver(arguments);

@@ -339,7 +339,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
     require_meaning(unprepared, arguments);
   });
   const Shape shape = shape_of(task.train);
-  const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
+  const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
