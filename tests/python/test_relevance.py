@@ -122,7 +122,39 @@ def test_estimators_learn_and_weigh(table):
     assert classes.score(x[60:], y[60:] > 10) > 0.7
     # An almost infinite weight pins the prediction to its row.
     weights = np.where(np.arange(60) == 7, 1e6, 1.0)
-    pinned = WideNetworkRegressor(NETWORK, regularizer=0.1).fit(x[:60], y[:60] + 5 * (np.arange(60) == 7), weights=weights)
+    pinned = WideNetworkRegressor(NETWORK, regularizer=1e3).fit(x[:60], y[:60] + 5 * (np.arange(60) == 7), sample_weight=weights)
     assert pinned.predict(x[7:8])[0] == pytest.approx(y[7] + 5, abs=0.1)
     with pytest.raises(ValueError, match="both"):
         WideNetworkRegressor(NETWORK, relevance=True, learn_features=2).fit(x, y)
+
+
+def test_estimators_count_rows_by_their_weight(table):
+    """A row of weight k is k rows, and one of weight 0 none: means, deviations, evidence and the regularizer."""
+    pytest.importorskip("sklearn")
+    from widelimit.sklearn import WideNetworkRegressor
+    x, y = table[0][:40], table[1][:40]
+    weights = np.arange(40) % 3
+    counted = WideNetworkRegressor(NETWORK).fit(x, y, sample_weight=weights)
+    repeated = WideNetworkRegressor(NETWORK).fit(np.repeat(x, weights, axis=0), np.repeat(y, weights))
+    assert counted.regularizer_ == repeated.regularizer_
+    assert counted.log_marginal_likelihood_ == pytest.approx(repeated.log_marginal_likelihood_, rel=1e-9)
+    for found, expected in zip(counted.predict(table[0][40:], return_std=True), repeated.predict(table[0][40:], return_std=True)):
+        assert np.allclose(found, expected, rtol=1e-7)
+
+
+def test_estimators_know_noise(table):
+    """As Model does; and pickled."""
+    pytest.importorskip("sklearn")
+    import pickle
+
+    from widelimit.sklearn import WideNetworkRegressor
+    x, y, noise = table[0][:40], table[1][:40], np.linspace(0.01, 2, 40)
+    y = np.stack([y, y**2], axis=1)
+    found, model = WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise), widelimit.Model.fit(NETWORK, x, y, noise_variance=noise)
+    assert np.allclose(found.predict(table[0][40:]), model.mean(table[0][40:]), rtol=1e-3)
+    assert np.allclose(found._amplitudes, model.amplitude, rtol=1e-2)
+    assert np.array_equal(pickle.loads(pickle.dumps(found)).predict(x), found.predict(x))
+    with pytest.raises(ValueError, match="one for each of 40 rows"):
+        WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise[1:])
+    with pytest.raises(ValueError, match="got both"):
+        WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise, sample_weight=noise)
