@@ -8,10 +8,10 @@
 
 namespace widelimit::cli {
 
-/// A network as the user writes it: the path of a network file, or NAME[:OPTION=VALUE,...] of a named
-/// network, of which a first value without OPTION= is that of its first option. What ends in ".json" or holds a "/" is a path. `axes`, the number of spatial axes of the inputs,
-/// and `depth` are the values of the options of these names where the argument gives none. Throws
-/// ArgumentError, or the errors of read_network().
+/// A network as the user writes it: the path of a network file, or NAME[:OPTION=VALUE,...] of a named network, of
+/// which a first value without OPTION= is that of its first option. What ends in ".json" or holds a "/" is a path.
+/// `axes`, the number of spatial axes of the inputs, and `depth` are the values of the options of these names where the
+/// argument gives none. Throws ArgumentError, or the errors of read_network().
 [[nodiscard]] Network network_from_argument(const std::string& argument, std::size_t axes,
                                             std::optional<Index> depth = std::nullopt);
 

@@ -20,8 +20,8 @@ struct RowNumbers {
 /// ArgumentError, preceded by `where`, for another count than `rows`, numbers that are not positive, and both at once.
 void require_row_numbers(const RowNumbers& numbers, Index rows, bool classes, const char* where);
 
-/// What was left out of weighted rows, `factors` of which are given, as single observations of unweighted ones: those of
-/// the noise lambda, whatever the weight of the row.
+/// What was left out of weighted rows, whose `factors` are given, as single observations: those of the noise lambda,
+/// whatever the weight of the row.
 [[nodiscard]] LeaveOneOut single_observations(LeaveOneOut others, const Vector<double>& factors,
                                               double lambda);
 

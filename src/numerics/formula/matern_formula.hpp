@@ -19,8 +19,8 @@ N matern_function(int order, const N& square) {
   return fused(N(1.0 / 3), within, N(1) + s) * decay;
 }
 
-/// Its slope in the square is that of the order below over -2 (2 order - 1), without a singular root. That of order 0 is
-/// infinite at 0 and counts as 0.
+/// Its slope in the square is the function of the order below over -2 (2 order - 1), without a singular root. That of
+/// order 0 is infinite at 0 and counts as 0.
 template <typename N, std::size_t count>
 Jet<N, count> matern_function(int order, const Jet<N, count>& square) {
   const N value = matern_function(order, square.value);
