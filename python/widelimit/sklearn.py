@@ -358,8 +358,8 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     widelimit.fit_class_calibration() for the training labels, left out one by one; the predicted class has the largest."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels; sample_weight [n], 0 or more: the scores of a row of weight k count as those of k
-        equal rows. Probabilities are fitted to rows that are left out as a whole, each once."""
+        """X [n, features], y [n] of any labels; sample_weight [n], 0 or more: a row of weight k counts as k equal rows.
+        Unless all weights are whole numbers, probabilities are fitted to rows left out as a whole, each once."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         X, y, weights = _weighted_rows(X, y, sample_weight)
@@ -368,12 +368,24 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
         targets = class_scores(indices, len(self.classes_))
         self._fit_targets(X, targets, apart=False, weights=weights)
-        posterior, shares = self._posteriors[0], 1 / self._rows**2
-        others = posterior.leave_one_out()
-        # Of single observations, as predictions are: the noise of a weighted row is that of the model over its weight.
-        variances = shares * others.variances + posterior.noise_variance * (1 - shares)
-        self._calibration = fit_class_calibration(targets - others.residuals / self._rows[:, None], variances, indices)
+        self._calibration = fit_class_calibration(*self._left_out(targets, weights, indices))
         return self
+
+    def _left_out(self, targets, weights, indices):
+        """Scores of observations that are left out, their variances, and their classes."""
+        posterior = self._posteriors[0]
+        others, noise = posterior.leave_one_out(), posterior.noise_variance
+        if weights is None:
+            return targets - others.residuals, others.variances, indices
+        residuals = others.residuals / self._rows[:, None]
+        if (weights != np.floor(weights)).any():
+            # A row as a whole, and the variance of a single observation, whose noise is not over the weight.
+            return targets - residuals, others.variances / weights + noise * (1 - 1 / weights), indices
+        # One of k equal rows: of (K + noise)^-1 of all of them, from that of the weighted rows (Woodbury).
+        precisions = (1 - (1 - noise / others.variances) / weights) / noise
+        single = targets - residuals / (others.variances * precisions)[:, None]
+        copies = np.repeat(np.arange(len(weights)), weights.astype(int))
+        return single[copies], 1 / precisions[copies], indices[copies]
 
     def _scores(self, X):
         """Posterior means [n, outputs] and variances of observations [n]."""
