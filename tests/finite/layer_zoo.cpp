@@ -76,7 +76,8 @@ void add_poolings(std::vector<ZooLayer>& zoo) {
 
 void add_activations(std::vector<ZooLayer>& zoo) {
   for (const Layers& layers : {closed_form_activations(), quadrature_activations()})
-    for (const Layer& layer : layers) zoo.push_back({layer.kind(), layer, {}});
+    for (const Layer& layer : layers)
+      if (layer.kind() != "matern") zoo.push_back({layer.kind(), layer, {}});
 }
 
 void add_branches(std::vector<ZooLayer>& zoo) {

@@ -30,6 +30,13 @@ struct InferenceOptions {
   bool targets_as_they_are = false;
   int threads = 0;
   double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
+  /// Of the training inputs, with the NNGP alone; see ModelOptions. Known noise takes the place of the regulariser, and
+  /// its amplitude, unless it is given, is searched for with the matrix in memory.
+  Vector<double> noise_variances = {};
+  Vector<double> weights = {};
+
+  /// Whether a regulariser is chosen.
+  [[nodiscard]] bool chooses() const { return !regulariser && noise_variances.size() == 0; }
 };
 
 /// The targets from which predictions are made, and with which they are compared.
@@ -90,7 +97,7 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
                              const char* remedy);
 
 /// The predictions of one kernel after the other. The Gram matrices are used
-/// up. Throws the errors of the solvers, and Cancelled.
+/// up. Throws the errors of the solvers, Cancelled, and ArgumentError for noise variances and weights that do not fit.
 [[nodiscard]] std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop = {},

@@ -31,6 +31,12 @@ struct DataArguments {
 /// Adds --data, --path and what belongs to them. `arguments` must live until the arguments are parsed.
 void add_data_options(CLI::App& command, DataArguments& arguments);
 
+/// Adds --noise-variance and --weight, columns of tables that say how noisy rows are.
+void add_row_options(CLI::App& command, DataArguments& arguments);
+
+/// Throws CLI's errors for these options.
+void check_row_usage(const CLI::App& command, const DataArguments& arguments);
+
 /// The numbers of rows that were asked for, of the options of which images have defaults.
 [[nodiscard]] SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments);
 
