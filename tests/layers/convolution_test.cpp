@@ -43,12 +43,13 @@ TEST_CASE("convolutions: pads and dilations must fit the axes") {
         "conv_transpose: expected neither pads nor dilations; take padding \"same\", \"valid\" or "
         "\"circular\"");
   const auto x = random_inputs(1, {2, 6, 2});
-  CHECK(error_message<Error>([&] {
-          return gram(Network({conv({.filter = {4}, .pads = {0, 1}, .dilations = {3}}), flatten()}), x);
-        })
-            .find("layers[0] (conv): axis 0: expected at least 10 positions, those of the padding included, "
-                  "for a "
-                  "window that reaches as far, got 7") != std::string::npos);
+  CHECK(
+      error_message<Error>([&] {
+        return gram<double>(Network({conv({.filter = {4}, .pads = {0, 1}, .dilations = {3}}), flatten()}), x);
+      })
+          .find("layers[0] (conv): axis 0: expected at least 10 positions, those of the padding included, "
+                "for a "
+                "window that reaches as far, got 7") != std::string::npos);
 }
 
 /// Networks that compute the same, however they say it: to the last bit where they become the same graph.
@@ -56,7 +57,7 @@ void check_equal(const Layer& found, const Layer& expected, const std::vector<In
   const auto x = random_inputs(3, sizes);
   for (const Layer& readout : {global_average_pool(), flatten()}) {
     const auto kernels = [&](const Layer& layer) {
-      return gram(Network({layer, relu(), readout, dense()}), x);
+      return gram<double>(Network({layer, relu(), readout, dense()}), x);
     };
     const auto left = kernels(found), right = kernels(expected);
     CHECK((left.nngp - right.nngp).cwiseAbs().maxCoeff() < 1e-14);
@@ -113,8 +114,8 @@ TEST_CASE("convolutions: the numbers of PyTorch's padding, stride and dilation")
                                     .bias_variance = 0.2,
                                     .pads = {pad},
                                     .dilations = {dilation}});
-          const auto pooled = gram(Network({layer, global_average_pool()}), x),
-                     flat = gram(Network({layer, flatten()}), x);
+          const auto pooled = gram<double>(Network({layer, global_average_pool()}), x),
+                     flat = gram<double>(Network({layer, flatten()}), x);
           for (Index i = 0; i < n; ++i)
             for (Index j = 0; j < n; ++j) {
               const auto block = expected.block(i * outputs, j * outputs, outputs, outputs);
@@ -129,8 +130,8 @@ TEST_CASE("convolutions: the numbers of PyTorch's padding, stride and dilation")
 
 TEST_CASE("convolutions: pads and dilations in network files") {
   const auto read = [](const char* layer) {
-    return network_from_json(nlohmann::json::parse(std::string(R"({"widelimit": 1, "layers": [)") + layer +
-                                                   R"(, {"layer": "flatten"}]})"));
+    return parse_network(std::string(R"({"widelimit": 1, "layers": [)") + layer +
+                         R"(, {"layer": "flatten"}]})");
   };
   const char* text = R"({"layer": "conv", "filter": [3, 3], "pads": [1, 2], "dilations": [2, 1]})";
   const Network network = read(text);

@@ -265,7 +265,7 @@ TEST_CASE("aggregation: graphs that it cannot take name layer and input") {
     // What is found for one batch is found for others, too.
     CHECK(error_message<Error>([&] { return gram_diagonal(graph_network(layer), inputs); }) == message);
     const Inputs<double> good(x, {ring, ring});
-    if (layer == mean)
+    if (layer == mean && message != "no error")
       CHECK(error_message<Error>([&] { return gram(graph_network(layer), good, inputs); }).find("of x2") !=
             std::string::npos);
     return message;
