@@ -181,9 +181,8 @@ class Composer {
 
   /// Zeros of any number in place of the padding, and positions of the filter that stand apart, where they fit.
   void space(ConvolutionOptions& options) {
-    if (below(3) != 0)
-      for (std::size_t k = 0; k < axes() * (1 + static_cast<std::size_t>(below(2))); ++k)
-        options.pads.push_back(below(3));
+    const std::size_t pads = below(3) == 0 ? 0 : axes() * static_cast<std::size_t>(1 + below(2));
+    for (std::size_t k = 0; k < pads; ++k) options.pads.push_back(below(3));
     if (below(2) == 0)
       for (std::size_t i = 0; i < axes(); ++i) {
         const bool fits = !options.pads.empty() || options.padding == Padding::valid;
