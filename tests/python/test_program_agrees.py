@@ -13,7 +13,7 @@ from widelimit import heads, propagation, sde
 # Where results go and how they are shown; the package returns them.
 OUTPUT = {"help", "out", "json", "plot", "quiet", "force", "no_pictures", "config"}
 # Not options: what the functions of the package get from each other.
-BETWEEN = {"progress", "parameters", "model", "network", "ensemble", "constants", "task", "prior", "start"}
+BETWEEN = {"progress", "parameters", "model", "network", "ensemble", "constants", "task", "prior"}
 
 # {option: the package's word} where the words differ.
 MODEL_WORDS = {"alpha": "alpha_A", "skip": "skip_A", "block": "Parameters.block"}
@@ -25,6 +25,9 @@ MODEL_OF_SDE = {"model": "a function each", "finite_width_drift": "width"}
 NETWORK_WORDS = {"network": "name"}
 LAYER_WORDS = {"depth": "layers", "points": "layers"}
 HEADS_WORDS = {"prior": "Prior"}
+# Of single numbers, which one thread computes.
+THREADS = {"threads": "one"}
+KEPT = {"trajectories": "Ensemble.covariances"}
 STARTS = {"starts": "a loop over seeds"}
 
 MODELS = [sde.mlp, sde.resnet, sde.attention, sde.transformer, sde.with_finite_width_drift, sde.start]
@@ -43,8 +46,8 @@ TABLE = [
      {"lambda_a": "a column of the file", "lambda_g": "a column of the file", "published": "exponents() has it",
       "seed": "the program's draws have one seed"}),
     ("propagation simulate trajectory", [*SIMULATED, propagation.simulate_trajectory], MODEL_WORDS, {}),
-    ("propagation simulate histograms", [*SIMULATED, propagation.simulate_samples], MODEL_WORDS | {"samples": "the values"},
-     {"depths": "the program takes four, up to --depth"}),
+    ("propagation simulate histograms", [*SIMULATED, propagation.simulate_samples], MODEL_WORDS | {"samples": "the values", "depth": "depths"},
+     {}),
     ("propagation simulate angle", [*SIMULATED, propagation.simulate_angle], MODEL_WORDS | {"depth": "one block"}, {}),
     ("propagation simulate gradient", [*SIMULATED, propagation.simulate_gradient], MODEL_WORDS, {}),
     ("propagation simulate groups", [*SIMULATED, propagation.simulate_groups], MODEL_WORDS, {}),
@@ -75,26 +78,27 @@ TABLE = [
     ("heads digits", [heads.ImageTask, heads.digits], {"mnist": "images"}, {"labels": "of --mnist"}),
     ("heads digit-times", [heads.ImageTask, heads.digit_times], {"mnist": "images"}, {"labels": "of --mnist"}),
     ("heads resampling", [heads.resampling], HEADS_WORDS, {}),
-    ("sde simulate", [*MODELS, sde.simulate], SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
-    ("sde network", NETWORKS, SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
+    ("sde simulate", [*MODELS, sde.simulate], KEPT | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
+    ("sde network", NETWORKS, KEPT | SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde compare", [*NETWORKS, sde.compare], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde stopping-time", [*NETWORKS, sde.stopping_times], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde output", [*MODELS, sde.simulate, sde.outputs],
      SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"network": "sample_networks()"}, {}),
     ("sde entropy", [sde.Network, sde.start, sde.entropy], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde explosion", [*MODELS, sde.explosion], SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
-    ("sde law", [*MODELS, sde.correlation_law, sde.gap_law], SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"times": "time"},
+    ("sde law", [*MODELS, sde.correlation_law, sde.gap_law], THREADS | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"times": "time"},
      {"gap0": "of V0", "gamma_squared_feedforward": "laws are those of one block"}),
-    ("sde coefficients", [*MODELS, sde.coefficients, sde.drift, sde.diffusion], SDE_WORDS | MODEL_OF_SDE, {"v": "V0"}),
-    ("sde flow", [*MODELS, sde.flow, sde.commuting_limit], SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"flow": "a function each"},
+    ("sde coefficients", [*MODELS, sde.coefficients, sde.drift, sde.diffusion], THREADS | SDE_WORDS | MODEL_OF_SDE, {"v": "V0"}),
+    ("sde flow", [*MODELS, sde.flow, sde.commuting_limit], THREADS | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"flow": "a function each"},
      {"heads": "of the noise, which a flow has not", "hidden_ratio": "of the noise"}),
-    ("sde gradients", [sde.start, sde.gradients], {"V0": "v0", "networks": "a call each", "samples": "networks"}, {}),
+    ("sde gradients", [sde.start, sde.gradients], {"V0": "v0", "networks": "a call each", "samples": "networks", "width": "Network.width"}, {}),
 ]
 
 # {(command, option): why the default is another}.
 OTHER_DEFAULTS = {
-    ("propagation simulate trajectory", "networks"): "32",
-    ("heads prune", "starts"): "the program prunes five flows, the package those that it is given",
+    ("propagation simulate phase", "networks"): "the program draws them at each of 64 points",
+    ("heads prune", "starts"): "the program prunes five flows, the package the heads that it is given",
+    ("heads attention", "starts"): "the program shows the median of five flows, the package the heads that it is given",
 }
 
 
@@ -124,12 +128,12 @@ def printed_default(line):
 
 
 def arguments_of(functions):
-    """{argument: its default, or None}; of several functions' equal arguments that of the last."""
+    """{argument: its default, or None}; of several functions' equal arguments that of the first."""
     found = {}
     for function in functions:
         for name, parameter in inspect.signature(function).parameters.items():
             if name not in BETWEEN and name != "self":
-                found[name] = None if parameter.default is parameter.empty else parameter.default
+                found.setdefault(name, None if parameter.default is parameter.empty else parameter.default)
     return found
 
 
