@@ -56,6 +56,8 @@ constexpr Word words[] = {
     {"TokenDistribution::gaussian", "tokens at the start"},
     {"TokenDistribution::equal", "tokens at the start"},
     {"TokenDistribution::two_groups", "simulate_groups"},
+    {"AbsoluteNoise", "noise_variance"},
+    {"RelativeRegulariser", "regulariser"},
     {"DiffusionDistribution", "Law"},
     {"MlpMap", "Parameters"},
     {"FiniteTransformer", "Parameters"},

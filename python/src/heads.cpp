@@ -209,14 +209,14 @@ nb::tuple first_sequences(const HeadFlows& flows, Index sequences) {
                                     flows.setup.fresh_samples, sequences));
   const SampleSet<float> samples =
       flows.run([](const specialization::TrainingSetup& setup) { return fresh_samples(setup); });
-  const auto rows_from = [&](Index first, Index count) {
+  const auto rows_from = [&](Index first, Index count) -> Matrix<double> {
     return Matrix<double>::NullaryExpr(sequences * samples.tokens(), count, [&](Index row, Index column) {
       return static_cast<double>(
           samples.value(row / samples.tokens(), row % samples.tokens(), first + column));
     });
   };
-  return nb::make_tuple(array_of(Matrix<double>(rows_from(0, samples.features()))),
-                        array_of(Matrix<double>(rows_from(samples.features(), samples.noises()))));
+  return nb::make_tuple(array_of(rows_from(0, samples.features())),
+                        array_of(rows_from(samples.features(), samples.noises())));
 }
 
 /// A flow on samples that are kept, and one on samples that are drawn at every step: two flows for each start.

@@ -105,7 +105,7 @@ def test_times_are_those_of_the_program(tmp_path):
 
 
 def test_times_of_sgd_are_those_of_the_program(tmp_path):
-    fields = {"tokens": 3, "heads": 2, "dimension": 60, "etas": [0.5, 0.1], "tau": 20, "gamma": 0.1, "batch": 30, "starts": 3,
+    fields = {"tokens": 3, "heads": 2, "dimension": 60, "etas": [0.5, 0.1], "tau": 200, "gamma": 0.1, "batch": 30, "starts": 3,
               "dynamics": "sgd", "seed": 3}
     printed = experiment(tmp_path, "phase-transition", activation="softmax", **fields)
     found = heads.specialisation_times("softmax", PRIOR, **fields)

@@ -213,9 +213,8 @@ TRANSFORMER = propagation.Parameters(tokens=4)
     (lambda: sde.gap_law(sde.mlp(), 0.5, 1), "gap_law: "),
     (lambda: propagation.critical(TRANSFORMER, tolerance=-1), "critical: "),
     (lambda: propagation.simulate_trajectory(TRANSFORMER, c0=2), "tokens at the start: "),
-    (lambda: propagation.simulate_samples(TRANSFORMER, [-1]), "simulate_samples: "),
-    (lambda: propagation.BlockMap(TRANSFORMER).trajectory(np.eye(3), -1), "BlockMap.trajectory: "),
-    (lambda: nt.Model.fit(nt.Network([layers.dense()]), X, np.zeros((4, 1)), regulariser=-1.0), "Model.fit: |regulariser"),
+    (lambda: propagation.BlockMap(TRANSFORMER).attention(propagation.TokenState(-1, 0)), "BlockMap.attention: "),
+    (lambda: nt.Model.fit(nt.Network([layers.dense()]), X, np.zeros((4, 1)), regulariser=-1.0), "regulariser: "),
 ])
 def test_messages_have_the_words_of_the_package(call, words):
     with pytest.raises((ValueError, nt.Error), match=f"^(?:{words})") as error:

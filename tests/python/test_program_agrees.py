@@ -81,7 +81,7 @@ TABLE = [
     ("sde simulate", [*MODELS, sde.simulate], KEPT | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
     ("sde network", NETWORKS, KEPT | SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde compare", [*NETWORKS, sde.compare], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
-    ("sde stopping-time", [*NETWORKS, sde.stopping_times], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
+    ("sde stopping-time", [sde.Network, sde.start, sde.stopping_times], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde output", [*MODELS, sde.simulate, sde.outputs],
      SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"network": "sample_networks()"}, {}),
     ("sde entropy", [sde.Network, sde.start, sde.entropy], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),

@@ -15,14 +15,14 @@ struct FlowPairSetup {
   Prior prior = Prior::spikes(1, 1);
   SampleShape shape;      ///< Of the set that is kept, and of each that is drawn.
   SampleOptions samples;  ///< Of both.
-  /// Both flows end once every entry of the gradient on the kept samples is below flow.stop_gradient. The stepper is that
-  /// of euler; progress counts the steps of one flow after the other.
+  /// Both flows end once every entry of the gradient on the kept samples is below flow.stop_gradient. Progress counts
+  /// the steps of one flow after the other.
   FlowOptions flow;
   double eta = 1;  ///< Length of a head at the random start.
 };
 
-/// A flow on samples that are kept, and one from the same start for which they are drawn anew at every step, at the same
-/// times.
+/// A flow on samples that are kept, and one from the same start for which they are drawn anew at every step, at the
+/// same times.
 struct FlowPair {
   std::vector<FlowPoint> kept, fresh;
 };
