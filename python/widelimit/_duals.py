@@ -33,8 +33,12 @@ def _(primals, tangents):
 def _sine_and_angle(p, q, c):
     """sqrt(pq - c^2), and the angle between 0 and pi; a variance of 0 counts as uncorrelated."""
     is_there = (p > 0) & (q > 0)
-    sine = _root(p * q - c * c, p * q)
-    return sine, jnp.arctan2(jnp.where(is_there, sine, 1), jnp.where(is_there, c, 0))
+    product = jnp.where(is_there, p * q, 1)
+    covariance = jnp.where(is_there, c, 0)
+    # The difference of squares as a product: 0 where c = p = q, which pq - c^2 with fused multiply-adds is not.
+    largest = jnp.sqrt(product)
+    sine = _root((largest - covariance) * (largest + covariance), product)
+    return jnp.where(is_there, sine, 0), jnp.arctan2(sine, covariance)
 
 
 def _ab_relu(a, b):

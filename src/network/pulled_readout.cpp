@@ -289,6 +289,7 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   void check_pair(const Shape& left, const Shape& right) const override { check_pairs(layers_, left, right); }
 
   [[nodiscard]] ReadoutKind kind() const { return kind_; }
+  [[nodiscard]] PulledTree tree() const { return {&layers_, form()}; }
 
   Entries self_entries() const override { return Entries::all; }
 
@@ -413,6 +414,11 @@ std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTre
 
 std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers) {
   return std::make_shared<FeatureReadoutStage>(kind, std::move(layers));
+}
+
+std::optional<PulledTree> pulled_tree(const PairStage& stage) {
+  const auto* readout = dynamic_cast<const PulledReadout*>(&stage);
+  return readout != nullptr ? std::optional(readout->tree()) : std::nullopt;
 }
 
 std::vector<std::string> pulled_layers(const PairStage& stage) {

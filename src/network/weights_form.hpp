@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "network/pulled_readout.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -11,6 +13,15 @@ namespace widelimit {
 /// How the functional's weights W [d, d'] are given at a point of the tree: as an outer product u u'^T, as the
 /// diagonal matrix of p_a p'_a, as a product B^T B' of matrices that the inputs make, or by all entries.
 enum class WeightsForm { outer, diagonal, factors, full };
+
+/// The layers of a readout that is pulled back, and the form of W behind them.
+struct PulledTree {
+  const LinearTree* layers;
+  WeightsForm form;
+};
+
+/// Those of a stage; nothing for stages that are no pulled back readouts.
+std::optional<PulledTree> pulled_tree(const PairStage& stage);
 
 /// The form before a node, towards one of its inputs; `form` is that behind the node. An outer product stays one.
 /// After the first attention W is a product, B = diag(p) A, and further layers on the way to the last attention change

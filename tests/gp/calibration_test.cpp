@@ -108,8 +108,9 @@ TEST_CASE("class probabilities: variance zero is certain, the limit of small var
 namespace {
 
 /// Labels drawn from the softmax of factor z + shifts, of scores z [n, classes].
-std::vector<int> drawn_labels(const Matrix<double>& scores, double factor, const Vector<double>& shifts) {
-  numerics::RandomStream stream(17);
+std::vector<int> drawn_labels(const Matrix<double>& scores, double factor, const Vector<double>& shifts,
+                              std::uint64_t seed = 17) {
+  numerics::RandomStream stream(seed);
   std::vector<int> labels;
   for (Eigen::Index i = 0; i < scores.rows(); ++i) {
     const Vector<double> p = (factor * scores.row(i).transpose() + shifts).array().exp();
@@ -160,14 +161,52 @@ TEST_CASE("class calibration: finds scale and shifts, of which no others make le
     CHECK((fit.calibration.shifts - shifts).cwiseAbs().maxCoeff() < 0.4);
     CHECK(std::abs(fit.calibration.shifts.sum()) < 1e-10);
     CHECK(fit.log_loss == Approx(calibration_loss(fit.calibration, mean, variances, labels)).epsilon(1e-10));
-    // Convex: where no small step leads down there is the least.
+    // Convex: where no small step leads down there is the least, but for what the prior of the shifts moves it.
     for (Eigen::Index k = -1; k < classes; ++k)
-      for (const double step : {-1e-2, 1e-2}) {
+      for (const double step : {-0.1, 0.1}) {
         ClassCalibration other = fit.calibration;
         (k < 0 ? other.scale : other.shifts(k)) += step;
         CHECK(calibration_loss(other, mean, variances, labels) > fit.log_loss);
       }
   }
+}
+
+TEST_CASE("class calibration: few labels a class do not change which class is predicted, many do") {
+  const Eigen::Index n = 30, n_test = 500, classes = 10;
+  const Vector<double> no_shifts = Vector<double>::Zero(classes);
+  const auto right = [](const Matrix<double>& scores, const std::vector<int>& labels) {
+    return accuracy(classes_of(scores), labels);
+  };
+  double calibrated = 0, by_means = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Matrix<double> train = random_matrix(n, classes, 200 + seed),
+                         test = random_matrix(n_test, classes, 300 + seed);
+    const auto fit = fit_class_calibration(train, Vector<double>::Ones(n),
+                                           drawn_labels(train, 1.2, no_shifts, 400 + seed));
+    const std::vector<int> labels = drawn_labels(test, 1.2, no_shifts, 500 + seed);
+    calibrated += right(fit.calibration.probabilities(test, Vector<double>::Ones(n_test)), labels) / 40;
+    by_means += right(test, labels) / 40;
+  }
+  CHECK(calibrated >= by_means - 0.01);
+  // The same classes of unequal frequencies, of many rows: shifts are worth it.
+  const Vector<double> shifts = Vector<double>::LinSpaced(classes, -2, 2);
+  const Matrix<double> train = random_matrix(2000, classes, 601), test = random_matrix(4000, classes, 602);
+  const auto fit =
+      fit_class_calibration(train, Vector<double>::Ones(2000), drawn_labels(train, 1.2, shifts, 603));
+  const std::vector<int> labels = drawn_labels(test, 1.2, shifts, 604);
+  CHECK(right(fit.calibration.probabilities(test, Vector<double>::Ones(4000)), labels) >
+        right(test, labels) + 0.05);
+}
+
+TEST_CASE("class calibration: scores without any signal have no scale that could be found, but frequencies") {
+  std::vector<int> labels(200, 0);
+  for (std::size_t i = 0; i < 20; ++i) labels[i] = 1;
+  const Matrix<double> none = Matrix<double>::Zero(200, 3);
+  for (std::size_t i = 20; i < 60; ++i) labels[i] = 2;
+  const auto fit = fit_class_calibration(none, Vector<double>::Ones(200), labels);
+  const Matrix<double> p = fit.calibration.probabilities(none, Vector<double>::Ones(200));
+  CHECK(p(0, 0) == Approx(0.7).epsilon(0.03));
+  CHECK(p(0, 1) == Approx(0.1).epsilon(0.1));
 }
 
 TEST_CASE("class calibration: classes without signal have their frequencies, rare ones too") {

@@ -213,7 +213,7 @@ def test_variances_of_positions_are_enough_where_they_are(random):
     behind = stax.serial(stax.Relu(), stax.Conv(3, (3, 3), padding="SAME"), stax.Erf(), stax.Flatten(), stax.Dense(1))[2]
     np.testing.assert_allclose(jax.jit(lambda k: behind(k, get="ntk"))(given), behind(given, get="ntk"), rtol=1e-10)
     with pytest.raises(ValueError, match="diagonal_spatial: expected one with the covariances of all pairs of positions"):
-        jax.jit(stax.GlobalAvgPool()[2])(given)
+        jax.jit(stax.GlobalSelfAttention(3, 2, 2, 2)[2])(given)
 
 
 def test_layers_without_formulas_say_so(random):

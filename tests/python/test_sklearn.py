@@ -117,6 +117,20 @@ def test_probabilities_of_rare_classes_are_their_rates(random):
     np.testing.assert_allclose(found, [0.9, 0.08, 0.02], rtol=0.25)
 
 
+def test_few_rows_a_class_are_predicted_as_well_as_by_the_largest_mean():
+    """Shifts of classes are fitted to labels left out: to a few rows of each of ten classes they would fit chance."""
+    from sklearn.datasets import load_digits
+    x, y = load_digits(return_X_y=True)
+    gained = []
+    for seed in range(16):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = order[:30], order[30:530]
+        model = WideNetworkClassifier().fit(x[train], y[train])
+        largest_mean = model.classes_[model._scores(x[test])[0].argmax(1)]
+        gained.append((model.predict(x[test]) == y[test]).mean() - (largest_mean == y[test]).mean())
+    assert np.mean(gained) >= -0.001
+
+
 def test_one_row_tells_nothing_and_equal_targets_are_said(random):
     x = random.normal(size=(6, 2))
     with pytest.raises(ValueError, match="expected two rows or more, got 1 sample"):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -147,6 +148,14 @@ Vector<double> frequencies_of(const Vector<double>& counts) {
   return (counts.array() + 1) / (counts.sum() + static_cast<double>(counts.size()));
 }
 
+/// Of a matrix that is positive semidefinite; directions without curvature, those of scores that are all 0, count with a
+/// constant.
+double log_determinant(Matrix<double> matrix) {
+  constexpr double least = 1e-9;
+  matrix.diagonal().array() += least;
+  return matrix.ldlt().vectorD().array().max(least).log().sum();
+}
+
 /// The loss of fit_class_calibration() and its derivatives, for scores in units of their root mean square.
 class CalibrationLoss {
  public:
@@ -164,12 +173,8 @@ class CalibrationLoss {
     }
   }
 
-  /// Scores as they are, and the frequencies.
-  [[nodiscard]] std::vector<double> start() const {
-    std::vector<double> parameters{1};
-    for (const double frequency : frequencies_) parameters.push_back(std::log(frequency));
-    return parameters;
-  }
+  [[nodiscard]] Index rows() const { return scores_.rows(); }
+  [[nodiscard]] Index classes() const { return scores_.cols(); }
 
   /// parameters: the scale, then the shifts. `slopes` takes the derivatives, unless it is empty.
   double operator()(const std::vector<double>& parameters, std::vector<double>& slopes) const {
@@ -183,6 +188,26 @@ class CalibrationLoss {
     slopes[0] = difference.cwiseProduct(scores_).sum();
     Eigen::Map<Vector<double>>(slopes.data() + 1, scores_.cols()) = difference.colwise().sum().transpose();
     return loss;
+  }
+
+  /// The matrix [1 + classes, 1 + classes] of second derivatives.
+  [[nodiscard]] Matrix<double> curvature(const std::vector<double>& parameters) const {
+    const Eigen::Map<const Vector<double>> shifts(parameters.data() + 1, classes());
+    Matrix<double> probabilities = (parameters[0] * scores_).rowwise() + shifts.transpose();
+    take_log_softmax(probabilities);
+    probabilities = probabilities.array().exp();
+    const Vector<double> weights = weights_.rowwise().sum();
+    // Of a row with the scores z and probabilities p: (z, I)^T (diag(p) - p p^T) (z, I).
+    const Matrix<double> weighted = weights.asDiagonal() * probabilities;
+    const Vector<double> means = probabilities.cwiseProduct(scores_).rowwise().sum();
+    Matrix<double> found(1 + classes(), 1 + classes());
+    found(0, 0) = weighted.cwiseProduct(scores_).cwiseProduct(scores_).sum() - weights.dot(means.cwiseAbs2());
+    found.col(0).tail(classes()) =
+        (weighted.cwiseProduct(scores_) - means.asDiagonal() * weighted).colwise().sum().transpose();
+    found.row(0).tail(classes()) = found.col(0).tail(classes()).transpose();
+    found.bottomRightCorner(classes(), classes()) = -probabilities.transpose() * weighted;
+    found.diagonal().tail(classes()) += weighted.colwise().sum().transpose();
+    return found;
   }
 
   [[nodiscard]] ClassCalibration calibration_of(const std::vector<double>& parameters) const {
@@ -203,17 +228,76 @@ class CalibrationLoss {
   Matrix<double> weights_;
 };
 
-std::vector<double> minimised(const CalibrationLoss& loss) {
-  const std::vector<double> start = loss.start();
-  constexpr double largest_shift = 50;  // e^50 to one
-  // Scores that say nothing, or the opposite where few labels are left out, still order classes of one frequency.
-  constexpr double least_scale = 1e-3, largest_scale = 1e3;
+constexpr double largest_shift = 50;  // e^50 to one
+// Scores that say nothing, or the opposite where few labels are left out, still order classes of one frequency.
+constexpr double least_scale = 1e-3, largest_scale = 1e3;
+
+/// Parameters, and the logarithm of their evidence: the integral over them by Laplace's method, up to a constant.
+struct WeighedCalibration {
+  std::vector<double> parameters;
+  double log_evidence;
+};
+
+/// Calibrations whose shifts have independent normal priors of one precision.
+WeighedCalibration with_shifts(const CalibrationLoss& loss, double precision, std::vector<double> start) {
+  const auto rows = static_cast<double>(loss.rows());
+  const Index classes = loss.classes();
+  const auto with_prior = [&](const std::vector<double>& parameters, std::vector<double>& slopes) {
+    const Eigen::Map<const Vector<double>> shifts(parameters.data() + 1, classes);
+    const double value = loss(parameters, slopes) + precision / (2 * rows) * shifts.squaredNorm();
+    if (!slopes.empty()) Eigen::Map<Vector<double>>(slopes.data() + 1, classes) += precision / rows * shifts;
+    return value;
+  };
   std::vector<double> lower(start.size(), -largest_shift), upper(start.size(), largest_shift);
   lower[0] = least_scale;
   upper[0] = largest_scale;
-  return convex_minimum(
-      std::cref(loss), start,
-      {.tolerance = 1e-15, .evaluations = 500, .lower = std::move(lower), .upper = std::move(upper)});
+  WeighedCalibration found{
+      convex_minimum(
+          with_prior, std::move(start),
+          {.tolerance = 1e-15, .evaluations = 500, .lower = std::move(lower), .upper = std::move(upper)}),
+      0};
+  Matrix<double> curvature = rows * loss.curvature(found.parameters);
+  curvature.diagonal().tail(classes).array() += precision;
+  std::vector<double> no_slopes;
+  found.log_evidence = -rows * with_prior(found.parameters, no_slopes) +
+                       0.5 * static_cast<double>(classes) * std::log(precision) -
+                       0.5 * log_determinant(std::move(curvature));
+  return found;
+}
+
+/// The limit of high precision.
+WeighedCalibration without_shifts(const CalibrationLoss& loss) {
+  std::vector<double> parameters(static_cast<std::size_t>(1 + loss.classes()), 0), all_slopes;
+  const auto of_scale = [&](const std::vector<double>& scale, std::vector<double>& slopes) {
+    parameters[0] = scale[0];
+    all_slopes.resize(slopes.empty() ? 0 : parameters.size());
+    const double value = loss(parameters, all_slopes);
+    if (!slopes.empty()) slopes[0] = all_slopes[0];
+    return value;
+  };
+  parameters[0] =
+      convex_minimum(
+          of_scale, {1},
+          {.tolerance = 1e-15, .evaluations = 500, .lower = {least_scale}, .upper = {largest_scale}})
+          .front();
+  const auto rows = static_cast<double>(loss.rows());
+  std::vector<double> no_slopes;
+  const double value = loss(parameters, no_slopes);
+  const double log_curvature = log_determinant(rows * loss.curvature(parameters).topLeftCorner(1, 1));
+  return {std::move(parameters), -rows * value - 0.5 * log_curvature};
+}
+
+/// The calibration of highest evidence: few rows, or classes as the scores have them, leave no shifts.
+std::vector<double> likeliest(const CalibrationLoss& loss) {
+  constexpr std::array precisions{100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1};
+  WeighedCalibration best = without_shifts(loss);
+  std::vector<double> start = best.parameters;
+  for (const double precision : precisions) {
+    WeighedCalibration found = with_shifts(loss, precision, start);
+    start = found.parameters;
+    if (found.log_evidence > best.log_evidence) best = std::move(found);
+  }
+  return best.parameters;
 }
 
 void require_labels_of(const Matrix<double>& mean, std::span<const int> labels, const Vector<double>& counts,
@@ -275,7 +359,7 @@ ClassCalibrationFit fit_class_calibration(const Matrix<double>& mean, const Vect
   if (!(variances.array() > 0).all()) return {{}, plain_log_loss(mean, variances, labels)};
   const CalibrationLoss loss(scores_of(mean, variances), labels,
                              counts.size() > 0 ? counts : counts_of(labels, std::max<Index>(2, mean.cols())));
-  const std::vector<double> parameters = minimised(loss);
+  const std::vector<double> parameters = likeliest(loss);
   std::vector<double> no_slopes;
   return {loss.calibration_of(parameters), loss(parameters, no_slopes)};
 }

@@ -140,14 +140,14 @@ std::int64_t sampled_replicates(const Graph& graph) {
 
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
+  // A device multiplies inputs plane by plane, and attention exactly.
+  const bool on_cpu = is_cpu(options.device);
   LoweredNetwork lowered =
       lower_for(network, shapes, {size.masks, size.channels}, replicate,
-                options.exact_attention ? Readouts::pulled_back_exactly : Readouts::pulled_back);
+                options.exact_attention || !on_cpu ? Readouts::pulled_back_exactly : Readouts::pulled_back);
   // lower_for() puts the largest shape first. It decides what is kept as a matrix for all shapes, so that the program
   // is one.
   const std::vector<Shape>& of_largest = lowered.shapes.front();
-  // A device multiplies inputs plane by plane.
-  const bool on_cpu = is_cpu(options.device);
   const std::set<NodeId> products =
       on_cpu ? matrix_inputs(lowered.graph, of_largest, size.channels) : std::set<NodeId>();
   GramPlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),

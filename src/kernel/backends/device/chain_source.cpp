@@ -362,8 +362,32 @@ std::string run_kernel_head(const ChainSourceOptions& options) {
   return fmt::format(
       "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
       "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
-      "                ulong first_pair, ulong shares, global real* sums, global real* kept) {{\n",
+      "                ulong first_pair, ulong shares, global real* sums, global real* kept,\n"
+      "                global const real* table) {{\n",
       options.group, states);
+}
+
+std::string sums_of_group(Index group) {
+  return fmt::format(R"(local real totals[{0}];
+totals[lane] = sum_k;
+totals[{1} + lane] = low_k;
+totals[{2} + lane] = sum_t;
+totals[{3} + lane] = low_t;
+barrier(CLK_LOCAL_MEM_FENCE);
+if (lane == 0) {{
+  for (int n = 1; n < {1}; ++n) {{
+    add(&sum_k, &low_k, totals[n]);
+    low_k += totals[{1} + n];
+    add(&sum_t, &low_t, totals[{2} + n]);
+    low_t += totals[{3} + n];
+  }}
+  sums[4 * group] = sum_k;
+  sums[4 * group + 1] = low_k;
+  sums[4 * group + 2] = sum_t;
+  sums[4 * group + 3] = low_t;
+}}
+)",
+                     4 * group, group, 2 * group, 3 * group);
 }
 
 ChainSource::ChainSource(const Program& program, const Chain& chain, const PairGeometry& geometry,
@@ -412,27 +436,7 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
     text_ += "}\n";
     return;
   }
-  text_ += fmt::format(R"(local real totals[{0}];
-totals[lane] = sum_k;
-totals[{1} + lane] = low_k;
-totals[{2} + lane] = sum_t;
-totals[{3} + lane] = low_t;
-barrier(CLK_LOCAL_MEM_FENCE);
-if (lane == 0) {{
-  for (int n = 1; n < {1}; ++n) {{
-    add(&sum_k, &low_k, totals[n]);
-    low_k += totals[{1} + n];
-    add(&sum_t, &low_t, totals[{2} + n]);
-    low_t += totals[{3} + n];
-  }}
-  sums[4 * group] = sum_k;
-  sums[4 * group + 1] = low_k;
-  sums[4 * group + 2] = sum_t;
-  sums[4 * group + 3] = low_t;
-}}
-}}
-)",
-                       4 * options.group, options.group, 2 * options.group, 3 * options.group);
+  text_ += sums_of_group(options.group) + "}\n";
 }
 
 }  // namespace widelimit

@@ -26,11 +26,15 @@ struct ChainMemory {
 
 /// The beginning of a kernel named `run`, which is that of all steps:
 ///
-///     run(lefts, rights, pairs, offsets, first_pair, shares, sums, kept)
+///     run(lefts, rights, pairs, offsets, first_pair, shares, sums, kept, table)
 ///
-/// with the states of both sides, [pair][left place, right place, same input], offsets, and what is kept of the pairs
-/// from first_pair on, [pair][NNGP, NTK][number]. `shares` work-groups work on a pair.
+/// with the states of both sides, [pair][left place, right place, same input], offsets or other numbers of a step, what
+/// is kept of the pairs from first_pair on, [pair][NNGP, NTK][number], and the step's table. `shares` work-groups work
+/// on a pair.
 std::string run_kernel_head(const ChainSourceOptions& options);
+
+/// The end of a kernel whose items have summed up sum_k, low_k, sum_t and low_t: work-group `group` leaves their sums.
+std::string sums_of_group(Index group);
 
 /// The chain of a plane step as an OpenCL kernel. A work-group takes a share of the planes of one pair, each from the
 /// inputs to the root, in local memory. It keeps them, or leaves the sums over its planes, [group][NNGP, its rounding

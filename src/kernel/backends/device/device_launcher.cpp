@@ -69,11 +69,24 @@ void DeviceLauncher<Scalar>::run(const DeviceStep& step, const Launch& launch, c
   kernel.set(5, static_cast<std::uint64_t>(step.shares));
   kernel.set(6, sums_);
   kernel.set(7, kept_);
+  kernel.set(8, table(step));
   queue_.run(kernel, groups, static_cast<std::size_t>(group_));
   if (!step.sums) return;
   read_.resize(4 * groups);
   queue_.read(sums_, read_.data(), read_.size() * sizeof(Scalar));
   use(step, launch.first, read_);
+}
+
+template <typename Scalar>
+const opencl::Buffer& DeviceLauncher<Scalar>::table(const DeviceStep& step) {
+  // Kernels without a table get any memory.
+  if (step.table == nullptr) return pairs_;
+  const auto [found, fresh] = tables_.try_emplace(step.table);
+  if (!fresh) return found->second;
+  const std::vector<Scalar> numbers(step.table->begin(), step.table->end());
+  found->second = session_.buffer(numbers.size() * sizeof(Scalar));
+  queue_.write(found->second, numbers.data(), numbers.size() * sizeof(Scalar));
+  return found->second;
 }
 
 template class DeviceLauncher<float>;

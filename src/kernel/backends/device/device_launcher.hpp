@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -35,12 +37,16 @@ class DeviceLauncher {
   };
   [[nodiscard]] Index pairs_at_once(const DevicePair& steps) const;
   void run(const DeviceStep& step, const Launch& launch, const UseSums& use);
+  /// The table of a step in the device's memory.
+  [[nodiscard]] const opencl::Buffer& table(const DeviceStep& step);
 
   opencl::Session& session_;
   Index group_;
   StopRequest stop_;
   opencl::Queue queue_;
   opencl::Buffer pairs_, offsets_, sums_, kept_;
+  /// Tables of steps that were launched; these outlive the plan's steps.
+  std::map<std::shared_ptr<const std::vector<double>>, opencl::Buffer> tables_;
   std::vector<Scalar> read_;  ///< The sums of a launch.
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/backends/device/attention_steps.hpp"
 #include "kernel/backends/device/map_source.hpp"
 #include "widelimit/device_error.hpp"
 
@@ -14,10 +15,6 @@ namespace {
 /// Planes, or work-items with an entry of a map each, that one work-group takes before another one takes the next of
 /// the same pair. The number of groups of a pair must not depend on the tile, or sums would have another order.
 constexpr Index planes_of_group = 16, entries_of_item = 8, most_shares_of_pair = 64;
-
-Index shares_of(Index count, Index of_group) {
-  return std::clamp<Index>((count + of_group - 1) / of_group, 1, most_shares_of_pair);
-}
 
 std::vector<int> flat(const ChainPlaces& places) {
   std::vector<int> numbers;
@@ -51,7 +48,11 @@ class StepsBuilder {
                const StateLayout& right, const ChainSourceOptions& options)
       : program_{program}, geometry_{geometry}, left_{left}, right_{right}, options_{options} {
     place_nodes();
-    for (std::size_t s = 0; s < program.steps.size(); ++s) place_map(s);
+    for (std::size_t s = 0; s < program.steps.size(); ++s) {
+      place_map(s);
+      if (is_matrix_step(s) && is_needed(s))
+        kept_.size = std::max(kept_.size, nodes_size_ + matrix_stage_numbers(matrix_stage(s)));
+    }
     // The kernels count entries by ints.
     if (kept_.size > std::numeric_limits<int>::max())
       throw DeviceError(
@@ -83,6 +84,20 @@ class StepsBuilder {
   [[nodiscard]] const Operation& target(std::size_t s) const {
     return program_.graph.nodes[target_node(s)].operation;
   }
+  [[nodiscard]] bool is_matrix_step(std::size_t s) const { return !is_run(s) && is_matrix_stage(target(s)); }
+  [[nodiscard]] MatrixStage matrix_stage(std::size_t s) const {
+    return {program_, target_node(s), geometry_, left_, right_};
+  }
+  /// Whether a step leads to nothing but readouts. A readout that is pulled back has its sums itself.
+  [[nodiscard]] bool only_reads_out(std::size_t s) const {
+    const auto& nodes = program_.graph.nodes;
+    if (std::holds_alternative<ReadoutNode>(target(s)) || is_pulled_readout(target(s))) return true;
+    const NodeId node = target_node(s);
+    return std::all_of(nodes.begin(), nodes.end(), [&](const Node& reader) {
+      return is_pulled_readout(reader.operation) ||
+             std::find(reader.inputs.begin(), reader.inputs.end(), node) == reader.inputs.end();
+    });
+  }
   /// Inputs with themselves need only what leads to variances.
   [[nodiscard]] bool is_needed(std::size_t s) const {
     return std::holds_alternative<ReadoutNode>(target(s)) || !geometry_.demanded[target_node(s)].empty();
@@ -93,7 +108,9 @@ class StepsBuilder {
 
   void place_nodes() {
     for (NodeId node = 0; node < program_.graph.nodes.size(); ++node) {
-      if (!program_.kept[node] || !program_.has_positions[node] || geometry_.demanded[node].empty()) continue;
+      if (!program_.kept[node] || !program_.has_positions[node] || geometry_.demanded[node].empty() ||
+          is_pulled_readout(program_.graph.nodes[node].operation))
+        continue;
       KeptPlanes planes = planes_of(node);
       planes.first = kept_.size;
       kept_.size += planes.size();
@@ -105,7 +122,7 @@ class StepsBuilder {
   /// Maps take turns with the memory behind the nodes.
   void place_map(std::size_t s) {
     maps_.emplace_back();
-    if ((is_run(s) && !gathers_planes(target(s))) || !is_needed(s)) return;
+    if ((is_run(s) && !gathers_planes(target(s))) || is_matrix_step(s) || !is_needed(s)) return;
     const NodeId node = target_node(s), input = program_.graph.nodes[node].inputs[0];
     PositionMap map = position_map(program_, node, geometry_);
     KeptPlanes between = planes_between(map, kept_.nodes.at(node)), before = planes_of(input);
@@ -135,8 +152,14 @@ class StepsBuilder {
 
   void add_step(std::size_t s, bool records, std::vector<DeviceStep>& steps) const {
     const bool reads_out = std::holds_alternative<ReadoutNode>(target(s));
-    if (!is_needed(s) || (records && reads_out)) return;
+    if (!is_needed(s) || (records && only_reads_out(s))) return;
+    if (is_matrix_step(s)) {
+      for (DeviceStep& of_stage : matrix_stage_steps(matrix_stage(s), kept_, nodes_size_, options_))
+        steps.push_back(std::move(of_stage));
+      return;
+    }
     if (!is_run(s)) return add_map(s, steps);
+    if (reads_out && is_pulled_readout(program_.graph.nodes[step(s).chain.root].operation)) return;
     const ChainPlaces places = make_chain_places(program_, step(s), geometry_, geometry_.chains[s]);
     const NodeId node = step(s).target;
     if (reads_out) {
@@ -177,6 +200,10 @@ class StepsBuilder {
 };
 
 }  // namespace
+
+Index shares_of(Index count, Index of_group) {
+  return std::clamp<Index>((count + of_group - 1) / of_group, 1, most_shares_of_pair);
+}
 
 Index DevicePair::most_shares() const {
   Index most = 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace widelimit {
 struct DeviceStep {
   std::string source;
   std::string path;          ///< The layer at its end, for messages.
-  std::vector<int> offsets;  ///< Of all axes, two numbers each.
+  std::vector<int> offsets;  ///< Of all axes, two numbers each; or other numbers that its kernel reads.
   Index shares;              ///< Work-groups of a pair.
   /// What its sums are multiplied by, and the readout that they belong to; none if it leaves no sums.
   struct Sums {
@@ -21,7 +22,12 @@ struct DeviceStep {
   };
   std::optional<Sums> sums = {};
   std::size_t local_bytes = 0;  ///< Local memory of a work-group.
+  /// Numbers that are the same for all pairs; null if it reads none.
+  std::shared_ptr<const std::vector<double>> table = nullptr;
 };
+
+/// How many work-groups share a pair that has `count` parts, of which one takes `of_group` before others take turns.
+Index shares_of(Index count, Index of_group);
 
 /// What is launched for pairs of inputs of some shapes, one after the other.
 struct DevicePair {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/backends/device/attention_steps.hpp"
 #include "kernel/backends/device/map_source.hpp"
 #include "kernel/backends/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
-#include "network/pulled_readout.hpp"
 #include "widelimit/device_error.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
 
@@ -21,12 +21,8 @@ std::string reason_of(const Program& program, NodeId id) {
   if (const auto* row = std::get_if<RowNode>(&operation))
     return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
   const auto* pair = std::get_if<PairNode>(&operation);
-  if (pair != nullptr && position_matrices(operation) == nullptr) {
-    const std::vector<std::string> pulled = pulled_layers(*pair->stage);
-    return pulled.empty()
-               ? "covariances that are needed as a whole"
-               : fmt::format("{} before it, which need covariances as a whole", fmt::join(pulled, ", "));
-  }
+  if (pair != nullptr && position_matrices(operation) == nullptr && !is_matrix_stage(operation))
+    return "covariances that are needed as a whole";
   if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
   return "";
 }
