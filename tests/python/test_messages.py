@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import widelimit as nt
-from widelimit import layers, predict, stax
+from widelimit import heads, layers, predict, propagation, sde, stax
 
 
 def mlp():
@@ -224,3 +224,27 @@ def test_arrays_of_objects_that_are_numbers():
     np.testing.assert_array_equal(nt.gram(network, mixed).ntk, nt.gram(network, mixed.astype(float)).ntk)
     with pytest.raises(TypeError, match="got texts of type object"):
         nt.gram(network, np.array([["1", 2.0]], dtype=object))
+
+
+PRIOR = heads.Prior.spikes(2, 10)
+TRANSFORMER = propagation.Parameters(tokens=4)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), "sgd: dimension D .*; use form='vector' for smaller D"),
+    (lambda: heads.split_rate("bayes", 9, 2, 10, 10, samples=None), "split_rate: .*give samples in place of None"),
+    (lambda: heads.hessian("softmax", 1, 2), "hessian: "),
+    (lambda: heads.specialisation_times("softmax", PRIOR, 3, 1, 100, [1], 1), "specialisation_times: "),
+    (lambda: heads.digit_times("softmax", heads.ImageTask(np.ones((2, 3)), [0, 1]), [1], 1, heads=1), "digit_times: "),
+    (lambda: sde.resnet(0.5, hidden_ratio=-1), "resnet: "),
+    (lambda: sde.attention(0.5, temperature=-1), "attention: "),
+    (lambda: sde.gap_law(sde.mlp(), 0.5, 1), "gap_law: "),
+    (lambda: propagation.critical(TRANSFORMER, tolerance=-1), "critical: "),
+    (lambda: propagation.simulate_trajectory(TRANSFORMER, c0=2), "tokens at the start: "),
+    (lambda: propagation.BlockMap(TRANSFORMER).attention(propagation.TokenState(-1, 0)), "BlockMap.attention: "),
+    (lambda: nt.Model.fit(nt.Network([layers.dense()]), X, np.zeros((4, 1)), regulariser=-1.0), "regulariser: "),
+])
+def test_messages_have_the_words_of_the_package(call, words):
+    with pytest.raises((ValueError, nt.Error), match=f"^(?:{words})") as error:
+        call()
+    assert "::" not in str(error.value)
