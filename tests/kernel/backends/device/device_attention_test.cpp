@@ -124,7 +124,7 @@ TEST_CASE("entries with attention do not depend on tiles, threads or the kernels
 
 TEST_CASE("layers between attentions that have formulas of their own") {
   const std::string standard =
-      R"({"layer": "conv", "filter": [2, 2], "parametrisation": "standard", "input_width": 5, "bias_variance": 0.3},)";
+      R"({"layer": "conv", "filter": [2, 2], "parametrisation": "standard", "input_width": 2, "bias_variance": 0.3},)";
   const std::string space = R"({"layer": "rms_norm", "axes": ["channels", "space"]},)";
   const Network network =
       network_of(standard + relu + space + attention +
