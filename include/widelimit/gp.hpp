@@ -22,6 +22,7 @@
 #include "widelimit/gp/kernel_solver.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/median_distance.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/noise.hpp"

@@ -26,6 +26,7 @@
 #include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/kinds.hpp"
 #include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/matern.hpp"
 #include "widelimit/layers/matrix_field.hpp"
 #include "widelimit/layers/parametrisation.hpp"
 #include "widelimit/layers/pooling.hpp"

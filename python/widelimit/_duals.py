@@ -6,6 +6,7 @@ Where two inputs are multiples of each other, functions with a kink have an infi
 
 from __future__ import annotations
 
+from functools import partial
 from math import cos, factorial, pi, sqrt
 from typing import Any, Callable
 
@@ -132,6 +133,37 @@ def _exp_normalized(gamma=1.0, shift=-1.0):
     return dual
 
 
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _matern_function(order, square):
+    """The Matern function of the smoothness order + 1/2 at the root of a number."""
+    s = jnp.sqrt(square)
+    return (1, 1 + s, 1 + s + square / 3)[order] * jnp.exp(-s)
+
+
+@_matern_function.defjvp
+def _(order, primals, tangents):
+    (square,) = primals
+    if order > 0:
+        slope = -0.5 / (2 * order - 1) * _matern_function(order - 1, square)
+    else:
+        s = jnp.sqrt(jnp.where(square > 0, square, 1))
+        slope = jnp.where(square > 0, -0.5 * jnp.exp(-s) / s, 0)
+    return _matern_function(order, square), slope * tangents[0]
+
+
+def _matern(smoothness=1.5, length=1.0):
+    order = int(smoothness)
+
+    def dual(p, q, c):
+        distance = jnp.maximum((p - c) + (q - c), 0)
+        if order == 0:
+            distance = jnp.where(distance > 2 * jnp.finfo(c.dtype).eps * (p + q), distance, 0)
+        value = _matern_function(order, 2 * smoothness / length**2 * distance)
+        return value, jnp.zeros_like(value)
+
+    return dual
+
+
 _DUALS: dict[str, Callable[..., Dual | None]] = {
     "identity": lambda: lambda p, q, c: (c, jnp.ones_like(c)),
     "relu": lambda: _ab_relu(0.0, 1.0),
@@ -154,6 +186,7 @@ _DUALS: dict[str, Callable[..., Dual | None]] = {
     "monomial": lambda degree: _polynomial([0.0] * degree + [1.0]),
     "hermite": _hermite,
     "exp_normalized": _exp_normalized,
+    "matern": _matern,
 }
 
 

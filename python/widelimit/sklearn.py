@@ -7,11 +7,12 @@ from typing import Any, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import ndtri, stdtrit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._arrays import numbers, whole
 from ._calibration import fit_class_calibration
@@ -19,6 +20,28 @@ from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
 from .models import _learn_inputs, class_scores
+
+
+def _weighted_rows(X, y, sample_weight):
+    """Rows of weight 0 left out, and the weights of the others; None for none."""
+    if sample_weight is None:
+        return X, y, None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight: expected a weight that is not zero, got zeros only")
+    there = weights > 0
+    return X[there], y[there], weights[there]
+
+
+def _known_variances(noise_variance, count):
+    if noise_variance is None:
+        return None
+    variances = np.asarray(numbers(noise_variance, name="noise_variance"), float)
+    if variances.shape not in ((), (count,)):
+        raise ValueError(f"noise_variance: expected a number or one for each of {count} rows, got shape {variances.shape}")
+    if not (np.isfinite(variances) & (variances > 0)).all():
+        raise ValueError("noise_variance: expected positive, finite numbers")
+    return np.broadcast_to(variances, (count,)).copy()
 
 
 def default_network() -> Network:
@@ -112,53 +135,91 @@ class _WideNetwork(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "X_fit_"):
-            matrix = self._rows[:, None] * self._gram(self.X_fit_) * self._rows
+            matrix = self._weighted_gram()
             solved = {eps: self._solved(matrix, eps) for eps in set(self._chosen)}
-            self._posteriors = self._parts([solved[eps] for eps in self._chosen])
+            self._posteriors = [self._part(solved[eps], column) for column, eps in enumerate(self._chosen)]
+
+    def _weighted_gram(self):
+        """Rows and columns times the roots of their weights: with targets that are, too, the noise of all is alike."""
+        return self._rows[:, None] * self._gram(self.X_fit_) * self._rows
 
     def _solved(self, matrix, regularizer):
-        return Regression.fit(matrix, self._targets, regulariser=regularizer, threads=self.threads)
+        """A row of weight k is k rows, also in the mean diagonal that the regularizer is relative to."""
+        return Regression.fit(matrix, self._targets, regulariser=regularizer * len(matrix) / self._count, threads=self.threads)
 
-    def _parts(self, posteriors):
-        """The posterior of all outputs together, or one for each output."""
-        if not self._apart:
-            return posteriors
-        return [posterior.output(column, self._targets) for column, posterior in enumerate(posteriors)]
+    def _part(self, posterior, column):
+        """The posterior of one output, or of all together, with its amplitude."""
+        if self._apart:
+            posterior = posterior.output(column, self._targets)
+        if self._amplitudes is not None:
+            return posterior.with_amplitude(self._amplitudes[column])
+        scale = len(self._rows) / self._count
+        return posterior if scale == 1 or posterior.amplitude == 0 else posterior.with_amplitude(scale * posterior.amplitude)
 
-    def _fit_targets(self, X, targets, apart, weights=None):
+    def _fit_targets(self, X, targets, apart, weights=None, noise=None):
+        """weights [n], or None; noise: of the rows over that of each output, [n, outputs], or None."""
         if self.kernel not in ("nngp", "ntk"):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
         candidates = self._candidates()
         self._network = default_network() if self.network is None else self.network
         candidates = self._learn(X, targets, candidates, classes=not apart)
-        self._rows = self._row_factors(weights, len(X))
-        self.X_fit_, self._targets, self._apart = X, self._rows[:, None] * targets, apart
-        targets = self._targets
-        matrix = self._rows[:, None] * self._gram(X) * self._rows
-        fits = self._fits(matrix, candidates)
-        best = []
-        for column in range(targets.shape[1] if apart else 1):
-            of_output = [(eps, posterior.output(column, targets) if apart else posterior) for eps, posterior in fits]
-            best.append(max(of_output, key=lambda fit, c=column: self._likelihood(fit[1], c)))
+        self._rows, self._count = np.ones(len(X)), len(X)
+        if weights is not None:
+            self._rows, self._count = np.sqrt(weights), weights.sum()
+        if noise is not None:
+            self._rows = np.sqrt(noise[:, 0].mean() / noise[:, 0])
+        self.X_fit_, self._targets, self._apart, self._amplitudes = X, self._rows[:, None] * targets, apart, None
+        matrix = self._weighted_gram()
+        if noise is not None:
+            best = self._known_noise(matrix, noise.mean(0))
+        else:
+            fits = self._fits(matrix, candidates)
+            best = []
+            for column in range(targets.shape[1] if apart else 1):
+                of_output = [(eps, self._part(posterior, column)) for eps, posterior in fits]
+                best.append(max(of_output, key=lambda fit, c=column: self._likelihood(fit[1], c)))
         self._chosen, self._posteriors = [eps for eps, _ in best], [posterior for _, posterior in best]
         self.regularizer_ = self._chosen[0] if len(set(self._chosen)) == 1 else np.array(self._chosen)
         self.log_marginal_likelihood_ = sum(self._likelihood(*part) for part in zip(self._posteriors, range(len(best))))
         return self
 
-    @staticmethod
-    def _row_factors(weights, count):
-        """Roots of the weights: with rows and columns of the kernel, and the targets, times them the noise of all is alike."""
-        if weights is None:
-            return np.ones(count)
-        weights = np.broadcast_to(numbers(weights, name="weights"), (count,))
-        if not (np.isfinite(weights) & (weights > 0)).all():
-            raise ValueError("weights: expected positive, finite numbers")
-        return np.sqrt(weights)
+    def _known_noise(self, matrix, noise):
+        """For each output, of which the mean noise is known, the amplitude under which its targets are most likely; what it makes
+        of the regularizer, and the posterior."""
+        diagonal, best, self._amplitudes = np.diag(matrix).mean(), [], []
+        for column, variance in enumerate(noise):
+            targets = np.ascontiguousarray(self._targets[:, [column]])
+
+            def unlikeliness(logarithm):
+                amplitude = np.exp(logarithm)
+                try:
+                    fitted = Regression.fit(matrix, targets, noise_variance=variance / amplitude, threads=self.threads)
+                except NumericalError:
+                    return np.inf
+                return -fitted.with_amplitude(amplitude).log_marginal_likelihood
+
+            grid = np.log(variance / diagonal) - np.log(10) * np.linspace(2, -7, 19)
+            values = [unlikeliness(logarithm) for logarithm in grid]
+            if not np.isfinite(values).any():
+                raise NumericalError("noise_variance: the kernel of these inputs cannot be factorised with it, whatever its amplitude")
+            at = int(np.argmin(values))
+            found = minimize_scalar(unlikeliness, bounds=(grid[max(at - 1, 0)] - (at == 0), grid[min(at + 1, 18)] + (at == 18)),
+                                    method="bounded")
+            amplitude = float(np.exp(found.x if found.fun < values[at] else grid[at]))
+            self._amplitudes.append(amplitude)
+            eps = variance / (amplitude * diagonal)
+            best.append((eps, self._part(self._solved(matrix, eps), column)))
+        return best
 
     def _likelihood(self, posterior, column):
-        """The log likelihood; infinite if the targets are all equal: the smaller the amplitude, the more likely they are."""
+        """The log likelihood, of rows of weight k as k rows; infinite if the targets are all equal: the smaller the amplitude, the
+        more likely they are."""
         targets = self._targets[:, column] if self._apart else self._targets
-        return posterior.log_marginal_likelihood if np.any(targets) else np.inf
+        if not np.any(targets):
+            return np.inf
+        outputs = 1 if self._apart else targets.shape[1]
+        more = outputs * (self._count - len(self._rows))
+        return posterior.log_marginal_likelihood - more / 2 * np.log(2 * np.pi * posterior.noise_variance)
 
     def _candidates(self):
         try:
@@ -232,25 +293,36 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkRegressor:
-        """X [n, features], y [n] or [n, outputs]; weights [n], positive: the noise variance of a row is that of the model
-        over its weight."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
+            noise_variance: ArrayLike | None = None) -> WideNetworkRegressor:
+        """X [n, features], y [n] or [n, outputs].
+
+        sample_weight   [n], 0 or more: a row of weight k counts as k equal rows
+        noise_variance  known noise variances of the targets, [n] or a number, in their squared units. `regularizer` is not used:
+                        of each output the amplitude under which its targets are most likely is searched for. Deviations of
+                        predictions have their mean."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        if noise_variance is not None and sample_weight is not None:
+            raise ValueError("expected sample_weight or noise_variance, got both")
+        noise = _known_variances(noise_variance, len(X))
+        X, y, weights = _weighted_rows(X, y, sample_weight)
         if len(X) < 2:
             raise ValueError("WideNetworkRegressor: expected two rows or more, got 1 sample, which says nothing of how targets "
                              "spread")
         self._is_flat = y.ndim == 1
         y = np.asarray(y, float).reshape(len(y), -1)
         # Differences from the first target, and units of the largest one: no offset and no size costs digits.
-        self._offset = y[0] + (y - y[0]).mean(0)
+        self._offset = y[0] + np.average(y - y[0], axis=0, weights=weights)
         residuals = y - self._offset
         largest = np.abs(residuals).max(0)
         unit = np.where(largest > 0, largest, 1.0)
         if not largest.all():
             warnings.warn(f"y: the targets of outputs {np.flatnonzero(largest == 0).tolist()} are all equal, so that their "
                           "predictions have the standard deviation 0", RuntimeWarning, stacklevel=2)
-        self._factor = np.where(largest > 0, unit * (residuals / unit).std(0), 1.0)
-        return self._fit_targets(X, np.ascontiguousarray(residuals / self._factor), apart=True, weights=weights)
+        spread = np.sqrt(np.average((residuals / unit)**2, axis=0, weights=weights))
+        self._factor = np.where(largest > 0, unit * spread, 1.0)
+        return self._fit_targets(X, np.ascontiguousarray(residuals / self._factor), apart=True, weights=weights,
+                                 noise=None if noise is None else noise[:, None] / self._factor**2)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with
@@ -266,7 +338,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     def _widening(self):
         """What deviations are multiplied with because mean and amplitude were fitted to n rows: integrated out, they leave
         Student's t distribution of n - 1 degrees of freedom; this Gaussian has its 95 % interval."""
-        n = len(self.X_fit_)
+        n = max(self._count, 2)
         return np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.975) / ndtri(0.975)
 
     def _flat(self, numbers):
@@ -285,18 +357,35 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     output, -1/2 and 1/2; more classes have one output each, one-hot minus 1/classes. Probabilities are those of
     widelimit.fit_class_calibration() for the training labels, left out one by one; the predicted class has the largest."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels, weights as in WideNetworkRegressor."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
+        """X [n, features], y [n] of any labels; sample_weight [n], 0 or more: a row of weight k counts as k equal rows.
+        Unless all weights are whole numbers, probabilities are fitted to rows left out as a whole, each once."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        X, y, weights = _weighted_rows(X, y, sample_weight)
         self.classes_, indices = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
         targets = class_scores(indices, len(self.classes_))
         self._fit_targets(X, targets, apart=False, weights=weights)
-        others = self._posteriors[0].leave_one_out()
-        self._calibration = fit_class_calibration(self._targets - others.residuals, others.variances, indices)
+        self._calibration = fit_class_calibration(*self._left_out(targets, weights, indices))
         return self
+
+    def _left_out(self, targets, weights, indices):
+        """Scores of observations that are left out, their variances, and their classes."""
+        posterior = self._posteriors[0]
+        others, noise = posterior.leave_one_out(), posterior.noise_variance
+        if weights is None:
+            return targets - others.residuals, others.variances, indices
+        residuals = others.residuals / self._rows[:, None]
+        if (weights != np.floor(weights)).any():
+            # A row as a whole, and the variance of a single observation, whose noise is not over the weight.
+            return targets - residuals, others.variances / weights + noise * (1 - 1 / weights), indices
+        # One of k equal rows: of (K + noise)^-1 of all of them, from that of the weighted rows (Woodbury).
+        precisions = (1 - (1 - noise / others.variances) / weights) / noise
+        single = targets - residuals / (others.variances * precisions)[:, None]
+        copies = np.repeat(np.arange(len(weights)), weights.astype(int))
+        return single[copies], 1 / precisions[copies], indices[copies]
 
     def _scores(self, X):
         """Posterior means [n, outputs] and variances of observations [n]."""

@@ -56,6 +56,7 @@ void add_convolution_kinds(KindRows& rows);
 void add_transposed_convolution_kinds(KindRows& rows);
 void add_activation_kinds(KindRows& rows);
 void add_exp_normalized_kinds(KindRows& rows);
+void add_matern_kinds(KindRows& rows);
 void add_pooling_kinds(KindRows& rows);
 void add_position_kinds(KindRows& rows);
 void add_graph_kinds(KindRows& rows);

@@ -21,6 +21,7 @@ KindRows made_rows() {
   add_transposed_convolution_kinds(rows);
   add_activation_kinds(rows);
   add_exp_normalized_kinds(rows);
+  add_matern_kinds(rows);
   add_pooling_kinds(rows);
   add_position_kinds(rows);
   add_graph_kinds(rows);

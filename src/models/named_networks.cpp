@@ -17,7 +17,7 @@ const std::vector<NetworkRecipe>& recipes() {
   static const std::vector<NetworkRecipe> all = [] {
     std::vector<NetworkRecipe> list;
     for (auto&& part : {fully_connected_recipes(), convolutional_recipes(), attention_recipes(),
-                        sequence_recipes(), decoder_recipes(), graph_recipes()})
+                        sequence_recipes(), decoder_recipes(), graph_recipes(), radial_recipes()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();

@@ -32,5 +32,6 @@ struct NetworkRecipe {
 [[nodiscard]] std::vector<NetworkRecipe> sequence_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> decoder_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> graph_recipes();
+[[nodiscard]] std::vector<NetworkRecipe> radial_recipes();
 
 }  // namespace widelimit::models

@@ -22,8 +22,9 @@ using Known = std::map<std::string, numerics::ActivationPtr>;
 Known made_activations() {
   Known known{{"linear", numerics::identity()}};
   for (const layers::LayerKind& kind : layers::builtin_kinds()) {
-    // The normalised Gaussian kernel is that of no function, and jumps have no derivative.
-    if (kind.group != layers::KindGroup::activation || kind.name == "exp_normalized" || kind.name == "sign")
+    // Two kernels are those of no function, and jumps have no derivative.
+    if (kind.group != layers::KindGroup::activation || kind.name == "exp_normalized" ||
+        kind.name == "matern" || kind.name == "sign")
       continue;
     if (std::ranges::any_of(kind.fields, &layers::KindField::required)) continue;
     known[kind.name] = layers::activation_of(layers::layer_of_kind(kind.name));

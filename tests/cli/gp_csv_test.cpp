@@ -313,3 +313,46 @@ TEST_CASE(
     CHECK(effect > 0.1);
   }
 }
+
+TEST_CASE("gp --weight and --noise-variance: as fit has them; what does not go together is refused") {
+  const TemporaryFolder folder;
+  std::string table = "a,b,y,v,w\n";
+  for (int i = 0; i < 30; ++i)
+    table += fmt::format("{},{},{},{},{}\n", std::sin(1.1 * i), std::sin(0.7 * i), std::sin(1.9 * i),
+                         0.05 + 0.01 * i, 1 + i % 3);
+  write_text(folder / "train.csv", table);
+  write_text(folder / "test.csv", table);
+  const std::string common =
+      fmt::format("--data csv --path {} --target y --network fcn --kernel nngp --precision double ",
+                  folder.path().string());
+  for (const std::string rows : {"--noise-variance v --ignore w", "--weight w --ignore v --criterion loo",
+                                 "--weight w --ignore v --regulariser 0.01 --solver cg",
+                                 "--noise-variance v --ignore w --amplitude 1 --solver cg"}) {
+    CAPTURE(rows);
+    const auto gp = run_program("gp --no-pictures --no-report --force --out " + (folder / "out").string() +
+                                " " + common + rows);
+    REQUIRE(gp.errors == "");
+    std::string of_fit = rows;
+    if (const auto at = of_fit.find(" --solver cg"); at != std::string::npos) of_fit.erase(at);
+    const auto fit = run_program("fit --model " + (folder / "model").string() + " " + common + of_fit);
+    REQUIRE(fit.errors == "");
+    const auto predicted =
+        run_program(fmt::format("predict --force --model {} --csv {} --out {}", (folder / "model").string(),
+                                (folder / "test.csv").string(), (folder / "predicted").string()));
+    REQUIRE(predicted.errors == "");
+    const auto found = widelimit::data::read_npy<double>((folder / "out" / "mean_nngp.npy").string()),
+               expected = widelimit::data::read_npy<double>((folder / "predicted" / "mean.npy").string());
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found.flat(i) - expected.flat(i)) < 1e-6);
+  }
+  const auto fails = [&](const std::string& options, const char* message) {
+    CAPTURE(options);
+    const auto result = run_program("gp " + common + options);
+    CHECK(result.code != 0);
+    CHECK(result.errors.find(message) != std::string::npos);
+  };
+  fails("--noise-variance v --weight w", "not both");
+  fails("--noise-variance v --criterion loo", "the noise is known: leave out --criterion");
+  fails("--weight w --kernel both", "--kernel nngp");
+  fails("--noise-variance v --solver cg", "give --amplitude, or --solver cholesky");
+}

@@ -11,6 +11,7 @@
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/gp/median_distance.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/convolution.hpp"
@@ -325,4 +326,23 @@ TEST_CASE("gram: sequences of different length") {
   check_gram_fails(arguments + (folder / "few.npy").string(),
                    "few.npy: inputs: expected 3 lengths, one an input, got 2");
   check_gram_fails(arguments + (folder / "x.npy").string(), "x.npy");
+}
+
+TEST_CASE("gram: kernels of distances take the median distance of the inputs, unless a length is given") {
+  const TemporaryFolder folder;
+  const xt::xarray<double> x = some_inputs<double>(7);
+  data::write_npy(folder / "x.npy", x);
+  const auto nngp = [&](const std::string& network) {
+    const auto result = run_program("gram " + network + " --precision float64 --x " +
+                                    (folder / "x.npy").string() + " --out " + (folder / "out").string());
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    const Matrix<double> kernel = read_matrix(folder / "out" / "nngp.npy");
+    std::filesystem::remove_all(folder / "out");
+    return kernel;
+  };
+  const double median = *gp::median_distance(Inputs<double>(x));
+  CHECK(nngp("matern:1.5") == gram<double>(models::named_network("matern", {{"length", median}}), x).nngp);
+  CHECK(nngp("rbf") == gram<double>(models::named_network("rbf", {{"length", median}}), x).nngp);
+  CHECK(nngp("laplace:length=2") == gram<double>(models::named_network("laplace", {{"length", 2}}), x).nngp);
 }

@@ -41,6 +41,14 @@ TEST_CASE("networks: --json writes a file that reads back as the network") {
         models::named_network("struct", {{"alpha", 0.5}, {"rho", 2}, {"depth", 1}}));
 }
 
+TEST_CASE("networks: a first value without a name is that of the first option") {
+  const auto printed = run_program("networks matern:2.5,length=3 --size 4 --json");
+  CHECK(parse_network(printed.output) ==
+        models::named_network("matern", {{"smoothness", 2.5}, {"length", 3}, {"axes", 1}}));
+  CHECK(parse_network(run_program("networks fcn:5 --json").output) ==
+        models::named_network("fcn", {{"depth", 5}}));
+}
+
 TEST_CASE("networks: a file stands for a name") {
   const widelimit::testing::TemporaryFolder folder;
   write_network(folder / "n.json", models::named_network("conv-lap"));
@@ -59,10 +67,13 @@ TEST_CASE("networks: errors in one line, exit code 1") {
   check(
       "alexnet",
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, vanilla, "
-      "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, gntk");
+      "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, gntk, matern, "
+      "laplace, rbf");
   check("fcn:depth=many", "network 'fcn:depth=many': expected a number after '=', got 'many'");
   check("fcn:depth=", "network 'fcn:depth=': expected a number after '=', got ''");
   check("fcn:depth", "network 'fcn:depth': expected OPTION=VALUE, got 'depth'");
+  check("fcn:axes=2,4", "network 'fcn:axes=2,4': expected OPTION=VALUE, got '4'");
+  check("matern:2", "matern: smoothness must be 0.5, 1.5 or 2.5, got 2");
   check("fcn --depth 1000", "network 'fcn': depth must be an integer from 0 to 100, got 1000");
   check("no/such.json --depth 2", "--depth is for named networks; 'no/such.json' is a file");
 }

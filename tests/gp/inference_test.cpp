@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <Eigen/Cholesky>
+#include <cmath>
+
 #include "problem.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/regression.hpp"
@@ -20,14 +23,14 @@ std::unique_ptr<GramSource> kernels_in_memory(const Matrix<double>& nngp, const 
 }
 
 std::vector<KernelPrediction> inferred(const Problem& p, const InferenceOptions& options,
-                                       const std::stop_token& stop = {}) {
+                                       const std::stop_token& stop = {},
+                                       const MakeSolver& solver = direct_solver) {
   GramSources grams;
   grams.train = kernels_in_memory(p.nngp, p.ntk);
   grams.test = kernels_in_memory(p.nngp_cross, p.ntk_cross);
   grams.test_variances = p.nngp_test.diagonal();
   const std::optional<Matrix<double>> truth = random_matrix(p.nngp_cross.rows(), p.targets.cols(), 8);
-  return infer({TargetKind::numbers, p.targets, nullptr, truth}, options, std::move(grams), direct_solver,
-               stop);
+  return infer({TargetKind::numbers, p.targets, nullptr, truth}, options, std::move(grams), solver, stop);
 }
 
 }  // namespace
@@ -73,7 +76,85 @@ TEST_CASE("inference: what means nothing is refused, and a stop is heard") {
   CHECK_THROWS_WITH_AS(require_varying_targets(targets, TargetKind::numbers, false, "give one"),
                        doctest::Contains("of output 1 (from 0) are all 3"), ArgumentError);
   require_varying_targets(targets, TargetKind::numbers, true, "give one");
+  for (const double size : {1e-200, 1e200})
+    CHECK_THROWS_WITH_AS(
+        require_varying_targets(size * random_matrix(5, 1, 1), TargetKind::numbers, false, "give one"),
+        doctest::Contains("whose square leaves the range of double: give them in other units"),
+        ArgumentError);
   std::stop_source source;
   source.request_stop();
   CHECK_THROWS_AS((void)inferred(make_problem(10, 2, 1, 2), {}, source.get_token()), Cancelled);
+}
+
+TEST_CASE("inference: weights of rows, with every solver, are the noise over them") {
+  const Problem p = make_problem(30, 6, 1, 5);
+  InferenceOptions options{.kernels = Kernels::nngp, .regulariser = 0.05, .amplitude = 1};
+  options.targets_as_they_are = true;
+  options.weights = random_matrix(30, 1, 9).cwiseAbs().array() + 0.2;
+  const double lambda = 0.05 * (options.weights.array() * p.nngp.diagonal().array()).mean();
+  Matrix<double> noisy = p.nngp;
+  noisy.diagonal().array() += lambda / options.weights.array();
+  const Matrix<double> solved = noisy.ldlt().solve(p.targets),
+                       responses = noisy.ldlt().solve(p.nngp_cross.transpose());
+  const Vector<double> variance =
+      p.nngp_test.diagonal() - p.nngp_cross.cwiseProduct(responses.transpose()).rowwise().sum();
+  for (const auto& solver :
+       {MakeSolver(direct_solver), MakeSolver([](const std::string&kernel, GramSources&grams,
+                                                 const SolverTargets&targets, const SolverOptions&how, bool) {
+          return iterative_solver(kernel, grams, targets, how);
+        })}) {
+    const auto found = inferred(p, options, {}, solver);
+    CHECK(relative_difference(found[0].mean, p.nngp_cross * solved) < 1e-7);
+    CHECK(relative_difference(found[0].variance, variance) < 1e-7);
+    CHECK(found[0].noise_variance(0) == doctest::Approx(lambda));
+  }
+}
+
+TEST_CASE("inference: known noise is that of the rows, and its amplitude the most likely one") {
+  const Problem p = make_problem(25, 5, 2, 7);
+  InferenceOptions options{.kernels = Kernels::nngp};
+  options.targets_as_they_are = true;
+  options.noise_variances = 0.3 * random_matrix(25, 1, 10).cwiseAbs().array() + 0.05;
+  const auto likelihood = [&](double amplitude, Index output) {
+    Matrix<double> covariance = amplitude * p.nngp;
+    covariance.diagonal() += options.noise_variances;
+    const Eigen::LLT<Matrix<double>> factor(covariance);
+    const Vector<double> y = p.targets.col(output);
+    return -0.5 * (y.dot(factor.solve(y)) + 25 * std::log(2 * 3.141592653589793)) -
+           factor.matrixLLT().diagonal().array().log().sum();
+  };
+  const auto found = inferred(p, options);
+  CHECK(found[0].selections.empty());
+  double sum = 0;
+  for (const Index c : {0, 1}) {
+    const double amplitude = found[0].amplitude(c);
+    sum += likelihood(amplitude, c);
+    CHECK(likelihood(amplitude, c) > likelihood(1.05 * amplitude, c));
+    CHECK(likelihood(amplitude, c) > likelihood(0.95 * amplitude, c));
+    Matrix<double> covariance = amplitude * p.nngp;
+    covariance.diagonal() += options.noise_variances;
+    const Matrix<double> mean = amplitude * p.nngp_cross * covariance.ldlt().solve(p.targets.col(c));
+    CHECK(relative_difference(found[0].mean.col(c), mean) < 1e-8);
+    CHECK(found[0].noise_variance(c) == doctest::Approx(options.noise_variances.mean()));
+  }
+  CHECK(*found[0].log_marginal_likelihood == doctest::Approx(sum).epsilon(1e-9));
+}
+
+TEST_CASE("inference: rows that do not fit") {
+  const Problem p = make_problem(10, 2, 1, 8);
+  const auto fails = [&](InferenceOptions options, const char* message) {
+    CHECK_THROWS_WITH_AS((void)inferred(p, options), doctest::Contains(message), ArgumentError);
+  };
+  InferenceOptions options{.kernels = Kernels::nngp};
+  options.weights = Vector<double>::Ones(9);
+  fails(options, "infer: expected weights for each of 10 training inputs, got 9");
+  options.weights = Vector<double>::Ones(10);
+  options.kernels = Kernels::both;
+  fails(options, "are for the NNGP");
+  options.kernels = Kernels::nngp;
+  options.noise_variances = Vector<double>::Ones(10);
+  fails(options, "expected noise variances or weights, got both");
+  options.weights = {};
+  options.regulariser = 0.1;
+  fails(options, "expected noise variances or a regulariser, got both");
 }

@@ -102,7 +102,7 @@ TEST_CASE("model rows: errors") {
   fails({.kind = ModelKind::trained, .weights = Vector<double>::Ones(8)},
         "Model::fit: weights are for bayesian models without refit");
   fails({.noise = AbsoluteNoise(1), .noise_variances = Vector<double>::Ones(8)},
-        "Model::fit: expected noise variances, or a regulariser, a noise or weights; got both");
+        "Model::fit: expected noise variances, or a regulariser or a noise; got both");
 }
 
 TEST_CASE("model rows: a model with a learned map and row factors is saved with them") {

@@ -58,7 +58,8 @@ TEST_CASE("named networks: the names that are promised, each once, each with a d
   }
   CHECK(names == std::set<std::string>{"fcn", "conv-flatten", "conv-gap", "conv-lap", "vanilla", "struct",
                                        "residual-attention", "myrtle5", "resnet", "imdb-gap", "imdb-gap-fcn",
-                                       "imdb-cnn-gap", "imdb-struct", "decoder", "gntk"});
+                                       "imdb-cnn-gap", "imdb-struct", "decoder", "gntk", "matern", "laplace",
+                                       "rbf"});
 }
 
 TEST_CASE("named networks: all lower on small and large images or texts, and survive their file") {
@@ -149,7 +150,8 @@ TEST_CASE("named networks: kernels are finite and positive definite on different
     }
     // Of a single trained layer both kernels are the same.
     const double excess = (kernels.ntk - kernels.nngp).diagonal().minCoeff();
-    CHECK((name == "imdb-gap" ? excess == 0 : excess > 0));
+    const bool is_single = name == "imdb-gap" || name == "matern" || name == "laplace";
+    CHECK((is_single ? excess == 0 : excess > 0));
   }
 }
 
@@ -256,7 +258,7 @@ TEST_CASE("named networks: errors list what there is") {
       static_cast<void>(named_network("alexnet")),
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
       "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, "
-      "gntk",
+      "gntk, matern, laplace, rbf",
       ArgumentError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("fcn", {{"filter", 3}})),
@@ -266,4 +268,45 @@ TEST_CASE("named networks: errors list what there is") {
                        "network 'fcn': depth must be an integer from 0 to 100, got 2.5", ArgumentError);
   CHECK_THROWS_WITH_AS(static_cast<void>(named_network("struct", {{"alpha", 1.5}})),
                        "network 'struct': alpha must be a number from 0 to 1, got 1.5", ArgumentError);
+}
+
+TEST_CASE("named networks: kernels of distances, of vectors and of images") {
+  const auto images = some_inputs({4, 3, 3, 2});
+  xt::xarray<double> vectors = images;
+  vectors.reshape({4, 18});
+  const auto distance = [&](std::size_t i, std::size_t j) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 18; ++k) sum += std::pow(vectors(i, k) - vectors(j, k), 2);
+    return std::sqrt(sum / 18);
+  };
+  const double length = 0.7;
+  const auto check = [&](const std::string& name, models::NetworkSettings settings, auto&& kernel,
+                         bool same_ntk) {
+    CAPTURE(name);
+    settings["length"] = length;
+    const auto of_images = gram<double>(named_network(name, settings), images);
+    settings["axes"] = 0;
+    const auto of_vectors = gram<double>(named_network(name, settings), vectors);
+    for (std::size_t i = 0; i < 4; ++i)
+      for (std::size_t j = 0; j < 4; ++j) {
+        const double expected = kernel(distance(i, j) / length);
+        const auto row = static_cast<Index>(i), column = static_cast<Index>(j);
+        CHECK(std::abs(of_images.nngp(row, column) - expected) < 1e-14);
+        CHECK(std::abs(of_vectors.nngp(row, column) - expected) < 1e-14);
+      }
+    CHECK((of_vectors.ntk == of_vectors.nngp) == same_ntk);
+  };
+  check(
+      "laplace", {}, [](double r) { return std::exp(-r); }, true);
+  check(
+      "matern", {{"smoothness", 0.5}}, [](double r) { return std::exp(-r); }, true);
+  check(
+      "matern", {}, [](double r) { return (1 + std::sqrt(3) * r) * std::exp(-std::sqrt(3) * r); }, true);
+  check(
+      "matern", {{"smoothness", 2.5}},
+      [](double r) { return (1 + std::sqrt(5) * r + 5 * r * r / 3) * std::exp(-std::sqrt(5) * r); }, true);
+  check(
+      "rbf", {}, [](double r) { return std::exp(-r * r / 2); }, false);
+  CHECK_THROWS_WITH_AS(static_cast<void>(named_network("matern", {{"smoothness", 1}})),
+                       "matern: smoothness must be 0.5, 1.5 or 2.5, got 1", ArgumentError);
 }

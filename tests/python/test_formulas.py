@@ -240,3 +240,32 @@ def test_ties_have_the_slope_of_the_variance(random):
     found = lambda a: jnp.trace(kernel_fn(a, None, "nngp"))
     np.testing.assert_allclose(jax.jacfwd(found)(x), jax.grad(expected)(x), rtol=1e-12)
     np.testing.assert_allclose(jax.hessian(found)(x), jax.hessian(expected)(x), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
+def test_matern_kernels(smoothness, random):
+    """Equal inputs among them, where the slope of the Laplace kernel counts as 0."""
+    from widelimit.jax import gram
+
+    matern = nt.Network([layers.dense(1.2), layers.matern(smoothness, 0.8), layers.dense()])
+    x = random.normal(size=(4, 3))
+    y = np.concatenate([x[:2], random.normal(size=(3, 3))])
+    weights = jnp.asarray(random.normal(size=(4, 5)))
+    found, slopes = jax.value_and_grad(lambda a: (weights * gram(matern, a, jnp.asarray(y)).nngp).sum())(jnp.asarray(x))
+    assert found == pytest.approx((weights * nt.gram(matern, x, y).nngp).sum(), rel=1e-12)
+    expected = nt.gram_vjp(matern, x, y, nngp=np.asarray(weights))[0]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"pads": [1, 2]}, {"pads": [2, 0, 0, 3], "strides": [2, 1]}, {"dilations": [2, 1]},
+                                     {"dilations": [1, 2], "padding": "valid"}, {"dilations": [2, 2], "padding": "circular"},
+                                     {"pads": [1, 1], "dilations": [2, 3], "strides": [1, 2]}])
+def test_convolutions_with_pads_and_dilations(options, random):
+    from widelimit import _formulas
+
+    of = [layers.conv([2, 2], bias_variance=0.2, **options), layers.relu(), layers.global_average_pool(), layers.dense()]
+    x1, x2 = random.normal(size=(3, 4, 5, 2)), random.normal(size=(2, 4, 5, 2))
+    found = _formulas.step_of(_formulas.descriptions(of))(_formulas.of_inputs(jnp.asarray(x1), jnp.asarray(x2), True, False))
+    expected = nt.gram(nt.Network(of), x1, x2, precision="double")
+    np.testing.assert_allclose(found.nngp[..., 0, 0], expected.nngp, rtol=1e-12)
+    np.testing.assert_allclose(found.ntk[..., 0, 0], expected.ntk, rtol=1e-12)

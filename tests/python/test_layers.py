@@ -70,6 +70,8 @@ def test_closed_forms_of_the_help(random):
             (layers.gaussian(1.5, -0.4), 2.25 / np.sqrt((1 + 0.8 * p) * (1 + 0.8 * q) - 0.64 * k**2), None),
             (layers.exp_normalized(0.7, -1), np.sqrt(p * q) * np.exp(0.7 * (k / np.sqrt(p * q) - 1)),
              t * 0.7 * np.exp(0.7 * (k / np.sqrt(p * q) - 1))),
+            (layers.matern(0.5, 0.7), np.exp(-np.sqrt(p + q - 2 * k) / 0.7), 0),
+            (layers.matern(1.5, 2.0), (1 + np.sqrt(3 * (p + q - 2 * k)) / 2) * np.exp(-np.sqrt(3 * (p + q - 2 * k)) / 2), 0),
             (layers.identity(), k, t)):
         found = widelimit.gram(widelimit.Network([layers.dense(1.3, 0.2), layer]), x)
         np.testing.assert_allclose(found.nngp[0, 1], nngp, rtol=1e-12, err_msg=layer.kind)

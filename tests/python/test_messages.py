@@ -198,6 +198,34 @@ def test_networks_show_their_names_as_text():
     assert "&lt;b&gt;x&lt;/b&gt;" in network._repr_html_() and "<b>x" not in network._repr_html_()
 
 
+def test_targets_of_models_say_what_they_may_be():
+    network, number = nt.Network([layers.dense(), layers.relu(), layers.dense()]), X[:, 0]
+    with pytest.raises(ValueError, match=r"criterion: 'mse' is measured on validation data: give validation=\(x, y\), or take 'loo'"):
+        nt.Model.fit(network, X, number, criterion="mse")
+    for texts in (np.array(["a", "b"] * 2), np.array(["a", "b"] * 2, dtype=object)):
+        with pytest.raises(TypeError, match="y: expected an array of real numbers, got texts of type .*; for classes give labels=True"):
+            nt.Model.fit(network, X, texts)
+    with pytest.raises(TypeError, match=r"y: expected integers or texts \[n\], or one-hot rows .*, got int64 of shape \(4, 2\)"):
+        nt.Model.fit(network, X, np.ones((4, 2), dtype=int), labels=True)
+
+
+def test_one_hot_rows_are_labels():
+    network, labels = nt.Network([layers.dense(), layers.relu(), layers.dense()]), np.array([0, 2, 1, 2])
+    expected = nt.Model.fit(network, X, labels, labels=True, regulariser=0.1).predict(X).class_probabilities
+    for dtype in (int, bool, float):
+        rows = np.eye(3, dtype=dtype)[labels]
+        found = nt.Model.fit(network, X, rows, labels=True, regulariser=0.1).predict(X).class_probabilities
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_arrays_of_objects_that_are_numbers():
+    mixed = np.concatenate([X.astype(object), (X[:, :1] > 0)], 1)
+    network = nt.Network([layers.dense(), layers.relu(), layers.dense()])
+    np.testing.assert_array_equal(nt.gram(network, mixed).ntk, nt.gram(network, mixed.astype(float)).ntk)
+    with pytest.raises(TypeError, match="got texts of type object"):
+        nt.gram(network, np.array([["1", 2.0]], dtype=object))
+
+
 PRIOR = heads.Prior.spikes(2, 10)
 TRANSFORMER = propagation.Parameters(tokens=4)
 

@@ -29,14 +29,27 @@ def test_relevance_finds_columns_that_matter(table):
     assert plain.feature_map is None and plain.learned is None
 
 
-def numpy_features(x, y, rounds):
-    """Recursive feature machines of a Gaussian kernel, with regularisers by leave-one-out: the metric of every round."""
+def gaussian(squares):
+    """exp(-s / 2), and its slope."""
+    kernel = np.exp(-0.5 * squares)
+    return kernel, -0.5 * kernel
+
+
+def laplace(squares):
+    """exp(-sqrt(s)), and its slope, which counts as 0 at 0."""
+    kernel, roots = np.exp(-np.sqrt(squares)), np.sqrt(np.where(squares > 0, squares, 1))
+    return kernel, np.where(squares > 0, -0.5 * kernel / roots, 0)
+
+
+def numpy_features(x, y, rounds, kernel_of):
+    """Recursive feature machines (Radhakrishnan et al. 2024, algorithm 1) of a kernel of squared distances, with regularisers by
+    leave-one-out: the metric of every round."""
     count, channels = x.shape
     metric = np.eye(channels)
     for _ in range(rounds):
         yield metric
         differences = x[:, None] - x
-        kernel = np.exp(-0.5 * np.einsum("ijk,kl,ijl->ij", differences, metric, differences) / channels)
+        kernel, slopes = kernel_of(np.einsum("ijk,kl,ijl->ij", differences, metric, differences) / channels)
         best = (np.inf, None)
         for eps in 10 ** np.linspace(-7, 2, 19):
             try:
@@ -50,21 +63,25 @@ def numpy_features(x, y, rounds):
             score = np.mean(0.5 * np.log(2 * np.pi * variances) + 0.5 * residuals**2 / variances)
             if score < best[0]:
                 best = (score, weights)
-        gradients = -np.einsum("j,ij,ijk->ik", best[1], kernel, differences) @ metric / channels
+        gradients = 2 * np.einsum("j,ij,ijk->ik", best[1], slopes, differences) @ metric / channels
         metric = gradients.T @ gradients
         metric /= np.diag(metric).mean()
     yield metric
 
 
-def test_learned_features_are_those_of_numpy(table):
+@pytest.mark.parametrize("network, kernel_of", [(RADIAL, gaussian), (widelimit.Network.named("laplace", {"axes": 0, "length": 1}), laplace)])
+def test_learned_features_are_those_of_numpy(table, network, kernel_of):
     x, y = table[0][:50, :4], table[1][:50]
     y = (y - y.mean()) / y.std()
     from widelimit.models import _learn_inputs
-    for rounds in (1, 2):
-        _, factors, _, facts = _learn_inputs(RADIAL, x, y[:, None], False, "nngp", rounds, check=False)
+    compared = 0
+    for rounds in (1, 2, 3):
+        _, factors, _, facts = _learn_inputs(network, x, y[:, None], False, "nngp", rounds, check=False)
         if np.argmin(facts["course"][1:]) + 1 != rounds:
             continue
-        assert np.allclose(factors @ factors.T, list(numpy_features(x, y, rounds))[rounds], atol=1e-6)
+        compared += 1
+        assert np.allclose(factors @ factors.T, list(numpy_features(x, y, rounds, kernel_of))[rounds], atol=1e-6)
+    assert compared > 0
 
 
 def test_weights_of_two_are_two_rows(table):
@@ -105,7 +122,39 @@ def test_estimators_learn_and_weigh(table):
     assert classes.score(x[60:], y[60:] > 10) > 0.7
     # An almost infinite weight pins the prediction to its row.
     weights = np.where(np.arange(60) == 7, 1e6, 1.0)
-    pinned = WideNetworkRegressor(NETWORK, regularizer=0.1).fit(x[:60], y[:60] + 5 * (np.arange(60) == 7), weights=weights)
+    pinned = WideNetworkRegressor(NETWORK, regularizer=1e3).fit(x[:60], y[:60] + 5 * (np.arange(60) == 7), sample_weight=weights)
     assert pinned.predict(x[7:8])[0] == pytest.approx(y[7] + 5, abs=0.1)
     with pytest.raises(ValueError, match="both"):
         WideNetworkRegressor(NETWORK, relevance=True, learn_features=2).fit(x, y)
+
+
+def test_estimators_count_rows_by_their_weight(table):
+    """A row of weight k is k rows, and one of weight 0 none: means, deviations, evidence and the regularizer."""
+    pytest.importorskip("sklearn")
+    from widelimit.sklearn import WideNetworkRegressor
+    x, y = table[0][:40], table[1][:40]
+    weights = np.arange(40) % 3
+    counted = WideNetworkRegressor(NETWORK).fit(x, y, sample_weight=weights)
+    repeated = WideNetworkRegressor(NETWORK).fit(np.repeat(x, weights, axis=0), np.repeat(y, weights))
+    assert counted.regularizer_ == repeated.regularizer_
+    assert counted.log_marginal_likelihood_ == pytest.approx(repeated.log_marginal_likelihood_, rel=1e-9)
+    for found, expected in zip(counted.predict(table[0][40:], return_std=True), repeated.predict(table[0][40:], return_std=True)):
+        assert np.allclose(found, expected, rtol=1e-7)
+
+
+def test_estimators_know_noise(table):
+    """As Model does; and pickled."""
+    pytest.importorskip("sklearn")
+    import pickle
+
+    from widelimit.sklearn import WideNetworkRegressor
+    x, y, noise = table[0][:40], table[1][:40], np.linspace(0.01, 2, 40)
+    y = np.stack([y, y**2], axis=1)
+    found, model = WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise), widelimit.Model.fit(NETWORK, x, y, noise_variance=noise)
+    assert np.allclose(found.predict(table[0][40:]), model.mean(table[0][40:]), rtol=1e-3)
+    assert np.allclose(found._amplitudes, model.amplitude, rtol=1e-2)
+    assert np.array_equal(pickle.loads(pickle.dumps(found)).predict(x), found.predict(x))
+    with pytest.raises(ValueError, match="one for each of 40 rows"):
+        WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise[1:])
+    with pytest.raises(ValueError, match="got both"):
+        WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise, sample_weight=noise)

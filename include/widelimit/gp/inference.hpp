@@ -30,6 +30,13 @@ struct InferenceOptions {
   bool targets_as_they_are = false;
   int threads = 0;
   double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
+  /// Of the training inputs, with the NNGP alone; see ModelOptions. Known noise takes the place of the regulariser, and
+  /// its amplitude, unless it is given, is searched for with the matrix in memory.
+  Vector<double> noise_variances = {};
+  Vector<double> weights = {};
+
+  /// Whether a regulariser is chosen.
+  [[nodiscard]] bool chooses() const { return !regulariser && noise_variances.size() == 0; }
 };
 
 /// The targets from which predictions are made, and with which they are compared.
@@ -85,12 +92,13 @@ using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
 void require_criterion(Criterion criterion, TargetKind kind);
 
 /// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
-/// no amplitude fits them; `remedy` says how to give one.
+/// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances double
+/// cannot hold.
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 
 /// The predictions of one kernel after the other. The Gram matrices are used
-/// up. Throws the errors of the solvers, and Cancelled.
+/// up. Throws the errors of the solvers, Cancelled, and ArgumentError for noise variances and weights that do not fit.
 [[nodiscard]] std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop = {},

@@ -26,11 +26,13 @@ struct InferenceArguments {
   bool flip = false;
   std::filesystem::path gram;
   std::optional<gp::Solver> solver;
+  bool noise_is_known = false;  ///< For each row: a column of the table.
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
     const bool factorizes = !solver || *solver != gp::Solver::conjugate_gradients;
-    return !options.regulariser && (criterion ? gp::needs_validation(*criterion) : !factorizes);
+    return !noise_is_known && options.chooses() &&
+           (criterion ? gp::needs_validation(*criterion) : !factorizes);
   }
 };
 

@@ -59,22 +59,27 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
 
 /// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
 /// long computation.
-std::vector<Network> networks_for(const GpArguments& arguments, const Shape& shape) {
+template <typename Scalar>
+std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train) {
+  const Shape shape = shape_of(train);
   std::vector<Network> networks;
   for (const std::string& argument : arguments.networks) {
-    networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
+    networks.push_back(network_for_inputs(argument, train.inputs(), arguments.depth));
     static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
   }
   return networks;
 }
 
-GpOptions options_of(const GpArguments& arguments) {
+template <typename Scalar>
+GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
   GpOptions options{.inference = arguments.inference.options,
                     .flip = arguments.inference.flip,
                     .gram_folder = arguments.inference.gram,
                     .store = arguments.store};
   options.inference.kernels = arguments.kernel.kernels;
   options.inference.threads = arguments.kernel.threads;
+  options.inference.noise_variances = task.noise_variances;
+  options.inference.weights = task.weights;
   options.device = arguments.kernel.device;
   options.exact_attention = arguments.kernel.exact_attention;
   return options;
@@ -111,8 +116,8 @@ class GpRun {
       : arguments_{arguments},
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
-        networks_{networks_for(arguments, shape_of(task_.train))},
-        options_{options_of(arguments)},
+        networks_{networks_for(arguments, task_.train)},
+        options_{options_of(arguments, task_)},
         places_{places_of(networks_)} {
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
@@ -130,7 +135,7 @@ class GpRun {
     say("{}\n", visible_text(task_.description));
     for (const std::string& note : task_.notes) say("{}\n", visible_text(note));
     say("{}\n", amplitude_text(options_.inference));
-    if (!options_.inference.regulariser)
+    if (options_.inference.chooses())
       say("regularisers chosen by {}\n", criterion_title(options_.inference.criterion));
     say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
@@ -185,7 +190,7 @@ class GpRun {
                       .against_distributed = against_distributed(),
                       .test = static_cast<Index>(task_.test.size()),
                       .outputs = task_.train.targets->cols(),
-                      .chooses = !inference.regulariser,
+                      .chooses = inference.chooses(),
                       .candidates = static_cast<Index>(inference.candidates.size()),
                       .flip = options_.flip},
             .plan = largest_plan(),
@@ -246,6 +251,8 @@ class GpRun {
       return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
     if (!options_.inference.times.empty()) return "it knows networks after training only, no --time";
     if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
+    if (task_.noise_variances.size() + task_.weights.size() > 0)
+      return "it knows rows of equal noise only, no --weight and no --noise-variance";
     if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
         !reason.empty())
       return reason;
@@ -260,7 +267,7 @@ class GpRun {
   /// Known only now that the solver is: without a factorization regularisers are chosen on validation data.
   void require_validation(const gp::SolverChoice& choice) const {
     const gp::InferenceOptions& inference = options_.inference;
-    if (inference.regulariser || task_.validation || !gp::needs_validation(inference.criterion)) return;
+    if (!inference.chooses() || task_.validation || !gp::needs_validation(inference.criterion)) return;
     throw ArgumentError(
         fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
                     "N or files of them, --regulariser, or --solver cholesky",
@@ -268,6 +275,11 @@ class GpRun {
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {
+    if (task_.noise_variances.size() > 0 && !options_.inference.amplitude)
+      throw ArgumentError(fmt::format(
+          "{}; the amplitude that goes with known noise (--noise-variance) is found by factorizations: give "
+          "--amplitude, or --solver cholesky",
+          choice.text));
     if (!options_.inference.times.empty())
       throw ArgumentError(
           fmt::format("{}; cg knows networks after training only, no --time: leave it out, or give --solver "
@@ -384,7 +396,9 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   command->callback([arguments, command, &context] {
     check_gp_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
+    arguments->inference.noise_is_known = arguments->data.encoding.noise_variance.has_value();
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    leave_out_unread_validation(*command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();

@@ -94,7 +94,7 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
 template <typename Scalar>
 std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
                                              const GpOptions& options, const RunContext& context) {
-  const bool validate = !options.inference.regulariser && gp::needs_validation(options.inference.criterion);
+  const bool validate = options.inference.chooses() && gp::needs_validation(options.inference.criterion);
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;

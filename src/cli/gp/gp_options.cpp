@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/gp/gp_arguments.hpp"
@@ -50,6 +52,18 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command.add_flag("--no-report", output.no_report, "Write no report.html");
 }
 
+/// Noise that is known leaves nothing to choose, and both kinds of columns are for the NNGP.
+void check_rows(const CLI::App& command, const GpArguments& arguments) {
+  check_row_usage(command, arguments.data);
+  for (const char* option : {"--noise-variance", "--weight"})
+    if (command.count(option) > 0 && arguments.kernel.kernels != Kernels::nngp)
+      throw CLI::ValidationError(option, "is for Bayesian regression: --kernel nngp");
+  if (command.count("--noise-variance") == 0) return;
+  for (const char* option : {"--regulariser", "--criterion", "--candidates"})
+    if (command.count(option) > 0)
+      throw CLI::ValidationError("--noise-variance", fmt::format("the noise is known: leave out {}", option));
+}
+
 void check_criterion(const CLI::App& command, const GpArguments& arguments) {
   const auto& criterion = arguments.inference.criterion;
   if (arguments.inference.options.regulariser && command.count("--candidates") > 0)
@@ -73,6 +87,7 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_inference_options(command, arguments.inference);
+  add_row_options(command, arguments.data);
   add_learning_options(command, arguments.learning);
   CLI::Option* store =
       add_value(command, "--store", arguments.store.folder,
@@ -93,6 +108,7 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   if (is_drawn && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
+  check_rows(command, arguments);
   check_criterion(command, arguments);
   if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
     throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");

@@ -92,7 +92,7 @@ Explained explained(const ExplainArguments& arguments, const RunContext& context
   if (arguments.files.given()) {
     const FileInputs<Scalar> files(arguments.files);
     const Inputs<Scalar>& x = files.inputs();
-    Network network = network_from_argument(arguments.network, x.axes());
+    Network network = network_for_inputs(arguments.network, x);
     Plan plan = planned(network, x, options, arguments.measure_seconds, times, arguments.inputs);
     double numbers = 0;
     Index positions = 0;

@@ -240,7 +240,7 @@ void run(const GramArguments& arguments, const RunContext& context) {
   const FileInputs<Scalar> x(arguments.rows);
   std::optional<FileInputs<Scalar>> x2;
   if (arguments.columns.given()) x2.emplace(arguments.columns);
-  const Network network = network_from_argument(arguments.network, x.inputs().axes());
+  const Network network = network_for_inputs(arguments.network, x.inputs());
   if (context.dealer != nullptr && arguments.store.folder.empty())
     throw ArgumentError("gram with several processes needs --store: they meet in a store");
   if (context.dealer != nullptr && arguments.store.part.parts > 1)

@@ -64,9 +64,7 @@ struct FitArguments {
 void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_learning_usage(command, arguments.learning);
-  for (const char* option : {"--noise-variance", "--weight"})
-    if (command.count(option) > 0 && arguments.data.kind != "csv")
-      throw CLI::ValidationError(option, "names a column of --data csv");
+  check_row_usage(command, arguments.data);
   if (arguments.data.encoding.noise_variance &&
       (arguments.regulariser || arguments.criterion || arguments.refit))
     throw CLI::ValidationError("--noise-variance",
@@ -339,7 +337,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
     require_meaning(unprepared, arguments);
   });
   const Shape shape = shape_of(task.train);
-  const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
+  const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
@@ -395,14 +393,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_targets_option(command, arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
   add_learning_options(command, arguments.learning);
-  add_value(command, "--noise-variance", arguments.data.encoding.noise_variance,
-            "Column of a table with the known noise variance of each target, in its squared units; no input",
-            "COLUMN");
-  add_value(command, "--weight", arguments.data.encoding.weight,
-            "Column of a table with a positive weight for each row: its noise variance is that of the model "
-            "over it; no "
-            "input",
-            "COLUMN");
+  add_row_options(command, arguments.data);
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
   add_picture_option(command, "--reliability", arguments.reliability,
@@ -435,6 +426,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
     check_fit_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->reads_validation();
+    leave_out_unread_validation(*command, arguments->data);
     numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);

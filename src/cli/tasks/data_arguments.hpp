@@ -31,8 +31,17 @@ struct DataArguments {
 /// Adds --data, --path and what belongs to them. `arguments` must live until the arguments are parsed.
 void add_data_options(CLI::App& command, DataArguments& arguments);
 
+/// Adds --noise-variance and --weight, columns of tables that say how noisy rows are.
+void add_row_options(CLI::App& command, DataArguments& arguments);
+
+/// Throws CLI's errors for these options.
+void check_row_usage(const CLI::App& command, const DataArguments& arguments);
+
 /// The numbers of rows that were asked for, of the options of which images have defaults.
 [[nodiscard]] SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments);
+
+/// Asks for no validation reviews if nothing reads them and --validation did not: a small folder need not have as many.
+void leave_out_unread_validation(const CLI::App& command, DataArguments& arguments);
 
 /// Throws CLI's errors for options that do not fit the kind of data.
 void check_data_usage(const CLI::App& command, const DataArguments& arguments);

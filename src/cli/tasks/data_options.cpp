@@ -188,6 +188,25 @@ void add_data_options(CLI::App& command, DataArguments& arguments) {
   add_text_options(command, arguments);
 }
 
+void add_row_options(CLI::App& command, DataArguments& arguments) {
+  add_value(command, "--noise-variance", arguments.encoding.noise_variance,
+            "Column of a table with the known noise variance of each target, in its squared units; no input",
+            "COLUMN");
+  add_value(command, "--weight", arguments.encoding.weight,
+            "Column of a table with a positive weight for each row: its noise variance is that of the model "
+            "over it; no input",
+            "COLUMN");
+}
+
+void check_row_usage(const CLI::App& command, const DataArguments& arguments) {
+  for (const char* option : {"--noise-variance", "--weight"})
+    if (command.count(option) > 0 && arguments.kind != "csv")
+      throw CLI::ValidationError(option, "names a column of --data csv");
+  if (command.count("--noise-variance") == 0) return;
+  if (command.count("--weight") > 0)
+    throw CLI::ValidationError("--weight", "give it or --noise-variance, not both");
+}
+
 SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments) {
   const auto count = [&](const char* option, std::size_t value) {
     return command.count(option) > 0 ? std::optional(value) : std::nullopt;
@@ -196,6 +215,11 @@ SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments
           .validation = count("--validation", arguments.images.validation),
           .test = count("--test", arguments.images.test),
           .seed = arguments.images.seed};
+}
+
+void leave_out_unread_validation(const CLI::App& command, DataArguments& arguments) {
+  if (arguments.kind == "imdb" && !arguments.split.reads_validation && command.count("--validation") == 0)
+    arguments.images.validation = 0;
 }
 
 void check_data_usage(const CLI::App& command, const DataArguments& arguments) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "gp/gram_sources/weighted_gram.hpp"
+#include "gp/inference/known_noise.hpp"
 #include "gp/inference/output_groups.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
@@ -39,10 +41,16 @@ class Inference {
         grams_{std::move(grams)},
         make_solver_{make_solver},
         scale_{scale_of(targets.train, targets.kind, options.targets_as_they_are)},
-        standardised_{scale_.standardised(targets.train),
+        factors_{row_factors({options.noise_variances, options.weights})},
+        standardised_{weighted(scale_.standardised(targets.train)),
                       grams_.validation ? scale_.standardised(*targets.validation) : Matrix<double>(),
                       targets.kind == TargetKind::numbers && targets.train.cols() > 1},
-        solver_options_{std::move(solver_options)} {}
+        solver_options_{std::move(solver_options)} {
+    if (factors_.size() == 0) return;
+    grams_.train = weighted_gram(std::move(grams_.train), factors_, true);
+    grams_.test = weighted_gram(std::move(grams_.test), factors_, false);
+    if (grams_.validation) grams_.validation = weighted_gram(std::move(grams_.validation), factors_, false);
+  }
 
   std::vector<KernelPrediction> run() {
     if (options_.kernels != Kernels::ntk) predict("nngp", {infinite_time}, options_.kernels != Kernels::nngp);
@@ -60,11 +68,14 @@ class Inference {
     solver_options_.times = times;
     const auto solver = make_solver_(kernel, grams_, standardised_, solver_options_, kernels_follow);
     std::vector<Selection> selections;
-    if (!options_.regulariser) selections = solver->select();
+    if (options_.chooses()) selections = solver->select();
     // A choice has computed the accuracy of the matrix on its way.
     const GramAccuracy gram = selections.empty() ? solver->accuracy() : selections.front().gram;
     check_stop(solver_options_.stop);
-    const auto groups = output_groups(selections, options_.regulariser.value_or(0), scale_.outputs());
+    const KnownNoise known = known_noise();
+    const auto groups = known.groups.empty()
+                            ? output_groups(selections, options_.regulariser.value_or(0), scale_.outputs())
+                            : known.groups;
     std::vector<std::vector<std::unique_ptr<UnitPosterior>>> posteriors;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       posteriors.push_back(solver->fit(groups[g].outputs, groups[g].regulariser, g + 1 == groups.size()));
@@ -73,7 +84,8 @@ class Inference {
     std::vector<Vector<double>> amplitudes;
     // Amplitudes and calibrations are those of the first time, which is infinite, for all times.
     for (std::size_t g = 0; g < groups.size(); ++g)
-      amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
+      amplitudes.push_back(known.groups.empty() ? amplitudes_of(*posteriors[g].front(), groups[g])
+                                                : Vector<double>::Constant(1, known.amplitudes[g]));
     ClassCalibration calibration;
     for (std::size_t t = 0; t < times.size(); ++t) {
       check_stop(solver_options_.stop);
@@ -94,6 +106,34 @@ class Inference {
     }
   }
 
+  /// Each output by itself: noise variances that are known are relative to an amplitude.
+  struct KnownNoise {
+    std::vector<OutputGroup> groups;
+    std::vector<double> amplitudes;
+  };
+
+  [[nodiscard]] KnownNoise known_noise() const {
+    KnownNoise known;
+    if (options_.noise_variances.size() == 0) return known;
+    const double diagonal = grams_.train->as_operator("nngp")->diagonal().mean();
+    std::optional<Matrix<double>> gram;
+    if (!options_.amplitude) gram = grams_.train->matrix("nngp").take();
+    for (Index c = 0; c < scale_.outputs(); ++c) {
+      const double noise = options_.noise_variances.mean() / (scale_.factors()(c) * scale_.factors()(c));
+      known.amplitudes.push_back(options_.amplitude
+                                     ? *options_.amplitude
+                                     : known_noise_amplitude(*gram, standardised_.train.col(c), noise,
+                                                             options_.candidates, options_.threads));
+      known.groups.push_back({{c}, noise / (known.amplitudes.back() * diagonal)});
+    }
+    return known;
+  }
+
+  [[nodiscard]] Matrix<double> weighted(Matrix<double> targets) const {
+    if (factors_.size() > 0) targets = factors_.asDiagonal() * targets;
+    return targets;
+  }
+
   [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const OutputGroup& group) const {
     if (options_.amplitude)
       // Outputs of numbers have an amplitude each, classes have one.
@@ -105,8 +145,11 @@ class Inference {
   [[nodiscard]] ClassCalibration calibration_of(const UnitPosterior& posterior,
                                                 const Vector<double>& amplitudes) const {
     if (targets_.kind == TargetKind::numbers || options_.amplitude) return {};
-    const auto others = posterior.leave_one_out();
+    auto others = posterior.leave_one_out();
     if (!others) return {};
+    if (factors_.size() > 0)
+      others = single_observations(std::move(*others), factors_(representative_inputs(factors_.size())),
+                                   posterior.lambda());
     return fit_class_calibration({others->residuals, amplitudes(0) * others->variances}, targets_.train)
         .calibration;
   }
@@ -139,8 +182,14 @@ class Inference {
     }
     // Outputs are independent, so that the evidence of all is the sum of the groups' ones.
     if (const auto evidence = posterior.log_marginal_likelihood(amplitudes))
-      prediction.log_marginal_likelihood = prediction.log_marginal_likelihood.value_or(0) + *evidence;
+      prediction.log_marginal_likelihood =
+          prediction.log_marginal_likelihood.value_or(0) + *evidence + log_weights(group.outputs.size());
     prediction.iterations = posterior.solution();
+  }
+
+  /// What the densities of targets lack that were multiplied by the factors.
+  [[nodiscard]] double log_weights(std::size_t outputs) const {
+    return factors_.size() == 0 ? 0 : static_cast<double>(outputs) * factors_.array().log().sum();
   }
 
   void finish(KernelPrediction& prediction, const Stopwatch& watch) {
@@ -165,6 +214,7 @@ class Inference {
   GramSources grams_;
   const MakeSolver& make_solver_;
   TargetScale scale_;
+  Vector<double> factors_;  ///< Of the rows; empty if all are alike.
   SolverTargets standardised_;
   SolverOptions solver_options_;
   std::vector<KernelPrediction> predictions_;
@@ -184,6 +234,22 @@ void require_criterion(Criterion criterion, TargetKind kind) {
         "(leave-one-out), evidence, mse or nlpd");
 }
 
+namespace {
+
+/// Variances are in the squared units of the targets: beyond these bounds they would be 0, or infinite.
+void require_squares(const Vector<double>& deviations) {
+  constexpr double least = 1e-150, most = 1e150;
+  for (Index c = 0; c < deviations.size(); ++c)
+    if (deviations(c) < least || deviations(c) > most)
+      throw ArgumentError(fmt::format(
+          "the training targets{} have a deviation of {:.6g}, whose square leaves the range of double: give "
+          "them "
+          "in other units, so that it is from {:g} to {:g}",
+          deviations.size() > 1 ? fmt::format(" of output {} (from 0)", c) : "", deviations(c), least, most));
+}
+
+}  // namespace
+
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy) {
   if (kind == TargetKind::classes || as_they_are) {
@@ -197,12 +263,20 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
       throw ArgumentError(fmt::format(
           "the training targets{} are all {}, so that no amplitude of the kernels fits them; {}",
           targets.cols() > 1 ? fmt::format(" of output {} (from 0)", c) : "", targets(0, c) + 0.0, remedy));
+  require_squares(TargetScale::fit(targets).factors());
 }
 
 std::vector<KernelPrediction> infer(
     const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
     const MakeSolver& make_solver, const std::stop_token& stop,
     const std::function<void(const std::string& kernel, int passes, double residual)>& progress) {
+  require_row_numbers({options.noise_variances, options.weights}, targets.train.rows(),
+                      targets.kind == TargetKind::classes, "infer");
+  if (options.noise_variances.size() + options.weights.size() > 0 && options.kernels != Kernels::nngp)
+    throw ArgumentError(
+        "infer: noise variances and weights of rows are for the NNGP: networks after training have none");
+  if (options.noise_variances.size() > 0 && options.regulariser)
+    throw ArgumentError("infer: expected noise variances or a regulariser, got both");
   SolverOptions solver_options{.criterion = options.criterion,
                                .candidates = options.candidates,
                                .times = {},

@@ -1,15 +1,50 @@
 #include "gp/inference/known_noise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "widelimit/error.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
 
 namespace widelimit::gp {
+
+Vector<double> row_factors(const RowNumbers& numbers) {
+  if (numbers.noise_variances.size() > 0)
+    return (numbers.noise_variances.mean() / numbers.noise_variances.array()).sqrt();
+  return numbers.weights.cwiseSqrt();
+}
+
+void require_row_numbers(const RowNumbers& numbers, Index rows, bool classes, const char* where) {
+  const auto require = [&](const Vector<double>& given, const char* name) {
+    if (given.size() == 0) return;
+    if (given.size() != rows)
+      throw ArgumentError(fmt::format("{}: expected {} for each of {} training inputs, got {}", where, name,
+                                      rows, given.size()));
+    if (!given.allFinite() || !(given.array() > 0).all())
+      throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {:.6g}", where, name,
+                                      given.allFinite() ? given.minCoeff() : NAN));
+  };
+  require(numbers.noise_variances, "noise variances");
+  require(numbers.weights, "weights");
+  if (numbers.noise_variances.size() == 0) return;
+  if (classes) throw ArgumentError(fmt::format("{}: noise variances are for numbers, not classes", where));
+  if (numbers.weights.size() > 0)
+    throw ArgumentError(fmt::format("{}: expected noise variances or weights, got both", where));
+}
+
+LeaveOneOut single_observations(LeaveOneOut others, const Vector<double>& factors, double lambda) {
+  const Vector<double> inverse = factors.cwiseInverse(), shares = inverse.cwiseAbs2();
+  others.residuals = inverse.asDiagonal() * others.residuals;
+  // The noise of a weighted row is lambda over its weight.
+  others.variances = shares.cwiseProduct(others.variances).array() + lambda * (1 - shares.array());
+  return others;
+}
 
 double known_noise_amplitude(const Matrix<double>& gram, const Matrix<double>& targets, double noise,
                              const std::vector<double>& grid, int threads) {

@@ -76,33 +76,16 @@ TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options
   return in_units ? TargetScale::centre(targets) : TargetScale::fit(targets);
 }
 
-/// See ModelState::row_factors; empty if all rows are alike.
-Vector<double> row_factors(const ModelOptions& options) {
-  if (options.noise_variances.size() > 0)
-    return (options.noise_variances.mean() / options.noise_variances.array()).sqrt();
-  return options.weights.cwiseSqrt();
-}
-
 void require_rows(const ModelOptions& options, Index rows, bool classes) {
-  const auto require = [&](const Vector<double>& numbers, const char* name) {
-    if (numbers.size() == 0) return;
-    if (numbers.size() != rows)
-      throw ArgumentError(fmt::format("{}: expected {} for each of {} training inputs, got {}", fit_place,
-                                      name, rows, numbers.size()));
-    if (!numbers.allFinite() || !(numbers.array() > 0).all())
-      throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {:.6g}", fit_place, name,
-                                      numbers.allFinite() ? numbers.minCoeff() : NAN));
-    if (options.kind != ModelKind::bayesian || options.refit)
-      throw ArgumentError(fmt::format("{}: {} are for bayesian models without refit", fit_place, name));
-  };
-  require(options.noise_variances, "noise variances");
-  require(options.weights, "weights");
-  if (options.noise_variances.size() == 0) return;
-  if (classes)
-    throw ArgumentError(fmt::format("{}: noise variances are for numbers, not classes", fit_place));
-  if (options.noise || options.weights.size() > 0)
-    throw ArgumentError(fmt::format(
-        "{}: expected noise variances, or a regulariser, a noise or weights; got both", fit_place));
+  require_row_numbers({options.noise_variances, options.weights}, rows, classes, fit_place);
+  const bool known = options.noise_variances.size() > 0;
+  if (!known && options.weights.size() == 0) return;
+  if (options.kind != ModelKind::bayesian || options.refit)
+    throw ArgumentError(fmt::format("{}: {} are for bayesian models without refit", fit_place,
+                                    known ? "noise variances" : "weights"));
+  if (known && options.noise)
+    throw ArgumentError(
+        fmt::format("{}: expected noise variances, or a regulariser or a noise; got both", fit_place));
 }
 
 /// Takes inputs and options to posteriors, step by step. Model::fit() makes one and runs it.
@@ -296,9 +279,13 @@ class ModelFit {
   [[nodiscard]] OutputPosterior with_class_calibration(OutputPosterior part, const Matrix<double>& targets,
                                                        const Others& others) const {
     if (is_classes() && !options_.amplitude && !in_units_of_targets()) {
-      const LeaveOneOut left_out = others();
+      LeaveOneOut left_out = others();
+      if (row_factors_.size() > 0)
+        left_out =
+            single_observations(std::move(left_out), row_factors_(representative_inputs(targets.rows())),
+                                std::get<Regression>(part.posterior).noise_variance());
       part.class_calibration =
-          fit_class_calibration({left_out.residuals, part.amplitudes(0) * left_out.variances}, targets)
+          fit_class_calibration({left_out.residuals, part.amplitudes(0) * left_out.variances}, targets_)
               .calibration;
     }
     return part;
@@ -322,7 +309,7 @@ class ModelFit {
   GramResult<Scalar> cross_;
   Vector<double> validation_variances_;
   Matrix<double> targets_ = train_.y;
-  Vector<double> row_factors_ = row_factors(options_);
+  Vector<double> row_factors_ = row_factors({options_.noise_variances, options_.weights});
 };
 
 template <typename Scalar>

@@ -73,10 +73,13 @@ TEST_CASE("every nonlinearity on vectors of a device, multiples among them") {
        {R"("relu")", R"("leaky_relu", "slope": 0.1)", R"("ab_relu", "a": -0.3, "b": 0.9)", R"("abs")",
         R"("identity")", R"("erf")", R"("gelu")", R"("sin", "c": 0.3)", R"("exp", "b": 0.4)",
         R"("gaussian", "b": -0.5)", R"("rbf")", R"("polynomial", "coefficients": [0.3, 1, -0.3])",
-        R"("rectified_monomial", "degree": 2)", R"("sign")", R"("gabor")"}) {
+        R"("rectified_monomial", "degree": 2)", R"("sign")", R"("gabor")", R"("matern", "smoothness": 1.5)",
+        R"("matern", "smoothness": 2.5, "length": 0.7)", R"("matern", "smoothness": 0.5)"}) {
     CAPTURE(nonlinearity);
-    // The angle of a jump has an infinite slope at correlation 1, so that a rounding of c costs half of the digits.
-    const bool jumps = nonlinearity == R"("sign")";
+    // The angle of a jump has an infinite slope at correlation 1, and the Laplace kernel at equal inputs, so that a
+    // rounding of c costs half of the digits.
+    const bool jumps =
+        nonlinearity == R"("sign")" || nonlinearity.find(R"("smoothness": 0.5)") != std::string::npos;
     const Network network =
         network_of(R"({"layer": "dense"}, {"layer": )" + nonlinearity +
                    R"(}, {"layer": "dense"}, {"layer": )" + nonlinearity + R"(}, {"layer": "dense"})");

@@ -1,0 +1,121 @@
+"""Ten small tables: what does learning which inputs matter gain, with a network's kernel and with the Laplace kernel?
+
+    python learned_inputs.py compute [SEEDS]
+    python learned_inputs.py summary
+
+150 training rows of each table, and up to 500 test rows: small, since each way of learning is checked on thirds of the data and the
+effect of what is kept is to be seen. Rows are appended, so that a run that was stopped goes on."""
+import sys
+import warnings
+
+import numpy as np
+import widelimit
+from decision_tables import bundled, log_density, log_loss, network, rare_class
+from sklearn import datasets
+from sklearn.model_selection import train_test_split
+
+from tables import EXPERIMENTS, Table, rows_of, shows
+
+PAGE = EXPERIMENTS / "tables.md"
+WAYS = {"defaults": {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
+KERNELS = ("three ReLU layers", "laplace")
+
+
+def interaction(seed):
+    """Two of twenty columns matter."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(650, 20))
+    return x, (x[:, 0] * x[:, 1] + 0.3 * random.normal(size=len(x)) > 0).astype(int)
+
+
+def direction(seed):
+    """One direction of ten columns, none of which matters more than others."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(650, 10))
+    return x, np.sin(2 * x.sum(1) / 10**0.5) + 0.2 * random.normal(size=len(x))
+
+
+def friedman(make, noise):
+    return lambda seed: make(n_samples=650, noise=noise, random_state=seed)
+
+
+# Name: (rows for a seed, whether the targets are classes).
+SETS = {"diabetes": (bundled(datasets.load_diabetes), False), "friedman1": (friedman(datasets.make_friedman1, 1.0), False),
+        "friedman2": (friedman(datasets.make_friedman2, 50.0), False), "friedman3": (friedman(datasets.make_friedman3, 0.1), False),
+        "direction": (direction, False), "wine": (bundled(datasets.load_wine), True),
+        "breast cancer": (bundled(datasets.load_breast_cancer), True), "iris": (bundled(datasets.load_iris), True),
+        "5 % positives": (rare_class, True), "interaction": (interaction, True)}
+
+
+def split(name, seed):
+    make, classes = SETS[name]
+    x, y = make(seed)
+    train = min(150, 2 * len(x) // 3)
+    known_x, test_x, known, test = train_test_split(x, y, train_size=train, test_size=min(500, len(x) - train), random_state=seed,
+                                                    stratify=y if classes else None)
+    mean, deviation = known_x.mean(0), known_x.std(0)
+    return (known_x - mean) / deviation, (test_x - mean) / deviation, known, test
+
+
+def median_distance(x):
+    squares = ((x[:, None] - x) ** 2).mean(2)[np.triu_indices(len(x), 1)]
+    return float(np.median(squares[squares > 0]) ** 0.5)
+
+
+def scores(kernel, way, x, test_x, y, test, classes):
+    made = network() if kernel != "laplace" else widelimit.Network.named("laplace", {"axes": 0, "length": median_distance(x)})
+    model = widelimit.Model.fit(made, x, y, labels=classes, threads=1, **WAYS[way])
+    found = model.predict(test_x, threads=1)
+    kept = int(model.learned["kept"]) if model.learned else ""
+    if classes:
+        names = np.array([int(name) for name in model.class_names])
+        probabilities = found.class_probabilities
+        return np.mean(names[probabilities.argmax(1)] != test), log_loss(test, names, probabilities), kept
+    mean, deviation = found.mean[:, 0], np.sqrt(found.standard_deviation[:, 0] ** 2 + found.noise_variance[0])
+    return np.mean((mean - test) ** 2) ** 0.5, log_density(test, mean, deviation), kept
+
+
+def compute(seeds):
+    table = Table("learned_inputs", ("set", "seed", "kernel", "method"), ("error", "loss", "kept"), "seeds from 0")
+    warnings.simplefilter("ignore")
+    for seed in range(seeds):
+        for way in WAYS:
+            for name, (_, classes) in SETS.items():
+                for kernel in KERNELS:
+                    if table.lacks(name, seed, kernel, way):
+                        found = scores(kernel, way, *split(name, seed), classes)
+                        table.append((name, seed, kernel, way, *map(float, found[:2]), found[2]))
+
+
+def summary():
+    """Losses with the defaults, and what each way of learning changes, seed by seed; how often it was kept."""
+    rows = rows_of("learned_inputs")
+    yield ("| set, kernel | defaults | relevance - defaults | kept | learned features - defaults | kept |")
+    yield "|---|---|---|---|---|---|"
+    for name in SETS:
+        for kernel in KERNELS:
+            found = {way: {row["seed"]: row for row in rows if (row["set"], row["kernel"], row["method"]) == (name, kernel, way)}
+                     for way in WAYS}
+            before = found.pop("defaults")
+            if not before:
+                continue
+            cells = [f"{np.mean([float(row['loss']) for row in before.values()]):.3f} ({len(before)})"]
+            for after in found.values():
+                shared = [seed for seed in after if seed in before]
+                change = np.array([float(after[seed]["loss"]) - float(before[seed]["loss"]) for seed in shared])
+                error = f" ± {change.std(ddof=1) / len(change)**0.5:.3f}" if len(change) > 1 else ""
+                cells += [f"{change.mean():+.3f}{error}" if shared else "-",
+                          f"{sum(int(after[seed]['kept']) for seed in shared)} of {len(shared)}"]
+            yield f"| {name}, {kernel} | {' | '.join(cells)} |"
+
+
+SUMMARIES = {"learned_inputs": summary}
+
+
+def main():
+    if not shows(sys.argv[1], SUMMARIES):
+        compute(int(sys.argv[2]) if len(sys.argv) > 2 else 5)
+
+
+if __name__ == "__main__":
+    main()
