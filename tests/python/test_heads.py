@@ -105,10 +105,10 @@ def test_times_are_those_of_the_program(tmp_path):
 
 
 def test_times_of_sgd_are_those_of_the_program(tmp_path):
-    fields = {"tokens": 3, "heads": 2, "dimension": 60, "etas": [0.5, 0.1], "tau": 200, "gamma": 0.1, "batch": 30, "starts": 3,
+    fields = {"tokens": 3, "heads": 2, "dimension": 60, "etas": [0.5, 0.1], "tau": 50, "gamma": 0.25, "batch": 120, "starts": 3,
               "dynamics": "sgd", "seed": 3}
-    printed = experiment(tmp_path, "phase-transition", activation="softmax", **fields)
-    found = heads.specialisation_times("softmax", PRIOR, **fields)
+    printed = experiment(tmp_path, "phase-transition", activation="bayes", **fields)
+    found = heads.specialisation_times("bayes", PRIOR, **fields)
     expected = np.array(column(printed, "specialisation_time"), dtype=float).reshape(2, 3)
     assert not np.isnan(expected).any()
     np.testing.assert_array_equal(found.times, expected)
