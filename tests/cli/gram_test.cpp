@@ -333,7 +333,7 @@ TEST_CASE("gram: kernels of distances take the median distance of the inputs, un
   const xt::xarray<double> x = some_inputs<double>(7);
   data::write_npy(folder / "x.npy", x);
   const auto nngp = [&](const std::string& network) {
-    const auto result = run_program("gram " + network + " --precision float64 --x " +
+    const auto result = run_program("gram " + network + " --precision double --x " +
                                     (folder / "x.npy").string() + " --out " + (folder / "out").string());
     CAPTURE(result.errors);
     REQUIRE(result.code == 0);
