@@ -12,6 +12,7 @@
 #include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/covariance_sde/lower_root.hpp"
 #include "widelimit/covariance_sde/model.hpp"
+#include "widelimit/covariance_sde/outputs.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/covariance_sde/softmax_entropy.hpp"
 #include "widelimit/covariance_sde/time_step.hpp"

@@ -15,6 +15,7 @@
 #include "widelimit/specialization/prior.hpp"
 #include "widelimit/specialization/quadrature.hpp"
 #include "widelimit/specialization/read_prior.hpp"
+#include "widelimit/specialization/resampled_flow.hpp"
 #include "widelimit/specialization/samples.hpp"
 #include "widelimit/specialization/seeds.hpp"
 #include "widelimit/specialization/sgd.hpp"

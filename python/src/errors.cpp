@@ -1,6 +1,8 @@
 #include "errors.hpp"
 
+#include <cctype>
 #include <string>
+#include <string_view>
 
 #include "widelimit/error.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -43,11 +45,98 @@ PyObject* type_of(const Error& error) {
   return types.error;
 }
 
+/// What the library says, and what the package calls the same.
+struct Word {
+  std::string_view library, package;
+};
+
+constexpr Word words[] = {
+    {"use sgd for", "use form='vector' for"},
+    {"use split_rate_by_sampling", "give samples in place of None"},
+    {"TokenDistribution::gaussian", "tokens at the start"},
+    {"TokenDistribution::equal", "tokens at the start"},
+    {"TokenDistribution::two_groups", "simulate_groups"},
+    {"AbsoluteNoise", "noise_variance"},
+    {"RelativeRegulariser", "regulariser"},
+    {"DiffusionDistribution", "Law"},
+    {"MlpMap", "Parameters"},
+    {"FiniteTransformer", "Parameters"},
+    {"attention_jacobian", "jacobian"},
+    {"mlp_jacobian", "jacobian"},
+    {"attention_mass", "judge"},
+    {"attention_model", "attention"},
+    {"balanced_initialisation", "critical"},
+    {"bootstrap_errors", "fit_losses"},
+    {"class_split_times_of_sgd", "digit_times"},
+    {"collapsed_point", "Parameters"},
+    {"correlation_distribution", "correlation_law"},
+    {"critical_initialisation", "critical"},
+    {"drift_flow", "flow"},
+    {"feature_split_times", "specialisation_times"},
+    {"feedforward_layer", "Network"},
+    {"first_softmax_moments", "coefficients"},
+    {"fit_loss_predictor", "fit_losses"},
+    {"gap_distribution", "gap_law"},
+    {"gradient_flow", "flow"},
+    {"gradient_norms", "gradients"},
+    {"gram_sgd", "sgd"},
+    {"gram_step", "sgd"},
+    {"greedy_prune", "prune"},
+    {"head_split_time_of_sgd", "specialisation_times"},
+    {"head_split_time", "specialisation_times"},
+    {"hessian_constants", "hessian"},
+    {"image_loss", "digits"},
+    {"limiting_model", "limit"},
+    {"linear_diffusion", "coefficients"},
+    {"attention_diffusion", "coefficients"},
+    {"measured_angle_exponent", "simulate_angle"},
+    {"measured_gradient_exponent", "simulate_gradient"},
+    {"measured_group_ratio", "simulate_groups"},
+    {"mlp_model", "mlp"},
+    {"mlp_statistics", "Parameters"},
+    {"random_gram_start", "sgd"},
+    {"random_start", "sgd"},
+    {"record_growing", "records"},
+    {"resnet_model", "resnet"},
+    {"sampled_loss", "judge"},
+    {"sampled_outputs", "outputs"},
+    {"second_softmax_moment", "coefficients"},
+    {"shaped_slopes", "slopes"},
+    {"small_strength_gain", "critical"},
+    {"softmax1_fixed_point", "hessian"},
+    {"softmax_entropy_expansion", "entropy"},
+    {"softmax_entropy", "entropy"},
+    {"split_rate_by_quadrature", "split_rate"},
+    {"token_samples", "simulate_samples"},
+    {"trace_boundary", "critical_lines"},
+    {"train_from_starts", "flow"},
+};
+
+bool is_part_of_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+/// Every whole word of the library in the package's words, and members with a dot.
+std::string in_package_words(std::string text) {
+  for (const Word& word : words)
+    for (std::size_t place = text.find(word.library); place != std::string::npos;
+         place = text.find(word.library, place + 1)) {
+      const std::size_t end = place + word.library.size();
+      const bool whole = (place == 0 || !is_part_of_word(text[place - 1])) &&
+                         (end == text.size() || !is_part_of_word(text[end]));
+      if (whole) text.replace(place, word.library.size(), word.package);
+    }
+  for (std::size_t place = text.find("::", 1); place != std::string::npos; place = text.find("::", place + 1))
+    if (is_part_of_word(text[place - 1]) && place + 2 < text.size() && is_part_of_word(text[place + 2]))
+      text.replace(place, 2, ".");
+  return text;
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    PyErr_SetString(type_of(error), visible_text(error.what()).c_str());
+    PyErr_SetString(type_of(error), visible_text(in_package_words(error.what())).c_str());
   }
 }
 

@@ -21,8 +21,8 @@
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
-#include "widelimit/specialization/first_times.hpp"
 #include "widelimit/specialization/hessian.hpp"
+#include "widelimit/specialization/resampled_flow.hpp"
 #include "widelimit/specialization/sgd_runs.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
@@ -202,6 +202,37 @@ nb::tuple judged(const HeadFlows& flows, const HeadArrays& heads) {
                         arrays_of_heads(std::move(loss.gradient)), nb::make_tuple(mass.relevant, mass.other));
 }
 
+/// (chi_star [sequences L, F], xi [sequences L, H]) of the first of the fresh samples.
+nb::tuple first_sequences(const HeadFlows& flows, Index sequences) {
+  if (sequences < 1 || sequences > flows.setup.fresh_samples)
+    throw ArgumentError(fmt::format("sequences: expected 1 to {}, the number of samples, got {}",
+                                    flows.setup.fresh_samples, sequences));
+  const SampleSet<float> samples =
+      flows.run([](const specialization::TrainingSetup& setup) { return fresh_samples(setup); });
+  const auto rows_from = [&](Index first, Index count) -> Matrix<double> {
+    return Matrix<double>::NullaryExpr(sequences * samples.tokens(), count, [&](Index row, Index column) {
+      return static_cast<double>(
+          samples.value(row / samples.tokens(), row % samples.tokens(), first + column));
+    });
+  };
+  return nb::make_tuple(array_of(rows_from(0, samples.features())),
+                        array_of(rows_from(samples.features(), samples.noises())));
+}
+
+/// A flow on samples that are kept, and one on samples that are drawn at every step: two flows for each start.
+nb::tuple resampled(const HeadFlows& flows, std::uint64_t seed) {
+  const specialization::FlowPair pair = flows.run([&](const specialization::TrainingSetup& setup) {
+    return specialization::flow_pair({.activation = setup.activation,
+                                      .prior = setup.prior,
+                                      .shape = {setup.tokens, setup.heads, setup.samples},
+                                      .samples = {setup.symmetry, {}, setup.flow.run},
+                                      .flow = setup.flow,
+                                      .eta = setup.eta},
+                                     seed);
+  });
+  return nb::make_tuple(arrays_of_flow(pair.kept), arrays_of_flow(pair.fresh));
+}
+
 /// What the SGD of widelimit.heads is told.
 struct HeadSgd {
   specialization::SgdSetup setup;
@@ -258,33 +289,6 @@ nb::tuple compared(const HeadSgd& sgd, double step, Index samples, bool closed) 
     return result;
   });
   return nb::make_tuple(arrays_of_sgd(found.points), arrays_of_flow(found.flow, &found.matched.spike_root));
-}
-
-/// (times, how it ended) of each quantity from one start; NaN for what was not reached.
-nb::tuple first_times_of(const std::string& activation, const Prior& prior, Index tokens, Index heads,
-                         Index dimension, Index samples, double step, Index steps, double delta,
-                         double stop_gradient, bool closed, bool features, double eta, std::uint64_t seed,
-                         int threads) {
-  specialization::TimedFlows flows{.activation = head_activation_of(activation),
-                                   .prior = prior,
-                                   .heads = heads,
-                                   .tokens = tokens,
-                                   .dimension = dimension,
-                                   .samples = samples,
-                                   .steps = steps,
-                                   .step = step,
-                                   .delta = delta,
-                                   .stop_gradient = stop_gradient,
-                                   .symmetry = symmetry_of(closed)};
-  const auto found = run_interruptibly([&](std::stop_token stop) {
-    flows.run = run_control_of(threads, {}, std::move(stop));
-    return features ? feature_split_times(flows, eta, seed) : head_split_time(flows, eta, seed);
-  });
-  constexpr const char* ends[] = {"specialised", "rest", "tau"};
-  return nb::make_tuple(
-      array_of_each(found.times,
-                    [](const std::optional<double>& time) { return time.value_or(std::nan("")); }),
-      ends[static_cast<std::size_t>(found.end)]);
 }
 
 nb::tuple bayes_risk_of(const Prior& prior, Index tokens, Index samples, std::uint64_t seed, int threads,
@@ -394,16 +398,15 @@ void bind_heads(nb::module_& module) {
            "progress"_a.none())
       .def("train", &trained, "start"_a.none())
       .def("prune", &pruned, "heads"_a, "full_model"_a)
-      .def("judge", &judged, "heads"_a);
+      .def("judge", &judged, "heads"_a)
+      .def("sequences", &first_sequences, "sequences"_a)
+      .def("resample", &resampled, "seed"_a);
   nb::class_<HeadSgd>(module, "HeadSgd")
       .def("__init__", &make_sgd, "activation"_a, "prior"_a, "tokens"_a, "heads"_a, "dimension"_a, "batch"_a,
            "gamma"_a, "steps"_a, "record"_a, "eta"_a, "vectors"_a, "planted_m"_a.none(), "seed"_a,
            "threads"_a, "progress"_a.none())
       .def("run", &sgd_of)
       .def("compare", &compared, "step"_a, "samples"_a, "closed"_a);
-  module.def("head_first_times", &first_times_of, "activation"_a, "prior"_a, "tokens"_a, "heads"_a,
-             "dimension"_a, "samples"_a, "step"_a, "steps"_a, "delta"_a, "stop_gradient"_a, "closed"_a,
-             "features"_a, "eta"_a, "seed"_a, "threads"_a);
   module.def("head_bayes_risk", &bayes_risk_of, "prior"_a, "tokens"_a, "samples"_a, "seed"_a, "threads"_a,
              "progress"_a.none());
   module.def("head_bayes_posterior", &posterior_of, "prior"_a, "chi_star"_a, "spike_gram"_a.none());

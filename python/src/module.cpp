@@ -6,6 +6,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
+#include "head_times.hpp"
 #include "heads.hpp"
 #include "inference.hpp"
 #include "kernels.hpp"
@@ -39,5 +40,6 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_propagation(module);
   widelimit::python::bind_repeated_blocks(module);
   widelimit::python::bind_heads(module);
+  widelimit::python::bind_head_times(module);
   widelimit::python::bind_sde(module);
 }

@@ -52,7 +52,8 @@ propagation::OutputGain gain_of(const std::variant<double, std::string>& sigma_o
 
 void make_parameters(Parameters* self, Index tokens, double sigma_A, double alpha_A, double alpha_M,
                      double sigma_w, const std::variant<double, std::string>& sigma_out, int mlp_depth,
-                     const std::string& activation) {
+                     const std::string& activation, std::optional<double> skip_A,
+                     std::optional<double> skip_M) {
   Parameters made{.tokens = tokens,
                   .sigma_A = sigma_A,
                   .alpha_A = alpha_A,
@@ -60,7 +61,9 @@ void make_parameters(Parameters* self, Index tokens, double sigma_A, double alph
                   .sigma_w = sigma_w,
                   .sigma_out = gain_of(sigma_out),
                   .mlp_depth = mlp_depth,
-                  .activation = propagation::activation_named(activation)};
+                  .activation = propagation::activation_named(activation),
+                  .skip_A = skip_A,
+                  .skip_M = skip_M};
   propagation::require_parameters("Parameters", made);
   new (self) Parameters(std::move(made));
 }
@@ -129,46 +132,71 @@ nb::list fixed_points_of(const BlockMap& map) {
   return points;
 }
 
-propagation::ExponentOptions exponent_options(double depth, bool causal, bool one_block) {
+/// Which exponents are meant: depth, causal, one_block, published.
+using WhichExponents = std::tuple<double, bool, bool, bool>;
+
+propagation::ExponentOptions exponent_options(const WhichExponents& which) {
+  const auto [depth, causal, one_block, published] = which;
   return {.depth = depth,
           .mask = mask_of(causal),
-          .angle = one_block ? propagation::AngleMeasure::one_block : propagation::AngleMeasure::collapsed};
+          .angle = one_block ? propagation::AngleMeasure::one_block : propagation::AngleMeasure::collapsed,
+          .formula = published ? propagation::Formula::published : propagation::Formula::corrected};
+}
+
+/// Of norms with a fixed point, or without one: then there is no point, but a growth.
+struct FoundExponents {
+  std::optional<propagation::CollapsedPoint> point;
+  double lambda_a = 0, lambda_g = 0, one_block = 0, angle_at_infinite_depth = 0, norm_growth = 0;
+};
+
+FoundExponents find_exponents(const Parameters& parameters, const propagation::ExponentOptions& options) {
+  using propagation::Exponent;
+  FoundExponents found{.point = {},
+                       .lambda_a = exponent(Exponent::angle, parameters, options),
+                       .lambda_g = exponent(Exponent::gradient, parameters, options),
+                       .one_block = one_block_exponent_limit(parameters, 1, options.mask)};
+  if (!has_fixed_norm(parameters)) {
+    found.norm_growth =
+        equal_token_growth(parameters, 1, static_cast<Index>(std::llround(options.depth)), options.mask).norm;
+    return found;
+  }
+  found.point = collapsed_point(parameters);
+  found.angle_at_infinite_depth =
+      options.mask == AttentionMask::causal ? causal_angle_exponent(parameters) : found.lambda_a;
+  return found;
+}
+
+nb::object float_or_none(bool known, double value) {
+  return known ? nb::object(nb::float_(value)) : nb::none();
 }
 
 /// The fields of widelimit.propagation.Exponents by their names.
-nb::dict exponents_of(const Parameters& parameters, double depth, bool causal) {
-  using propagation::Exponent;
-  struct Found {
-    propagation::CollapsedPoint point;
-    double lambda_a = 0, lambda_g = 0, one_block = 0, angle_at_infinite_depth = 0;
-  };
-  const Found found = run_or_leave([parameters, depth, causal](std::stop_token) {
-    const auto options = exponent_options(depth, causal, false);
-    Found result{.point = collapsed_point(parameters),
-                 .lambda_a = exponent(Exponent::angle, parameters, options),
-                 .lambda_g = exponent(Exponent::gradient, parameters, options),
-                 .one_block = one_block_exponent_limit(parameters, 1, options.mask)};
-    result.angle_at_infinite_depth = causal ? causal_angle_exponent(parameters) : result.lambda_a;
-    return result;
-  });
+nb::dict exponents_of(const Parameters& parameters, const WhichExponents& which) {
+  const propagation::ExponentOptions options = exponent_options(which);
+  const FoundExponents found =
+      run_or_leave([parameters, options](std::stop_token) { return find_exponents(parameters, options); });
+  const bool known = found.point.has_value(), alike = known && options.mask == AttentionMask::full;
+  const propagation::CollapsedPoint point = found.point.value_or(propagation::CollapsedPoint{});
   nb::dict result;
   result["lambda_a"] = found.lambda_a;
   result["lambda_a_log"] = std::log1p(found.lambda_a);
   result["lambda_g"] = found.lambda_g;
-  result["lambda_a_infinite_depth"] = found.angle_at_infinite_depth;
-  result["lambda_g_infinite_depth"] = infinite_gradient_exponent(found.point);
+  result["lambda_a_infinite_depth"] = float_or_none(known, found.angle_at_infinite_depth);
+  result["lambda_g_infinite_depth"] =
+      known ? nb::object(nb::float_(infinite_gradient_exponent(point))) : nb::none();
   result["one_block_from_1"] = found.one_block;
-  result["q_star"] = found.point.q_star;
-  result["q_M"] = found.point.q_M;
-  result["k_out"] = found.point.k_out;
-  result["f"] = found.point.f;
+  result["q_star"] = float_or_none(known, point.q_star);
+  result["q_M"] = float_or_none(known, point.q_M);
+  result["k_out"] = float_or_none(known, point.k_out);
+  result["f"] = float_or_none(known, point.f);
   // Both are derivatives of the map of tokens that are alike.
-  result["mu_delta"] = causal ? nb::none() : nb::object(nb::float_(found.point.mu_delta));
-  result["mu_q"] = found.point.mu_q;
+  result["mu_delta"] = float_or_none(alike, point.mu_delta);
+  result["mu_q"] = float_or_none(known, point.mu_q);
   result["jacobian_q_p"] =
-      causal ? nb::none() : nb::object(array_of(Matrix<double>(collapsed_jacobian(parameters))));
+      alike ? nb::object(array_of(Matrix<double>(collapsed_jacobian(parameters)))) : nb::none();
   result["largest_annealed_gap"] =
       propagation::largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A);
+  result["norm_growth"] = found.norm_growth;
   return result;
 }
 
@@ -179,11 +207,10 @@ propagation::Axis axis_of(const AxisTuple& axis) {
 }
 
 /// (lambda_a, lambda_g), [y, x].
-nb::tuple diagram_of(const Parameters& parameters, const AxisTuple& x, const AxisTuple& y, double depth,
-                     bool causal, bool one_block, int threads, const ProgressFunction& progress) {
+nb::tuple diagram_of(const Parameters& parameters, const AxisTuple& x, const AxisTuple& y,
+                     const WhichExponents& which, int threads, const ProgressFunction& progress) {
   auto diagram = run_interruptibly([&](std::stop_token stop) {
-    return propagation::phase_diagram(parameters, axis_of(x), axis_of(y),
-                                      exponent_options(depth, causal, one_block),
+    return propagation::phase_diagram(parameters, axis_of(x), axis_of(y), exponent_options(which),
                                       run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(array_of(std::move(diagram.lambda_a)), array_of(std::move(diagram.lambda_g)));
@@ -205,8 +232,8 @@ nb::list arrays_of_curves(const std::vector<propagation::BoundaryCurve>& curves)
 using RangeTuple = std::tuple<std::string, double, double>;
 
 /// (curves of lambda_a = 0, of lambda_g = 0, crossings).
-nb::tuple lines_of(const Parameters& parameters, const RangeTuple& x, const RangeTuple& y, double depth,
-                   bool causal, bool one_block) {
+nb::tuple lines_of(const Parameters& parameters, const RangeTuple& x, const RangeTuple& y,
+                   const WhichExponents& which) {
   struct Found {
     std::vector<propagation::BoundaryCurve> angle, gradient;
     std::vector<propagation::BoundaryPoint> crossings;
@@ -214,8 +241,8 @@ nb::tuple lines_of(const Parameters& parameters, const RangeTuple& x, const Rang
   const propagation::ParameterRectangle rectangle{
       propagation::coordinate_of(std::get<0>(x)), std::get<1>(x), std::get<2>(x),
       propagation::coordinate_of(std::get<0>(y)), std::get<1>(y), std::get<2>(y)};
-  const Found found = run_or_leave(
-      [parameters, rectangle, options = exponent_options(depth, causal, one_block)](std::stop_token) {
+  const Found found =
+      run_or_leave([parameters, rectangle, options = exponent_options(which)](std::stop_token) {
         using propagation::Exponent;
         return Found{trace_boundary(Exponent::angle, parameters, rectangle, options),
                      trace_boundary(Exponent::gradient, parameters, rectangle, options),
@@ -233,7 +260,7 @@ DoubleArrayObject zeros_of(const std::string& which, const std::string& free, co
                            double depth, bool causal) {
   return array_of_values(
       run_or_leave([which = exponent_named(which), free = propagation::coordinate_of(free), parameters,
-                    options = exponent_options(depth, causal, false)](std::stop_token) {
+                    options = exponent_options({depth, causal, false, false})](std::stop_token) {
         return propagation::critical_values(which, free, parameters, options);
       }));
 }
@@ -307,7 +334,7 @@ nb::list simulated_samples(const Parameters& parameters, const std::vector<Index
 nb::tuple simulated_angle(const Parameters& parameters, std::optional<double> q0, double c0,
                           const DrawnNetworks& drawn) {
   return pair_of(drawn.run([&](const auto& options) {
-    return measured_angle_exponent(parameters, q0 ? *q0 : collapsed_point(parameters).q_star, c0, options);
+    return measured_angle_exponent(parameters, q0 ? *q0 : equal_tokens_norm(parameters), c0, options);
   }));
 }
 
@@ -316,8 +343,8 @@ nb::tuple simulated_gradient(const Parameters& parameters, Index depth, std::opt
                              const DrawnNetworks& drawn) {
   using propagation::TokenDistribution;
   const auto measured = drawn.run([&](const auto& options) {
-    const auto start = q0 ? TokenDistribution::gaussian(*q0, c0)
-                          : TokenDistribution::equal(collapsed_point(parameters).q_star);
+    const auto start =
+        q0 ? TokenDistribution::gaussian(*q0, c0) : TokenDistribution::equal(equal_tokens_norm(parameters));
     return measured_gradient_exponent(parameters, start, depth, options);
   });
   return nb::make_tuple(pair_of(measured.log_of_mean), pair_of(measured.mean_of_log));
@@ -370,7 +397,7 @@ nb::dict fitted_losses(const ArrayLikeObject& lambda_a, const ArrayLikeObject& l
 void bind_closed_forms(nb::module_& module) {
   nb::class_<Parameters>(module, "PropagationParameters")
       .def("__init__", &make_parameters, "tokens"_a, "sigma_A"_a, "alpha_A"_a, "alpha_M"_a, "sigma_w"_a,
-           "sigma_out"_a, "mlp_depth"_a, "activation"_a);
+           "sigma_out"_a, "mlp_depth"_a, "activation"_a, "skip_A"_a.none(), "skip_M"_a.none());
   nb::class_<BlockMap>(module, "PropagationMap")
       .def(
           "__init__", [](BlockMap* self, const Parameters& parameters) { new (self) BlockMap(parameters); },
@@ -381,10 +408,10 @@ void bind_closed_forms(nb::module_& module) {
       .def("state_trajectory", &state_trajectory, "start"_a, "depth"_a, "causal"_a)
       .def("gram_trajectory", &gram_trajectory, "start"_a, "depth"_a, "causal"_a)
       .def("fixed_points", &fixed_points_of);
-  module.def("propagation_exponents", &exponents_of, "parameters"_a, "depth"_a, "causal"_a);
-  module.def("phase_diagram", &diagram_of, "parameters"_a, "x"_a, "y"_a, "depth"_a, "causal"_a, "one_block"_a,
-             "threads"_a, "progress"_a.none());
-  module.def("critical_lines", &lines_of, "parameters"_a, "x"_a, "y"_a, "depth"_a, "causal"_a, "one_block"_a);
+  module.def("propagation_exponents", &exponents_of, "parameters"_a, "which"_a);
+  module.def("phase_diagram", &diagram_of, "parameters"_a, "x"_a, "y"_a, "which"_a, "threads"_a,
+             "progress"_a.none());
+  module.def("critical_lines", &lines_of, "parameters"_a, "x"_a, "y"_a, "which"_a);
   module.def("critical_values", &zeros_of, "which"_a, "free"_a, "parameters"_a, "depth"_a, "causal"_a);
   module.def("critical_initialisation", &critical_of, "parameters"_a, "depth"_a, "free"_a, "tolerance"_a,
              "causal"_a);

@@ -23,6 +23,7 @@
 #include "widelimit/covariance_sde/explosion.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"
+#include "widelimit/covariance_sde/outputs.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/covariance_sde/softmax_entropy.hpp"
 #include "widelimit/error.hpp"
@@ -40,8 +41,6 @@ using covariance_sde::NetworkSpec;
 using covariance_sde::ResidualWeights;
 using covariance_sde::SdeModel;
 using covariance_sde::ShapedSlopes;
-
-ResidualWeights shaped_weights(double gamma_squared) { return ResidualWeights::shaped(gamma_squared); }
 
 AttentionMask attention_mask_of(bool causal) { return causal ? AttentionMask::causal : AttentionMask::full; }
 
@@ -295,15 +294,15 @@ void bind_sde_models(nb::module_& module) {
   module.def(
       "sde_resnet",
       [](double gamma_squared, const SlopePair& slopes, double hidden_ratio) {
-        return model_tuple(
-            covariance_sde::resnet_model(shaped_weights(gamma_squared), slopes_of(slopes), hidden_ratio));
+        return model_tuple(covariance_sde::resnet_model(ResidualWeights::shaped(gamma_squared),
+                                                        slopes_of(slopes), hidden_ratio));
       },
       "gamma_squared"_a, "slopes"_a, "hidden_ratio"_a);
   module.def(
       "sde_attention",
       [](double gamma_squared, double temperature, bool causal, Index heads) {
-        return model_tuple(covariance_sde::attention_model(shaped_weights(gamma_squared), temperature,
-                                                           attention_mask_of(causal), heads));
+        return model_tuple(covariance_sde::attention_model(ResidualWeights::shaped(gamma_squared),
+                                                           temperature, attention_mask_of(causal), heads));
       },
       "gamma_squared"_a, "temperature"_a, "causal"_a, "heads"_a);
   module.def(
@@ -376,6 +375,12 @@ void bind_ensembles(nb::module_& module) {
       .def("entropies", &entropies, "network"_a, "v0"_a);
   module.def("sde_gradients", &gradients_of, "network"_a, "v0"_a, "depth"_a, "networks"_a, "seed"_a,
              "threads"_a, "progress"_a.none());
+  module.def(
+      "sde_outputs",
+      [](const ArrayLikeObject& v, Index count, std::uint64_t seed, Index path) {
+        return array_of(covariance_sde::sampled_outputs(matrix_of(v, "v"), count, seed, path));
+      },
+      "v"_a, "count"_a, "seed"_a, "path"_a);
   module.def(
       "two_sample_test",
       [](const ArrayLikeObject& first, const ArrayLikeObject& second) {

@@ -89,8 +89,12 @@ def numbers(array, dtype=np.float64, name="array", of_inputs=False):
     array = _numpy(array, name)
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
         array = array.astype(np.float32)
+    if array.dtype.kind == "O" and array.size and all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array.flat):
+        array = array.astype(float)  # What pandas makes of columns of numbers and truth values together.
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
+        is_text = array.dtype.kind in "US" or (array.dtype.kind == "O" and any(isinstance(value, str) for value in array.flat))
+        remedy = "; for classes give labels=True" if is_text and name == "y" else ""
+        raise TypeError(f"{name}: expected an array of real numbers, got {'texts' if is_text else 'elements'} of type {array.dtype}{remedy}")
     if dtype == np.float32 and not _is_narrow(array.dtype):
         return _rounded(array, name, of_inputs)
     return np.ascontiguousarray(array, dtype=dtype)

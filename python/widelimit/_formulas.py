@@ -158,14 +158,22 @@ def _dense(fields):
     return lambda before: step(before, before.shape)
 
 
-def _places(sizes, window, strides, padding):
+def _places(sizes, window, fields):
     """For every place of a window, the position that it reads at every position after it, -1 for none: [taps, d']; and the
     sizes after it."""
+    ones = [1] * len(window)
+    padding, pads = fields.get("padding", "same"), fields.get("pads")
     reads, behind = [], []
-    for size, width, stride in zip(sizes, window, strides):
-        count = (size - width) // stride + 1 if padding == "valid" else -(-size // stride)
-        before = 0 if padding == "valid" else max((count - 1) * stride + width - size, 0) // 2
-        read = np.arange(count) * stride - before + np.arange(width)[:, None]
+    for axis, (size, width, stride, dilation) in enumerate(zip(sizes, window, fields.get("strides") or ones,
+                                                               fields.get("dilations") or ones)):
+        reach = dilation * (width - 1) + 1
+        if pads:
+            before = pads[axis]
+            count = (size + before + pads[axis - len(window)] - reach) // stride + 1
+        else:
+            count = (size - reach) // stride + 1 if padding == "valid" else -(-size // stride)
+            before = 0 if padding == "valid" else max((count - 1) * stride + reach - size, 0) // 2
+        read = np.arange(count) * stride - before + dilation * np.arange(width)[:, None]
         reads.append(read % size if padding == "circular" else np.where((read >= 0) & (read < size), read, -1))
         behind.append(count)
     flat = []
@@ -177,8 +185,7 @@ def _places(sizes, window, strides, padding):
 
 
 def _window(fields, name, before):
-    window = fields[name]
-    return _places(before.shape, window, fields.get("strides") or [1] * len(window), fields.get("padding", "same"))
+    return _places(before.shape, fields[name], fields)
 
 
 def _conv(fields):

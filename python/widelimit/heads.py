@@ -23,14 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import numbers, one_of, real, whole
+from ._arrays import integer_array, numbers, one_of, real, whole
 from ._progress import Progress, teller
 from ._core import Prior
 
 __all__ = [
-    "Comparison", "EscapeRates", "Estimate", "FlowPath", "HeadParameters", "HessianConstants", "Judged", "LeftSaddle", "Prior", "Pruned", "SgdPath",
-    "SpecialisationTimes", "TrainedHeads", "attention_map", "bayes_optimal_heads", "bayes_posterior", "bayes_risk", "compare",
-    "escape_rates", "flow", "hessian", "judge", "noise_start", "prune", "sgd", "specialisation_times", "split_rate"]
+    "Comparison", "EscapeRates", "Estimate", "FlowPath", "HeadParameters", "HessianConstants", "ImageHeads", "ImageTask", "Judged",
+    "LeftSaddle", "Prior", "Pruned", "Resampled", "SgdPath", "SpecialisationTimes", "TrainedHeads", "attention_map",
+    "bayes_optimal_heads", "bayes_posterior", "bayes_risk", "compare", "digit_times", "digits", "escape_rates", "flow",
+    "fresh_sequences", "hessian", "judge", "noise_start", "prune", "resampling", "sgd", "specialisation_times", "split_rate"]
 
 Numbers = NDArray[np.float64]
 
@@ -221,39 +222,190 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
 
 
 class SpecialisationTimes(NamedTuple):
-    """log_scale [etas] = ln(sqrt(D) / eta). times [etas, starts], or [etas, starts, F] for single features, are NaN if the
-    run ended before. ends [etas, starts] are 'specialised', 'rest' or 'tau'."""
+    """log_scale [etas] = ln(sqrt(D) / eta). times [etas, starts], or [etas, starts, F] for single features or classes, are NaN
+    if the run ended before. ends [etas, starts] are 'specialised', 'rest' or 'tau'."""
 
     log_scale: Numbers
     times: Numbers
     ends: NDArray[np.str_]
 
+    @property
+    def mean(self) -> Numbers:
+        """Over the starts of each eta, [etas] or [etas, F]; NaN where one of them has no time."""
+        return self.times.mean(axis=1)
+
+    @property
+    def variance(self) -> Numbers:
+        """Over the starts of each eta, at least two of them, like `mean`."""
+        return self.times.var(axis=1, ddof=1)
+
+    @property
+    def slope(self) -> Numbers:
+        """Slopes of the times in log_scale by least squares, a number or [F], over the etas at which all starts have one; NaN
+        for fewer than two such etas. Theory: 1 / split_rate()."""
+        times = self.times if self.times.ndim == 3 else self.times[..., None]
+        slopes = np.array([_slope(self.log_scale, one) for one in np.moveaxis(times, 2, 0)])
+        return slopes if self.times.ndim == 3 else slopes[0]
+
+
+def _slope(scales, times):
+    known = ~np.isnan(times).any(axis=1)
+    if len(np.unique(scales[known])) < 2:
+        return math.nan
+    deviations = scales[known] - scales[known].mean()
+    return float(deviations @ times[known].mean(axis=1) / (deviations @ deviations))
+
 
 def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, etas: Sequence[float],
                          tau: float, *, starts: int = 2, features: bool = False, delta: float | None = None,
-                         step: float = 0.1, samples: int = 20_000, symmetry: str = "closed", stop_gradient: float = 0,
-                         seed: int = 1, threads: int = 0,
+                         dynamics: str = "flow", step: float | None = None, samples: int | None = None,
+                         symmetry: str | None = None, stop_gradient: float | None = None, gamma: float | None = None,
+                         batch: int | None = None, seed: int = 1, threads: int = 0,
                          progress: Progress = None) -> SpecialisationTimes:
-    """The times at which heads of flows from random starts in D dimensions specialise: SpecialisationTimes.
+    """The times at which heads from random starts in D dimensions specialise: SpecialisationTimes.
 
-    etas      lengths of the heads at the start, with `starts` flows for each (seed, seed + 1, ...)
+    etas      lengths of the heads at the start, with `starts` runs for each (seed, seed + 1, ...)
     features  False: the time at which two heads are further apart than delta (None: 0.2); True: for each feature, the time at
-              which the length of its overlaps minus their mean exceeds delta (None: 1)
-    tau       last time; other arguments are those of flow(). Progress counts flows.
+              which the length of its overlaps minus their mean exceeds delta (None: 1); of flows only
+    dynamics  'flow', or 'sgd': online SGD in Gram form at finite D, as figure 6 of the paper has it
+    tau       last time
+    step (0.1), samples (20,000), symmetry ('closed') and stop_gradient (0) are those of flow(), for 'flow' alone;
+    gamma (0.02) and batch (the dimension) those of sgd(), for 'sgd' alone. Progress counts runs.
     """
-    found, told = [], teller(progress, "steps")
+    of_sgd = one_of(dynamics, "dynamics", ("flow", "sgd")) == "sgd"
+    options = {"step": 0.1, "samples": 20_000, "symmetry": "closed", "stop_gradient": 0.0, "gamma": 0.02, "batch": dimension}
+    given = {"step": step, "samples": samples, "symmetry": symmetry, "stop_gradient": stop_gradient, "gamma": gamma,
+             "batch": batch}
+    for name, value in given.items():
+        if value is not None and of_sgd != (name in ("gamma", "batch")):
+            raise ValueError(f"{name}: has no effect with dynamics={dynamics!r}; leave it out")
+    if of_sgd and features:
+        raise ValueError("features: times of single features are those of flows; take dynamics='flow'")
+    options.update({name: value for name, value in given.items() if value is not None})
+    unit = "gamma" if of_sgd else "step"
+    runs = _core.TimedHeads(
+        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
+        whole(options["samples"], "samples"), real(options[unit], unit), _steps(tau, options[unit], unit),
+        (1.0 if features else 0.2) if delta is None else real(delta, "delta"), real(options["stop_gradient"], "stop_gradient"),
+        _closed(options["symmetry"]), bool(features), whole(options["batch"], "batch", 1) if of_sgd else None,
+        whole(threads, "threads"))
+    found = _times(runs.first_times, etas, starts, seed, dimension, progress)
+    return found if features else found._replace(times=found.times[..., 0])
+
+
+def _times(first_times, etas, starts, seed, dimension, progress):
+    """Of first_times(eta, seed) for each eta and start."""
+    found, told, starts = [], teller(progress, "steps"), whole(starts, "starts", 1)
     for eta in etas:
-        for k in range(whole(starts, "starts", 1)):
-            found.append(_core.head_first_times(
-                _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
-                whole(samples, "samples"), real(step, "step"), _steps(tau, step),
-                (1.0 if features else 0.2) if delta is None else real(delta, "delta"), real(stop_gradient, "stop_gradient"),
-                _closed(symmetry), features, real(eta, "etas"), whole(seed, "seed") + k, whole(threads, "threads")))
+        for k in range(starts):
+            found.append(first_times(real(eta, "etas"), whole(seed, "seed") + k))
             if told is not None:
                 told(len(found), len(etas) * starts)
     times = np.array([one for one, _ in found]).reshape(len(etas), starts, -1)
-    return SpecialisationTimes(np.log(math.sqrt(dimension) / np.array(etas, dtype=float)), times if features else times[..., 0],
+    return SpecialisationTimes(np.log(math.sqrt(dimension) / np.array(etas, dtype=float)), times,
                                np.array([end for _, end in found]).reshape(len(etas), starts))
+
+
+class Resampled(NamedTuple):
+    """A flow on samples that are kept, and the one from its start for which they are drawn anew at every step, at the same
+    times; and whether the first came to rest."""
+
+    seed: int
+    converged: bool
+    kept: FlowPath
+    fresh: FlowPath
+
+    @property
+    def largest_difference_m(self) -> float:
+        """The largest difference between overlaps, at any time."""
+        return float(abs(self.kept.m - self.fresh.m).max())
+
+    @property
+    def largest_difference_S(self) -> float:
+        """The largest difference between entries of S, at any time."""
+        return float(abs(self.kept.S - self.fresh.S).max())
+
+
+def resampling(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float = 40, step: float = 0.1,
+               samples: int = 100_000, symmetry: str = "plain", eta: float = 1, records: int = 100, stop_gradient: float = 1e-4,
+               starts: int = 1, seed: int = 1, threads: int = 0, progress: Progress = None) -> list[Resampled]:
+    """What keeping the samples of a flow() changes: Resampled for each start. `samples` is the size of the set that is kept and
+    of each that is drawn; both flows end once the gradient on the kept samples is below stop_gradient. Other arguments are
+    those of flow(). Cost: the samples are drawn in every step."""
+    steps = _steps(tau, step)
+    flows = _flows(activation, prior, tokens, heads, step=step, steps=steps, record=_even(records, steps),
+                   stop_gradient=stop_gradient, samples=samples, symmetry=symmetry, eta=eta, seed=seed, threads=threads,
+                   progress=progress)
+    found = []
+    for k in range(whole(starts, "starts", 1)):
+        kept, fresh = (_flow_path(path) for path in flows.resample(whole(seed, "seed") + k))
+        found.append(Resampled(whole(seed, "seed") + k, bool(kept.gradient[-1] < stop_gradient), kept, fresh))
+    return found
+
+
+class ImageTask:
+    """The task of digits: the signal of a sequence is a random image of a set, times an amplitude, and the classes' mean images
+    are its features.
+
+    images     pixels from 0 to 255, [N, pixels] or [N, height, width]; they are divided by 255 and centred
+    labels     classes from 0 on, [N], each of which has an image
+    amplitude  nu, which multiplies the centred image
+
+    ArgumentError for anything else. Source: arXiv:2603.03993, section V.
+    """
+
+    def __init__(self, images: ArrayLike, labels: ArrayLike, amplitude: float = 0.3) -> None:
+        pixels, classes = numbers(images, name="images"), integer_array(labels, "labels")
+        if pixels.ndim not in (2, 3):
+            raise ValueError(f"images: expected [N, pixels] or [N, height, width], got an array of shape {pixels.shape}")
+        if classes.ndim != 1:
+            raise ValueError(f"labels: expected [N], got an array of shape {classes.shape}")
+        self.amplitude = real(amplitude, "amplitude")
+        self._task = _core.HeadImageTask(pixels.reshape(len(pixels), -1), classes.tolist(), self.amplitude)
+        self.class_means: Numbers = self._task.class_means()
+
+    @property
+    def dimension(self) -> int:
+        """The number of pixels, D."""
+        return self.class_means.shape[1]
+
+
+class ImageHeads(NamedTuple):
+    """Heads that SGD trained on images: keys k [H, D], b [H] and v [scales]; their loss on fresh sequences, the Bayes risk, and
+    the cosines of keys with the classes' mean images [H, classes]."""
+
+    k: Numbers
+    b: Numbers
+    v: Numbers
+    loss: Estimate
+    bayes_risk: Estimate
+    cosines: Numbers
+
+
+def digits(activation: str, task: ImageTask, tau: float, *, tokens: int = 5, heads: int = 10, eta: float = 1,
+           gamma: float = 0.25, batch: int | None = None, fresh_samples: int = 20_000, risk_samples: int = 1_000,
+           seed: int = 1, threads: int = 0, progress: Progress = None) -> ImageHeads:
+    """Online SGD on images from a random start, up to the time tau = gamma times steps: ImageHeads.
+
+    eta            length of a head at the start; gamma: learning rate; batch: sequences in each step (None: one a pixel)
+    fresh_samples  sequences on which the heads are judged; risk_samples: those of the estimate of the Bayes risk
+    """
+    runs = _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, progress)
+    k, b, v, loss, risk, cosines = runs.train(task._task, real(eta, "eta"), whole(seed, "seed"),
+                                              whole(fresh_samples, "fresh_samples"), whole(risk_samples, "risk_samples"))
+    return ImageHeads(k, b, v, Estimate(*loss), Estimate(*risk), cosines)
+
+
+def digit_times(activation: str, task: ImageTask, etas: Sequence[float], tau: float, *, tokens: int = 5, heads: int = 10,
+                starts: int = 2, delta: float = 1, gamma: float = 0.25, batch: int | None = None, seed: int = 1,
+                threads: int = 0, progress: Progress = None) -> SpecialisationTimes:
+    """The times at which heads specialise to each class of images along SGD: SpecialisationTimes of [etas, starts, classes].
+
+    delta  length of a class' overlaps minus their mean over the heads that counts as specialised
+    tau    time at which a run is given up; other arguments are those of digits(). Progress counts runs.
+    """
+    runs, bound = _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, None), real(delta, "delta")
+    return _times(lambda eta, start: runs.class_times(task._task, eta, bound, start), etas, starts, seed, task.dimension, progress)
 
 
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
@@ -327,6 +479,16 @@ def attention_map(activation: str, parameters: HeadParameters, chi_star: ArrayLi
                                     numbers(xi, name="xi"))
 
 
+def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *, samples: int = 200_000,
+                    seed: int = 1) -> tuple[Numbers, Numbers]:
+    """The first of the fresh samples of a flow() with as many of them and the same seed, for attention_map(): projections
+    (chi_star [sequences, L, F], xi [sequences, L, H])."""
+    flows = _flows("softmax", prior, tokens, heads, fresh_samples=samples, seed=seed)
+    count = whole(sequences, "sequences", 1)
+    chi_star, xi = flows.sequences(count)
+    return chi_star.reshape(count, -1, chi_star.shape[1]), xi.reshape(count, -1, xi.shape[1])
+
+
 def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed: int = 0) -> HeadParameters:
     """A random start: m normal with standard deviation 0.01, r = eta I plus as much noise, b = 0, v = 1."""
     return HeadParameters(*_core.noise_start(_activation(activation), whole(heads, "heads"), whole(features, "features"),
@@ -344,12 +506,20 @@ def _flows(activation, prior, tokens, heads, *, step=0.1, steps=0, record=(), st
         whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), teller(progress, "steps"))
 
 
+def _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, progress):
+    if not isinstance(task, ImageTask):
+        raise TypeError(f"task: expected heads.ImageTask, got {task!r}")
+    return _core.HeadImageRuns(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
+                               whole(task.dimension if batch is None else batch, "batch", 1), real(gamma, "gamma"),
+                               _steps(tau, gamma, "gamma"), whole(threads, "threads"), teller(progress, "steps"))
+
+
 def _judge(activation, parameters, prior, tokens, samples, seed, threads):
     return _flows(activation, prior, tokens, len(parameters.m), fresh_samples=samples, seed=seed, threads=threads)
 
 
 def _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads, progress):
-    steps = round(real(tau, "tau") / real(gamma, "gamma"))
+    steps = _steps(tau, gamma, "gamma")
     return _core.HeadSgd(
         _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
         whole(dimension if batch is None else batch, "batch"), real(gamma, "gamma"), steps, _even(records, steps),
@@ -374,8 +544,10 @@ def _arrays(parameters):
     return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")
 
 
-def _steps(tau, step):
-    steps = round(real(tau, "tau") / real(step, "step"))
+def _steps(tau, step, name="step"):
+    if not real(step, name) > 0:
+        raise ValueError(f"{name}: expected a number above 0, got {step}")
+    steps = round(real(tau, "tau") / step)
     if abs(steps * step - tau) > 1e-9 * tau:
         raise ValueError(f"tau: expected whole steps of {step}, got {tau}, which is {tau / step} of them")
     return steps

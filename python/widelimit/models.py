@@ -133,6 +133,18 @@ def class_scores(places, count):
     return np.eye(count)[places] - 1 / count
 
 
+def _is_one_hot(rows):
+    """Whether rows have two values, of which the larger one stands once in each."""
+    return len(np.unique(rows)) == 2 and bool(((rows == rows.max()).sum(1) == 1).all())
+
+
+def _check_criterion(criterion, validation):
+    """ValueError for criteria of validation data where there are none."""
+    if validation is None and criterion in ("accuracy", "mse", "nlpd"):
+        raise ValueError(f"criterion: {criterion!r} is measured on validation data: give validation=(x, y), or take 'loo' or "
+                         "'evidence'")
+
+
 class _Classes:
     """The classes in labels [n]: the different labels, in ascending order, with their names."""
 
@@ -148,9 +160,11 @@ class _Classes:
         labels = np.asarray(labels)
         if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.ravel()):
             labels = labels.astype(str)
+        if labels.dtype.kind in "biuf" and labels.ndim == 2 and labels.shape[1] > 1 and _is_one_hot(labels):
+            return labels.argmax(1)
         if labels.dtype.kind not in "biuUS" or labels.ndim != 1:
-            raise TypeError(f"{name}: expected integers or texts [n] with labels=True, got {labels.dtype} of shape "
-                            f"{labels.shape}")
+            raise TypeError(f"{name}: expected integers or texts [n], or one-hot rows [n, classes], with labels=True, got "
+                            f"{labels.dtype} of shape {labels.shape}")
         return labels.astype(int) if labels.dtype.kind == "b" else labels
 
     def _named(self, names):
@@ -251,7 +265,7 @@ class Model:
 
         validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
                        of these inputs; y are labels if those of the training are
-        labels         True: y are classes, any integers or texts; the classes are those that occur in y. class_names are those
+        labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
@@ -283,6 +297,7 @@ class Model:
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
         check_network(network, "network, x, y")
+        _check_criterion(criterion, validation)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
                            inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention)
@@ -315,6 +330,7 @@ class Model:
         """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
         errors and cost are those of fit(), without the factorization."""
         check_network(network, "network, x, y")
+        _check_criterion(criterion, validation)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
                            gram_folder=gram_folder)

@@ -49,8 +49,8 @@ class Estimate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Parameters:
-    """A transformer at initialisation: attention and MLP branches of given strengths with skip connections of weights
-    sqrt(1 - alpha^2), and norms before each branch. Immutable; `dataclasses.replace` makes others.
+    """A transformer at initialisation: attention and MLP branches of given strengths with skip connections, and norms before
+    each branch. Immutable; `dataclasses.replace` makes others.
 
     tokens            n, at least 2
     sigma_A           scale of the attention scores, at least 0
@@ -59,6 +59,8 @@ class Parameters:
     sigma_out         that of the last one: 'unit', 'shared' (sigma_w), or a number of at least 0
     mlp_depth         nonlinearities of the MLP, at least 1
     activation        'linear' or a nonlinearity of layers by its name, with its defaults: 'tanh', 'relu', 'gelu', ...
+    skip_A, skip_M    factors of the skip connections, at least 0; None: sqrt(1 - alpha^2). With 1 for both, as in most
+                      transformers, norms grow with depth and have no fixed point
 
     ArgumentError names what is out of range. Source: Cowsik et al. 2024, arXiv:2403.02579.
     """
@@ -71,6 +73,8 @@ class Parameters:
     sigma_out: str | float = "unit"
     mlp_depth: int = 2
     activation: str = "tanh"
+    skip_A: float | None = None
+    skip_M: float | None = None
 
     def __post_init__(self) -> None:
         _made(self)
@@ -84,8 +88,9 @@ class Parameters:
         nonlinearity = {"layer": "identity" if self.activation == "linear" else self.activation}
         mlp = [_dense(self.sigma_w), nonlinearity] * self.mlp_depth + [
             _dense(float(self.sigma_out) if gain is None else gain)]
-        layers = [_skip_and(strength, branch) for strength, branch in ((self.alpha_A, attention), (self.alpha_M, mlp))
-                  if strength > 0]
+        layers = [_skip_and(strength, skip, branch)
+                  for strength, skip, branch in ((self.alpha_A, self.skip_A, attention), (self.alpha_M, self.skip_M, mlp))
+                  if strength > 0 or skip not in (None, 1)]
         return _core.Network.from_json(json.dumps({"widelimit": 1, "layers": layers}))
 
 
@@ -93,9 +98,10 @@ def _dense(gain):
     return {"layer": "dense", "weight_variance": float(gain) * float(gain)}
 
 
-def _skip_and(strength, branch):
-    return {"layer": "sum", "branches": [{"scale": math.sqrt(1 - strength * strength), "layers": []},
-                                         {"scale": float(strength), "layers": [{"layer": "rms_norm"}, *branch]}]}
+def _skip_and(strength, skip, branch):
+    kept = {"scale": math.sqrt(1 - strength * strength) if skip is None else float(skip), "layers": []}
+    changed = {"scale": float(strength), "layers": [{"layer": "rms_norm"}, *branch]}
+    return {"layer": "sum", "branches": [kept, changed] if strength > 0 else [kept]}
 
 
 def _made(parameters):
@@ -105,7 +111,8 @@ def _made(parameters):
     sigma_out = p.sigma_out if isinstance(p.sigma_out, str) else real(p.sigma_out, "sigma_out")
     return _core.PropagationParameters(
         whole(p.tokens, "tokens"), real(p.sigma_A, "sigma_A"), real(p.alpha_A, "alpha_A"), real(p.alpha_M, "alpha_M"),
-        real(p.sigma_w, "sigma_w"), sigma_out, whole(p.mlp_depth, "mlp_depth"), p.activation)
+        real(p.sigma_w, "sigma_w"), sigma_out, whole(p.mlp_depth, "mlp_depth"), p.activation,
+        *(None if skip is None else real(skip, name) for name, skip in (("skip_A", p.skip_A), ("skip_M", p.skip_M))))
 
 
 class TokenState(NamedTuple):
@@ -249,22 +256,27 @@ class Exponents(NamedTuple):
     mu_delta, mu_q           growth of gaps and of deviations of the norm; mu_delta is None under a causal mask
     jacobian_q_p             d(q', p') / d(q, p) at equal tokens, [2, 2]; None under a causal mask
     largest_annealed_gap     1 - cosine up to which the annealed average of attention is good
+    norm_growth              log growth of squared norms in each block: 0 at the fixed point
+
+    Where norms have no fixed point (skip_A skip_M of 1 or more), exponents are means over the depth, a whole number of
+    blocks, from norm 1, and what belongs to a fixed point is None.
     """
 
     lambda_a: float
     lambda_a_log: float
     lambda_g: float
-    lambda_a_infinite_depth: float
-    lambda_g_infinite_depth: float
+    lambda_a_infinite_depth: float | None
+    lambda_g_infinite_depth: float | None
     one_block_from_1: float
-    q_star: float
-    q_M: float
-    k_out: float
-    f: float
+    q_star: float | None
+    q_M: float | None
+    k_out: float | None
+    f: float | None
     mu_delta: float | None
-    mu_q: float
+    mu_q: float | None
     jacobian_q_p: Numbers | None
     largest_annealed_gap: float
+    norm_growth: float
 
     @property
     def phase(self) -> str:
@@ -273,9 +285,15 @@ class Exponents(NamedTuple):
                 f"{'exploding' if self.lambda_g > 0 else 'vanishing'} gradients")
 
 
-def exponents(parameters: Parameters, depth: float = 16, causal: bool = False) -> Exponents:
-    """The Exponents of a transformer of this depth, in closed form."""
-    return Exponents(**_core.propagation_exponents(_made(parameters), real(depth, "depth"), causal))
+def exponents(parameters: Parameters, depth: float = 16, causal: bool = False, published: bool = False) -> Exponents:
+    """The Exponents of a transformer of this depth, in closed form. With `published` lambda_a and lambda_g are the paper's
+    equations 18 and 19 as printed, with q_star in the place of q_M; ArgumentError beside a causal mask, and where norms have
+    no fixed point."""
+    return Exponents(**_core.propagation_exponents(_made(parameters), _which(depth, causal, False, published)))
+
+
+def _which(depth, causal, one_block, published):
+    return real(depth, "depth"), bool(causal), bool(one_block), bool(published)
 
 
 class PhaseDiagram(NamedTuple):
@@ -290,19 +308,20 @@ class PhaseDiagram(NamedTuple):
 
 def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", np.linspace(0.01, 0.95, 100)),
                   y: tuple[str, ArrayLike] = ("sigma_w", np.linspace(0.2, 4, 100)), depth: float = 16,
-                  causal: bool = False, one_block: bool = False, threads: int = 0,
+                  causal: bool = False, one_block: bool = False, published: bool = False, threads: int = 0,
                   progress: Progress = None) -> PhaseDiagram:
     """A PhaseDiagram of two parameters.
 
     x, y       (name, values): 'alpha' (both strengths), 'alpha_A', 'alpha_M', 'sigma_w', 'sigma_out', 'sigma_A', 'tokens',
                'depth' or 'mlp_depth'; the others are those of `parameters`
     one_block  lambda_a is the log growth of gaps in one block from norm 1, which the paper measures
+    published  as in exponents()
 
     ArgumentError names a parameter and its value out of range; a RuntimeWarning says how many points are NaN. Progress counts
     rows.
     """
     across, along = _axis(x, "x"), _axis(y, "y")
-    lambda_a, lambda_g = _core.phase_diagram(_made(parameters), across, along, real(depth, "depth"), causal, one_block,
+    lambda_a, lambda_g = _core.phase_diagram(_made(parameters), across, along, _which(depth, causal, one_block, published),
                                              whole(threads, "threads"), teller(progress, "steps"))
     if undefined := int((np.isnan(lambda_a) | np.isnan(lambda_g)).sum()):
         warnings.warn(f"phase_diagram: no exponents at {undefined} of {lambda_a.size} points, where the numbers of the MLP leave "
@@ -327,12 +346,12 @@ class CriticalLines(NamedTuple):
 
 def critical_lines(parameters: Parameters, x: tuple[str, float, float] = ("alpha", 0.01, 0.95),
                    y: tuple[str, float, float] = ("sigma_w", 0.2, 4), depth: float = 16, causal: bool = False,
-                   one_block: bool = False) -> CriticalLines:
+                   one_block: bool = False, published: bool = False) -> CriticalLines:
     """The CriticalLines within a rectangle of two parameters, (name, first, last) as in phase_diagram(): every point lies
     on its line to 1e-12 of the sides. ArgumentError for 'mlp_depth', and under a causal mask for 'tokens' and 'depth',
     which do not change continuously; start strengths above 0."""
     angle, gradient, crossings = _core.critical_lines(_made(parameters), _range(x, "x"), _range(y, "y"),
-                                                      real(depth, "depth"), causal, one_block)
+                                                      _which(depth, causal, one_block, published))
     return CriticalLines([Curve(*curve) for curve in angle], [Curve(*curve) for curve in gradient], crossings)
 
 
@@ -426,7 +445,7 @@ def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 
 def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
                    networks: int = 32, seed: int = 0, threads: int = 0,
                    progress: Progress = None) -> Estimate:
-    """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point) and cosine c0: an Estimate to compare
+    """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point, or 1 without one) and cosine c0: an Estimate to compare
     with exponents().lambda_a_log. Other arguments are those of simulate_trajectory()."""
     return Estimate(*_core.simulate_angle(_made(parameters), None if q0 is None else real(q0, "q0"), real(c0, "c0"),
                                           _drawn(width, networks, causal, seed, threads, progress)))

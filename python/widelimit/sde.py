@@ -25,9 +25,9 @@ from ._arrays import integers, numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
-    "Coefficients", "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network",
+    "Coefficients", "Comparison", "Distance", "Ensemble", "Entropy", "Explosion", "GradientNorms", "Law", "Model", "Network", "Outputs",
     "attention", "coefficients", "commuting_limit", "compare", "correlation_law", "diffusion", "drift", "entropy", "explosion", "explosion_probability", "flow",
-    "gap_law", "gradients", "mlp", "resnet", "sample_networks", "simulate", "stack", "start", "stopping_times", "transformer",
+    "gap_law", "gradients", "mlp", "outputs", "resnet", "sample_networks", "simulate", "stack", "start", "stopping_times", "transformer",
     "with_finite_width_drift"]
 
 Numbers = NDArray[np.float64]
@@ -264,6 +264,29 @@ def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, s
     chosen = _sampling(network, v0, sampling)
     return _ensemble(_samples(layers, samples, seed, lower, upper, chosen,
                               threads).sample(_network(network), v0))._replace(sampling=chosen)
+
+
+class Outputs(NamedTuple):
+    """Outputs X W / sqrt(n) of networks or paths at the last time, for those that ran up to it: which they are, `paths` [k];
+    `values` [k, outputs, m]; and the kurtosis of the outputs of each token, 3 E V^2 / (E V)^2, [m], which is 3 for normal ones."""
+
+    paths: NDArray[np.int64]
+    values: Numbers
+    kurtosis: Numbers
+
+
+def outputs(ensemble: Ensemble, outputs: int = 1, seed: int = 0) -> Outputs:
+    """Draws Outputs from the covariances of sample_networks() or simulate(): given V, each is N(0, V). `outputs` is their
+    number in each network; give the seed of the ensemble, from whose numbers they draw apart. NumericalError if nothing ran
+    up to the last time."""
+    count, chosen = whole(outputs, "outputs", 1), whole(seed, "seed")
+    running = np.flatnonzero(ensemble.running[-1])
+    if len(running) == 0:
+        raise _core.NumericalError("outputs: nothing stayed within the bounds up to the last time; take an earlier one")
+    last = ensemble.covariances[-1, running]
+    variances = np.diagonal(last, axis1=1, axis2=2)
+    return Outputs(running, np.array([_core.sde_outputs(v, count, chosen, int(path)) for path, v in zip(running, last)]),
+                   3 * (variances ** 2).mean(axis=0) / variances.mean(axis=0) ** 2)
 
 
 class Distance(NamedTuple):

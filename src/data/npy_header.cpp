@@ -38,6 +38,18 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+/// A type's code as an error shows it, with what it stands for if that is known: "'<U1' (texts)".
+std::string shown_type(std::string_view code) {
+  const std::size_t letter = code.find_first_not_of("<>=|");
+  const char kind = letter == std::string_view::npos ? '\0' : code[letter];
+  const char* what = kind == 'U' || kind == 'S' || kind == 'a' ? " (texts; give numbers, of classes integers)"
+                     : kind == 'M' || kind == 'm'              ? " (dates or durations; give numbers)"
+                     : kind == 'c'                             ? " (complex numbers)"
+                     : kind == 'V'                             ? " (bytes of no type)"
+                                                               : "";
+  return fmt::format("'{}'{}", printable(code.substr(0, 24)), what);
+}
+
 std::string shape_text(std::span<const std::size_t> shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }
@@ -117,7 +129,11 @@ class HeaderParser {
 
   NpyType type() {
     const std::size_t start = at_;
-    auto code = quoted(fmt::format("the element type {} (structured types are not supported)", supported));
+    if (start < text_.size() && (text_[start] == '[' || text_[start] == '('))
+      fail_at(path_, offset_ + start, fmt::format("the element type {}", supported),
+              "a structured type; save its fields one by one, as columns of one array");
+    auto code = quoted(fmt::format("the element type {}", supported));
+    const std::string shown = shown_type(code);
     const char order = code.empty() ? '\0' : code.front();
     // '<' is little-endian, '>' big-endian, '=' the order of this machine and '|' that of
     // single bytes, which have none.
@@ -127,11 +143,11 @@ class HeaderParser {
       big_endian_ = order == '>' && element.bytes > 1;
       return element.type;
     }
-    at_ = start;
-    if (code.find('O') != std::string_view::npos) {
-      fail(fmt::format("the element type {} (pickled Python objects are not read)", supported));
-    }
-    fail(fmt::format("the element type {}", supported));
+    const bool pickled = code.find('O') != std::string_view::npos;
+    fail_at(path_, offset_ + start,
+            fmt::format("the element type {}{}", supported,
+                        pickled ? " (pickled Python objects are not read)" : ""),
+            shown);
   }
 
   bool fortran_order() {

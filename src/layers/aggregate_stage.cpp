@@ -105,7 +105,7 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   Shape output_shape(const Shape& input) const override { return input; }
 
   void check_graph(const InputGraph* graph, const Shape& input) const override {
-    // This throws for graphs that the normalisation cannot take, such as isolated nodes under a mean.
+    // This throws for graphs that the normalisation cannot take, such as directed ones under a symmetric one.
     static_cast<void>(node_factors(require_graph(graph, position_count(input)), options_));
   }
 

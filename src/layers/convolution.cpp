@@ -1,10 +1,16 @@
 #include "widelimit/layers/convolution.hpp"
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "layers/checks.hpp"
 #include "layers/convolution_fields.hpp"
 #include "layers/finite/affine.hpp"
+#include "layers/finite/position_map.hpp"
 #include "layers/kind_rows.hpp"
 #include "layers/padding_names.hpp"
+#include "layers/spaced_windows.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
 
@@ -33,16 +39,33 @@ nlohmann::ordered_json convolution_fields(const ParametrisedAffine& affine) {
   return fields;
 }
 
-ConvolutionOptions read_convolution(KindFields& fields) {
-  return {.filter = fields.integers("filter"),
-          .strides = fields.integers("strides"),
-          .padding = padding_from_name(fields.word("padding")),
-          .weight_variance = fields.number("weight_variance"),
-          .bias_variance = fields.number("bias_variance"),
-          .standard = read_parametrisation(fields)};
+namespace {
+
+/// "same", "valid" or "circular", unless pads say how many zeros there are.
+Padding read_padding(KindFields& fields, bool spaced) {
+  if (spaced && fields.has("pads") && fields.has("padding"))
+    fields.fail("padding", "expected no padding beside pads, which say how many zeros there are");
+  if (spaced && fields.has("padding") && !fields.reader("padding").value("padding").is_string())
+    fields.fail("padding",
+                "expected one of same, valid, circular; numbers of zeros are \"pads\", one an axis");
+  return padding_from_name(fields.word("padding"));
 }
 
-LayerKind convolution_kind(LayerKind kind) {
+}  // namespace
+
+ConvolutionOptions read_convolution(KindFields& fields, Spacings spacings) {
+  const bool spaced = spacings == Spacings::present;
+  return {.filter = fields.integers("filter"),
+          .strides = fields.integers("strides"),
+          .padding = read_padding(fields, spaced),
+          .weight_variance = fields.number("weight_variance"),
+          .bias_variance = fields.number("bias_variance"),
+          .standard = read_parametrisation(fields),
+          .pads = spaced ? fields.integers("pads") : std::vector<Index>{},
+          .dilations = spaced ? fields.integers("dilations") : std::vector<Index>{}};
+}
+
+LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
   kind.group = KindGroup::weights;
   kind.fields = {
       {.name = "filter",
@@ -62,6 +85,22 @@ LayerKind convolution_kind(LayerKind kind) {
            "n positions along an axis become ceil(n / stride), or (n - size) // stride + 1 with 'valid'; "
            "padded positions count as zeros"}};
   add_weight_fields(kind.fields);
+  if (spacings == Spacings::absent) return kind;
+  kind.fields.push_back(
+      {.name = "pads",
+       .type = FieldType::integers,
+       .otherwise = "null",
+       .least = 0,
+       .meaning =
+           "zeros around the inputs in place of 'padding', as PyTorch's numbers: one an axis, on either "
+           "side of it, or all those before the axes and then all behind",
+       .by_name = true});
+  kind.fields.push_back({.name = "dilations",
+                         .type = FieldType::integers,
+                         .otherwise = "null",
+                         .least = 1,
+                         .meaning = "distances of the filter's positions, one per axis; all 1 if omitted",
+                         .by_name = true});
   return kind;
 }
 
@@ -75,27 +114,54 @@ namespace {
 
 using finite::Sharing;
 
+std::string kind_of(Sharing sharing) { return sharing == Sharing::shared ? "conv" : "local_conv"; }
+
 class Convolution final : public LayerModel {
  public:
   Convolution(const ConvolutionOptions& options, Sharing sharing)
-      : sharing_{sharing}, affine_{affine_of(kind(), options)} {}
+      : sharing_{sharing},
+        affine_{affine_of(kind_of(sharing), options)},
+        spacing_{spacing_of(kind_of(sharing), options)} {
+    Window& window = affine_.node.window;
+    if (spacing_.is_none()) return;
+    fields_ = convolution_fields(affine_);
+    add_spacing_fields(spacing_, fields_);
+    if (const std::optional<Padding> padding = spacing_.plain_padding(window))
+      window.padding = *padding;
+    else
+      windows_ = std::make_shared<SpacedWindows>(window, spacing_);
+    if (windows_) window = windows_->window_between();
+  }
 
-  std::string kind() const override { return sharing_ == Sharing::shared ? "conv" : "local_conv"; }
+  std::string kind() const override { return kind_of(sharing_); }
 
-  nlohmann::ordered_json fields() const override { return convolution_fields(affine_); }
+  nlohmann::ordered_json fields() const override {
+    return spacing_.is_none() ? convolution_fields(affine_) : fields_;
+  }
 
   State lower(Lowering& lowering, const State& input) const override {
+    if (!windows_) return weighed(lowering, input);
+    return windows_->lower(lowering, input, [&](const State& state) { return weighed(lowering, state); });
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    auto convolution = convolution_counterpart(affine_, sharing_);
+    if (!windows_) return convolution;
+    return finite::mapped_convolution_counterpart(windows_->before(), std::move(convolution),
+                                                  windows_->behind());
+  }
+
+ private:
+  [[nodiscard]] State weighed(Lowering& lowering, const State& input) const {
     return sharing_ == Sharing::shared ? lower_affine(lowering, input, affine_)
                                        : lower_local_affine(lowering, input, affine_);
   }
 
-  finite::CounterpartPointer finite_counterpart() const override {
-    return convolution_counterpart(affine_, sharing_);
-  }
-
- private:
-  Sharing sharing_;  // comes first, because kind() reads it while the options are checked
+  Sharing sharing_;
   ParametrisedAffine affine_;
+  Spacing spacing_;
+  nlohmann::ordered_json fields_;                 ///< With spacings, which `affine_` does not have.
+  std::shared_ptr<const SpacedWindows> windows_;  ///< Null where the engine has such windows.
 };
 
 }  // namespace
@@ -117,11 +183,13 @@ void add_convolution_kinds(KindRows& rows) {
             .ntk = "K' + the same sum of T",
             .limits =
                 "May follow anything; leaves Gaussian channels. The filter needs as many axes as the inputs.",
-            .cost = "d^2 per axis of the filter, as running sums",
+            .cost = "d^2 per axis of the filter, as running sums; pads other than those of 'same', and "
+                    "dilations, as positions_map",
             .source = "Novak et al. 2019 (arXiv:1810.05148), section 2.2; Garriga-Alonso et al. 2019 "
                       "(arXiv:1808.05587), section 3",
-            .example = R"({"filter": [3], "weight_variance": 1.3, "bias_variance": 0.2})"}),
-       [](KindFields& fields) { return conv(read_convolution(fields)); }});
+            .example = R"({"filter": [3], "weight_variance": 1.3, "bias_variance": 0.2})"},
+           Spacings::present),
+       [](KindFields& fields) { return conv(read_convolution(fields, Spacings::present)); }});
   rows.push_back(
       {convolution_kind({.name = "local_conv",
                          .does = "A convolution whose weights are not shared between positions",
@@ -130,8 +198,9 @@ void add_convolution_kinds(KindRows& rows) {
                          .limits = "As conv.",
                          .cost = "d",
                          .source = "Novak et al. 2019 (arXiv:1810.05148), section 3",
-                         .example = R"({"filter": [2], "weight_variance": 1.3, "bias_variance": 0.2})"}),
-       [](KindFields& fields) { return local_conv(read_convolution(fields)); }});
+                         .example = R"({"filter": [2], "weight_variance": 1.3, "bias_variance": 0.2})"},
+                        Spacings::present),
+       [](KindFields& fields) { return local_conv(read_convolution(fields, Spacings::present)); }});
 }
 
 }  // namespace widelimit::layers

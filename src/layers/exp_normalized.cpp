@@ -1,20 +1,45 @@
 #include "widelimit/layers/exp_normalized.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "layers/checks.hpp"
 #include "layers/finite/exp_normalized.hpp"
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "numerics/adjoint_entry.hpp"
+#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::layers {
 namespace {
 
+/// What ExpNormalizedStage makes of an entry.
+struct ExpNormalizedFormula {
+  double gamma, shift;
+
+  [[nodiscard]] static std::size_t auxiliary_count() { return 2; }
+  template <typename N>
+  static std::array<N, 2> prepare(const N& variance) {
+    using numerics::formula::root;
+    return {root(variance), N(1)};
+  }
+  template <typename N>
+  [[nodiscard]] numerics::formula::Mapped<N> apply(std::span<const N> left, std::span<const N> right,
+                                                   const N& c) const {
+    using namespace numerics::formula;
+    const N roots = left[0] * right[0];
+    const N bounded = -at_least(N(-1), -at_least(N(-1), c / roots));
+    const N rho = choose(is_less(N(0), roots), bounded, N(0));
+    const N factor = exponential(N(gamma) * (rho + N(shift)));
+    return {roots * factor, N(gamma) * factor};
+  }
+};
+
 /// K' = sqrt(pq) exp(gamma (rho + shift)), T' = gamma exp(gamma (rho + shift)) T. The auxiliary numbers of a position
 /// are the root of its variance, and 1, which tells it from the guards of planes.
-class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
+class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage>, public numerics::formula::Readable {
  public:
   ExpNormalizedStage(double gamma, double shift) : gamma_{gamma}, shift_{shift} {}
 
@@ -24,6 +49,9 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
             .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return 2; }
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::row_formula(ExpNormalizedFormula{gamma_, shift_});
+  }
   bool clears_gaps() const override { return true; }
   Multiples multiples() const override { return Multiples::kept; }
 

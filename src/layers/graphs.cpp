@@ -79,7 +79,7 @@ void add_graph_kinds(KindRows& rows) {
         .nngp = "P K P'^T, P the weights of the edges of an input's graph",
         .ntk = "P T P'^T",
         .limits = "May follow anything; leaves channels as they were. Inputs must carry graphs, and degrees "
-                  "that divide must be positive.",
+                  "that divide must be positive; a node to which no edge leads gets 0.",
         .cost = "edges times nodes",
         .source = "Du et al. 2019 (arXiv:1905.13192), section 3"},
        [](KindFields& fields) {

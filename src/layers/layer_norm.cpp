@@ -48,7 +48,7 @@ class NormStage final : public RowStageOf<NormStage>,
   std::size_t auxiliary_count() const override { return 1; }
   /// Over positions the factors do not come from a position's own variance.
   numerics::formula::RowFormulaPointer formula() const override {
-    return mixes_variances() ? nullptr
+    return mixes_variances() ? numerics::formula::row_formula(numerics::formula::ScaleFormula{})
                              : numerics::formula::row_formula(numerics::formula::NormFormula{epsilon_});
   }
   bool clears_gaps() const override { return true; }

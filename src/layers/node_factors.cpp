@@ -9,16 +9,17 @@
 namespace widelimit::layers {
 namespace {
 
-/// The degrees of all nodes. Throws ArgumentError unless they are positive.
+/// The degrees of all nodes. Throws ArgumentError for those that are not positive, unless nothing comes to the node.
 std::vector<double> degrees_of(const InputGraph& graph, bool self_loops) {
   std::vector<double> degrees;
   for (Index node = 0; node < graph.nodes(); ++node) {
     double degree = self_loops ? 1 : 0;
-    for (const InputGraph::Incoming& edge : graph.incoming(node)) degree += edge.weight;
-    if (graph.incoming(node).empty() && !self_loops)
-      throw ArgumentError(fmt::format(
-          "node {} is isolated: expected edges to every node, since degrees divide; set self_loops", node));
-    if (!(degree > 0 && std::isfinite(degree)))
+    bool is_isolated = !self_loops;
+    for (const InputGraph::Incoming& edge : graph.incoming(node)) {
+      degree += edge.weight;
+      is_isolated = is_isolated && edge.weight == 0;
+    }
+    if (!is_isolated && !(degree > 0 && std::isfinite(degree)))
       throw ArgumentError(
           fmt::format("expected a positive degree (sum of the weights of edges to a node), since degrees "
                       "divide, got {} at node {}",
@@ -44,7 +45,8 @@ NodeFactors node_factors(const InputGraph& graph, const AggregateOptions& option
   if (options.normalise == GraphNormalisation::symmetric) require_undirected(graph);
   std::vector<double> factors = degrees_of(graph, options.self_loops);
   const bool mean = options.normalise == GraphNormalisation::mean;
-  for (double& factor : factors) factor = 1 / (mean ? factor : std::sqrt(factor));
+  // A node to which nothing comes gets 0, whatever it would be divided by.
+  for (double& factor : factors) factor = factor == 0 ? 0 : 1 / (mean ? factor : std::sqrt(factor));
   return {factors, mean ? ones : factors};
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "network/linear_adjoints.hpp"
+#include "network/linear_stages.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -13,7 +14,7 @@ namespace {
 /// The standard parametrisation (docs/theory/kernel-recursion.md, section 2.3), as a row stage after an ordinary
 /// layer of weight variance 1 without biases. That layer leaves K_1 = mean K and T_1 = K_1 + mean T over the filter;
 /// this stage makes K' = w K_1 + b and T' = (N/s) F K_1 + [1 if there are biases] + w mean T.
-class StandardStage final : public LinearStageOf<StandardStage> {
+class StandardStage final : public LinearStageOf<StandardStage>, public AffineEntryStage {
  public:
   StandardStage(const AffineNode& node, const StandardParametrisation& standard)
       : weight_variance_{node.weight_variance},
@@ -31,6 +32,11 @@ class StandardStage final : public LinearStageOf<StandardStage> {
   std::size_t auxiliary_count() const override { return 0; }
   Multiples multiples() const override { return bias_variance_ == 0 ? Multiples::kept : Multiples::equal; }
 
+  [[nodiscard]] Entries entries() const override {
+    // w mean T = w T_1 - w K_1, so the factor of K_1 is (N/s) F - w.
+    return {weight_variance_, bias_variance_, weights_ - weight_variance_, biases_};
+  }
+
   template <typename Scalar>
   void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
 
@@ -38,9 +44,7 @@ class StandardStage final : public LinearStageOf<StandardStage> {
   void apply_row(const numerics::DualRow<Scalar>& row) const {
     const auto w = static_cast<Scalar>(weight_variance_), b = static_cast<Scalar>(bias_variance_);
     if (row.ntk != nullptr) {
-      // w mean T = w T_1 - w K_1, so the factor of K_1 is (N/s) F - w.
-      const auto gradients = static_cast<Scalar>(weights_ - weight_variance_),
-                 biases = static_cast<Scalar>(biases_);
+      const auto gradients = static_cast<Scalar>(entries().in_ntk), biases = static_cast<Scalar>(biases_);
       for (std::size_t i = 0; i < row.size; ++i)
         row.ntk[i] = w * row.ntk[i] + (gradients * row.nngp[i] + biases);
     }

@@ -10,6 +10,7 @@
 #include "network/layer_model.hpp"
 #include "network/mask_rule.hpp"
 #include "network/window.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/layers/convolution.hpp"
 
 namespace widelimit::layers {
@@ -102,6 +103,10 @@ class TransposedConvolution final : public LayerModel {
       : fields_{affine_of("conv_transpose", options)},
         spreading_{std::make_shared<Spreading>(fields_.node.window)},
         convolution_{fields_} {
+    if (!options.pads.empty() || !options.dilations.empty())
+      throw ArgumentError(
+          "conv_transpose: expected neither pads nor dilations; take padding \"same\", \"valid\" or "
+          "\"circular\"");
     Window& window = convolution_.node.window;
     window.strides.assign(window.strides.size(), 1);
     if (window.padding != Padding::circular) window.padding = Padding::valid;
@@ -122,7 +127,7 @@ class TransposedConvolution final : public LayerModel {
 
   finite::CounterpartPointer finite_counterpart() const override {
     return finite::mapped_convolution_counterpart(
-        spreading_, convolution_counterpart(convolution_, finite::Sharing::shared));
+        spreading_, convolution_counterpart(convolution_, finite::Sharing::shared), nullptr);
   }
 
  private:
@@ -149,8 +154,9 @@ void add_transposed_convolution_kinds(KindRows& rows) {
             .limits = "As conv.",
             .cost = "d^2 of the positions after it",
             .source = "Dumoulin and Visin 2016 (arXiv:1603.07285), chapter 4",
-            .example = R"({"filter": [3], "strides": [2], "weight_variance": 1.3, "bias_variance": 0.2})"}),
-       [](KindFields& fields) { return conv_transpose(read_convolution(fields)); }});
+            .example = R"({"filter": [3], "strides": [2], "weight_variance": 1.3, "bias_variance": 0.2})"},
+           Spacings::absent),
+       [](KindFields& fields) { return conv_transpose(read_convolution(fields, Spacings::absent)); }});
 }
 
 }  // namespace widelimit::layers

@@ -16,6 +16,20 @@ class ScalingStage {
   virtual ~ScalingStage() = default;
 };
 
+/// A row stage without auxiliary arrays with
+///
+///     K' = w K + b,   T' = w T + g K + c.
+class AffineEntryStage {
+ public:
+  virtual ~AffineEntryStage() = default;
+
+  struct Entries {
+    double weight, bias;      ///< w, b
+    double in_ntk, ntk_bias;  ///< g, c
+  };
+  [[nodiscard]] virtual Entries entries() const = 0;
+};
+
 /// 1/width attention (docs/theory/attention.md, section 2): a pair stage that leaves shapes as they are, with
 ///
 ///     K' = f A V A'^T + b,   T' = f A (T_V + 2 V) A'^T + b,   V = w K + R,   T_V = w T + R,

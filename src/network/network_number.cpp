@@ -53,6 +53,7 @@ Pointer place_of(const std::string& path, const std::string& where) {
 
 /// The names that a path could go on with, for messages.
 std::string numbers_in(const nlohmann::json& value) {
+  if (value.is_array()) return fmt::format("{} entries, counted from 0", value.size());
   std::vector<std::string> names;
   if (value.is_structured())
     for (const auto& [name, field] : value.items())

@@ -155,6 +155,10 @@ double gradient_exponent(const CollapsedPoint& point, double tokens, double dept
   return log_mix(depth * std::log(point.mu_delta), depth * infinite_gradient_exponent(point), tokens) / depth;
 }
 
+double equal_tokens_norm(const Parameters& parameters) {
+  return has_fixed_norm(parameters) ? collapsed_point(parameters).q_star : 1;
+}
+
 double infinite_gradient_exponent(const CollapsedPoint& point) { return std::log(point.m * point.a1); }
 
 double log_jacobian_norm(const CollapsedPoint& point, double tokens, double width, double depth) {

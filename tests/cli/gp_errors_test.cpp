@@ -80,10 +80,37 @@ TEST_CASE("gp arrays: counts and shapes that do not fit") {
   data::write_npy(test_labels / "y_test.npy", filled<std::int64_t>({4}, 2));
   test_labels.check_fails("/y_test.npy: expected 3 rows, one for each input, got 4");
   data::write_npy(axes / "y_train.npy", filled<std::int64_t>({6, 2}, 2));
-  axes.check_fails("/y_train.npy: expected integer labels [n], got 2 axes");
+  axes.check_fails(
+      "/y_train.npy: expected integer labels [n], or rows of integers of which one column stands out, got "
+      "[6, 2]; "
+      "give --targets numbers for numbers");
   data::write_npy(scalar / "x_train.npy", filled<double>({6}, 7));
   scalar.check_fails(
       "/x_train.npy: expected inputs [n, spatial..., channels] with up to three spatial axes, got [6]");
+}
+
+TEST_CASE("gp arrays: one-hot rows of integers or truth values are the classes of the same labels") {
+  const GoodFolder labels, integers, bytes;
+  const xt::xarray<std::int64_t> train{2, 0, 1, 1, 2, 0}, test{1, 2, 0};
+  const auto one_hot = [](const xt::xarray<std::int64_t>& of, auto one) {
+    xt::xarray<decltype(one)> rows = xt::zeros<decltype(one)>({of.size(), std::size_t{3}});
+    for (std::size_t i = 0; i < of.size(); ++i) rows(i, static_cast<std::size_t>(of(i))) = one;
+    return rows;
+  };
+  data::write_npy(labels / "y_train.npy", train);
+  data::write_npy(labels / "y_test.npy", test);
+  data::write_npy(integers / "y_train.npy", one_hot(train, std::int64_t{1}));
+  data::write_npy(integers / "y_test.npy", one_hot(test, double{1}));
+  data::write_npy(bytes / "y_train.npy", one_hot(train, std::uint8_t{1}));
+  data::write_npy(bytes / "y_test.npy", one_hot(test, std::uint8_t{1}));
+  const auto scores = [](const auto& result) {
+    CHECK(result.code == 0);
+    CHECK(result.output.find("3 classes") != std::string::npos);
+    return result.output.substr(result.output.find("predictions"));
+  };
+  const std::string of_labels = scores(labels.run());
+  CHECK(scores(integers.run()) == of_labels);
+  CHECK(scores(bytes.run()) == of_labels);
 }
 
 TEST_CASE("gp and fit: no training inputs at all") {

@@ -193,10 +193,16 @@ TEST_CASE("npy: unsupported content is named") {
     CHECK(with_type(type).starts_with("offset 20: expected the element type " + types + ", found '"));
   }
   CHECK(with_type("'|O'").starts_with("offset 20: expected the element type " + types +
-                                      " (pickled Python objects are not read), found ''|O'"));
-  CHECK(with_type("[('a', '<f8')]")
-            .starts_with("offset 20: expected the element type " + types +
-                         " (structured types are not supported), found '[('a', '<f8')]"));
+                                      " (pickled Python objects are not read), found '|O'"));
+  // The code alone is shown, with what it stands for.
+  CHECK(with_type("'<U4'").ends_with("found '<U4' (texts; give numbers, of classes integers)"));
+  CHECK(with_type("'<M8[s]'").ends_with("found '<M8[s]' (dates or durations; give numbers)"));
+  CHECK(with_type("'<c16'").ends_with("found '<c16' (complex numbers)"));
+  CHECK(with_type("'|f8'").ends_with("found '|f8'"));
+  CHECK(with_type("'\xff\x01'").ends_with("found '\\xff\\x01'"));
+  CHECK(with_type("[('a', '<f8')]") ==
+        "offset 20: expected the element type " + types +
+            ", found a structured type; save its fields one by one, as columns of one array");
 }
 
 TEST_CASE("npy: every type and byte order that NumPy writes is read") {

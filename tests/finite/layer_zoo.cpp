@@ -27,6 +27,20 @@ void add_convolutions(std::vector<ZooLayer>& zoo) {
     zoo.push_back({"local_conv " + name, local_conv({{2}, {}, padding, 1.3, 0.2}), {4}});
   }
   zoo.push_back({"local_conv strided", local_conv({{2, 2}, {1, 2}, Padding::same, 1.3, 0}), {2, 4}});
+  zoo.push_back({"conv pads",
+                 conv({.filter = {3, 2}, .strides = {2, 1}, .weight_variance = 1.3, .pads = {1, 2}}),
+                 {4, 3}});
+  zoo.push_back({"conv dilations",
+                 conv({.filter = {2, 2},
+                       .strides = {1, 2},
+                       .bias_variance = 0.2,
+                       .pads = {1, 0, 2, 1},
+                       .dilations = {2, 3}}),
+                 {3, 4}});
+  zoo.push_back(
+      {"local_conv dilations",
+       local_conv({.filter = {2}, .padding = Padding::circular, .bias_variance = 0.2, .dilations = {2}}),
+       {5}});
   zoo.push_back({"conv 3d", conv({{2, 1, 2}, {}, Padding::same, 1, 0.1}), {2, 2, 2}});
 }
 

@@ -76,6 +76,11 @@ TEST_CASE("inference: what means nothing is refused, and a stop is heard") {
   CHECK_THROWS_WITH_AS(require_varying_targets(targets, TargetKind::numbers, false, "give one"),
                        doctest::Contains("of output 1 (from 0) are all 3"), ArgumentError);
   require_varying_targets(targets, TargetKind::numbers, true, "give one");
+  for (const double size : {1e-200, 1e200})
+    CHECK_THROWS_WITH_AS(
+        require_varying_targets(size * random_matrix(5, 1, 1), TargetKind::numbers, false, "give one"),
+        doctest::Contains("whose square leaves the range of double: give them in other units"),
+        ArgumentError);
   std::stop_source source;
   source.request_stop();
   CHECK_THROWS_AS((void)inferred(make_problem(10, 2, 1, 2), {}, source.get_token()), Cancelled);

@@ -24,7 +24,7 @@ using namespace widelimit::layers;
 enum class Channels { raw, gaussian, other };
 enum class Graphs { none, directed, undirected };
 /// Of layers over windows and positions: those that the other generators draw, or also poolings that go around the
-/// border or divide by what they see, and norms over some axes.
+/// border or divide by what they see, convolutions with pads and dilations, and norms over some axes.
 enum class Windows { plain, all };
 
 class Composer {
@@ -153,17 +153,51 @@ class Composer {
     return result;
   }
 
+  std::vector<Shape> behind(const ConvolutionOptions& options) const {
+    if (options.pads.empty() && options.dilations.empty())
+      return behind(options.filter, options.strides, options.padding);
+    std::vector<Shape> result = shapes_;
+    for (Shape& shape : result)
+      for (std::size_t i = 0; i < shape.size(); ++i) {
+        const Index dilation = options.dilations.empty() ? 1 : options.dilations[i],
+                    reach = dilation * (options.filter[i] - 1) + 1;
+        if (options.pads.empty())
+          shape[i] = output_size(shape[i], reach, options.strides[i], options.padding);
+        else
+          shape[i] = output_size(
+              shape[i] + options.pads[i] + options.pads[i % axes() + options.pads.size() - axes()], reach,
+              options.strides[i], Padding::valid);
+      }
+    return result;
+  }
+
   ConvolutionOptions convolution(Index largest_filter) {
     const Padding padding = any_padding();
-    return {sizes(largest_filter, padding), strides(), padding, number(0.5, 2),
-            below(2) == 0 ? 0 : number(0, 0.5)};
+    ConvolutionOptions options{sizes(largest_filter, padding), strides(), padding, number(0.5, 2),
+                               below(2) == 0 ? 0 : number(0, 0.5)};
+    if (windows_ == Windows::all && below(2) == 0) space(options);
+    return options;
+  }
+
+  /// Zeros of any number in place of the padding, and positions of the filter that stand apart, where they fit.
+  void space(ConvolutionOptions& options) {
+    const std::size_t pads = below(3) == 0 ? 0 : axes() * static_cast<std::size_t>(1 + below(2));
+    for (std::size_t k = 0; k < pads; ++k) options.pads.push_back(below(3));
+    if (below(2) == 0)
+      for (std::size_t i = 0; i < axes(); ++i) {
+        const bool fits = !options.pads.empty() || options.padding == Padding::valid;
+        const Index most = options.filter[i] == 1 || !fits ? 3 : (shortest(i) - 1) / (options.filter[i] - 1);
+        options.dilations.push_back(std::clamp<Index>(most, 1, 1 + below(3)));
+      }
+    for (std::size_t i = 0; i < axes() && !options.pads.empty(); ++i)
+      options.filter[i] = std::min(options.filter[i], shortest(i));
   }
 
   Layer weights() {
     channels_ = Channels::gaussian;
     if (below(5) == 0) return dense({number(0.5, 2), below(2) == 0 ? 0 : number(0, 0.5)});
     const ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
-    shapes_ = behind(options.filter, options.strides, options.padding);
+    shapes_ = behind(options);
     return below(6) == 0 ? local_conv(options) : conv(options);
   }
 
@@ -239,9 +273,7 @@ class Composer {
   /// Convolutions of one input that end in equal shapes: of any filter, stride and padding each.
   std::vector<ConvolutionOptions> alike(std::size_t count) {
     std::vector<ConvolutionOptions> result{convolution(4)};
-    const auto end = [&](const ConvolutionOptions& options) {
-      return behind(options.filter, options.strides, options.padding);
-    };
+    const auto end = [&](const ConvolutionOptions& options) { return behind(options); };
     for (int attempt = 0; attempt < 40 && result.size() < count; ++attempt) {
       const ConvolutionOptions other = convolution(4);
       if (end(other) == end(result.front())) result.push_back(other);

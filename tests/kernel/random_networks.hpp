@@ -18,8 +18,9 @@ Network random_network(unsigned seed, const Shape& shape);
 /// The same for inputs that carry a graph each, with aggregations where the positions are still its nodes.
 Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bool directed);
 
-/// random_network() with poolings that go around the border or divide by what their windows see, and norms over any
-/// axes and of raw inputs: layers whose rules for masks differ. For inputs with masks and without.
+/// random_network() with poolings that go around the border or divide by what their windows see, convolutions with
+/// pads and dilations, and norms over any axes and of raw inputs: layers whose rules for masks differ. For inputs with
+/// masks and without.
 Network random_masked_network(unsigned seed, const std::vector<Shape>& shapes);
 
 }  // namespace widelimit::testing

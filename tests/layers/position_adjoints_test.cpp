@@ -20,7 +20,8 @@ TEST_CASE("adjoints of maps of positions: sequences") {
   const PairSide six{{6}}, four{{4}};
   for (const Layer& layer :
        {conv_transpose({.filter = {3}, .strides = {2}}),
-        conv_transpose({.filter = {2}, .padding = Padding::valid}), slice({{.step = -1}}),
+        conv_transpose({.filter = {2}, .padding = Padding::valid}), conv({.filter = {2}, .pads = {3, 0}}),
+        conv({.filter = {2}, .padding = Padding::circular, .dilations = {3}}), slice({{.step = -1}}),
         slice({{.begin = -3, .end = -1}}), image_resize({.size = {3}}),
         image_resize({.size = {7}, .method = ResizeMethod::cubic})})
     check_adjoint(stage_of(layer, {6}), six, four, linear);
@@ -43,11 +44,14 @@ TEST_CASE("adjoints of aggregation over graphs") {
       std::vector<GraphEdge>{{0, 1, 2}, {1, 0, 2}, {1, 2}, {2, 1}, {2, 3, 0.5}, {3, 2, 0.5}, {3, 4}, {4, 3}});
   const InputGraph star(4, std::vector<GraphEdge>{{0, 1}, {1, 0}, {0, 2}, {2, 0}, {0, 3}, {3, 0}});
   const InputGraph one_way(4, std::vector<GraphEdge>{{0, 1, 1.5}, {1, 2}, {3, 2, 0.25}, {2, 0}, {0, 3}});
-  const PairSide left{{5}, {}, &path}, right{{4}, {}, &star}, directed{{4}, {}, &one_way};
+  const InputGraph lonely(4, std::vector<GraphEdge>{{0, 3}, {3, 0}, {0, 2, 0.5}, {2, 0, 0.5}});
+  const PairSide left{{5}, {}, &path}, right{{4}, {}, &star}, directed{{4}, {}, &one_way},
+      isolated{{4}, {}, &lonely};
   for (const GraphNormalisation normalise :
        {GraphNormalisation::none, GraphNormalisation::mean, GraphNormalisation::symmetric})
     for (const bool self_loops : {false, true})
-      check_adjoint(stage_of(aggregate({normalise, self_loops}), {5}), left, right, linear);
+      for (const PairSide& other : {right, isolated})
+        check_adjoint(stage_of(aggregate({normalise, self_loops}), {5}), left, other, linear);
   for (const GraphNormalisation normalise : {GraphNormalisation::none, GraphNormalisation::mean})
     check_adjoint(stage_of(aggregate({normalise, true}), {5}), left, directed, linear);
 }

@@ -46,7 +46,7 @@ TEST_CASE("NetworkNumbers: errors name the path") {
     CHECK_THROWS_WITH_AS(NetworkNumbers(network, {path}), doctest::Contains(message), ArgumentError);
   };
   fails("layers[1].weight", "'layers[1].weight': the network has no such field; layers[1] has bias_variance");
-  fails("layers[9].keep", "the network has no such field; layers has");
+  fails("layers[9].keep", "the network has no such field; layers has 6 entries, counted from 0");
   fails("layers[1].layer", "expected a number there, the network has \"dense\"");
   fails("layers[0].window[0]", "an integer there, which cannot change continuously");
   fails("widelimit", "'widelimit': the network has no such field; it has layers");

@@ -47,7 +47,7 @@ def test_a_device_that_is_not_there_is_an_error(images):
 
 
 def test_a_layer_that_a_device_lacks_is_named(images):
-    network = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.attention(), layers.relu(), layers.global_average_pool(),
-                                 layers.dense()])
-    with pytest.raises(widelimit.Error, match="attention"):
+    network = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.local_conv([2, 2]), layers.relu(),
+                                 layers.global_average_pool(), layers.dense()])
+    with pytest.raises(widelimit.Error, match="local_conv"):
         widelimit.gram(network, images, device="pocl")

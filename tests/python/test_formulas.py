@@ -255,3 +255,17 @@ def test_matern_kernels(smoothness, random):
     assert float(found) == pytest.approx(float((np.asarray(weights) * nt.gram(matern, x, y).nngp).sum()), rel=1e-12)
     expected = nt.gram_vjp(matern, x, y, nngp=np.asarray(weights))[0]
     np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"pads": [1, 2]}, {"pads": [2, 0, 0, 3], "strides": [2, 1]}, {"dilations": [2, 1]},
+                                     {"dilations": [1, 2], "padding": "valid"}, {"dilations": [2, 2], "padding": "circular"},
+                                     {"pads": [1, 1], "dilations": [2, 3], "strides": [1, 2]}])
+def test_convolutions_with_pads_and_dilations(options, random):
+    from widelimit import _formulas
+
+    of = [layers.conv([2, 2], bias_variance=0.2, **options), layers.relu(), layers.global_average_pool(), layers.dense()]
+    x1, x2 = random.normal(size=(3, 4, 5, 2)), random.normal(size=(2, 4, 5, 2))
+    found = _formulas.step_of(_formulas.descriptions(of))(_formulas.of_inputs(jnp.asarray(x1), jnp.asarray(x2), True, False))
+    expected = nt.gram(nt.Network(of), x1, x2, precision="double")
+    np.testing.assert_allclose(found.nngp[..., 0, 0], expected.nngp, rtol=1e-12)
+    np.testing.assert_allclose(found.ntk[..., 0, 0], expected.ntk, rtol=1e-12)

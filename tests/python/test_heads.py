@@ -104,6 +104,86 @@ def test_times_are_those_of_the_program(tmp_path):
     np.testing.assert_array_equal(found.times[..., 1].ravel(), np.array(column(printed, "feature_time_1"), dtype=float))
 
 
+def test_times_of_sgd_are_those_of_the_program(tmp_path):
+    fields = {"tokens": 3, "heads": 2, "dimension": 60, "etas": [0.5, 0.1], "tau": 50, "gamma": 0.25, "batch": 120, "starts": 3,
+              "dynamics": "sgd", "seed": 3}
+    printed = experiment(tmp_path, "phase-transition", activation="bayes", **fields)
+    found = heads.specialisation_times("bayes", PRIOR, **fields)
+    expected = np.array(column(printed, "specialisation_time"), dtype=float).reshape(2, 3)
+    assert not np.isnan(expected).any()
+    np.testing.assert_array_equal(found.times, expected)
+    assert (found.ends == "specialised").all()
+    for k, row in enumerate(printed["times"]):
+        assert (found.mean[k], found.variance[k]) == pytest.approx((row["mean"], row["variance"]), rel=1e-12)
+    assert found.slope == pytest.approx(printed["slope"], rel=1e-10)
+
+
+def test_slopes_leave_out_what_was_not_reached():
+    times = np.array([[1.0, 2.0], [3.0, 5.0], [np.nan, 4.0]])
+    found = heads.SpecialisationTimes(np.array([1.0, 2.0, 3.0]), times, np.full((3, 2), "tau"))
+    assert found.slope == pytest.approx(2.5) and np.isnan(found.mean).tolist() == [False, False, True]
+    assert np.isnan(heads.SpecialisationTimes(np.array([1.0]), times[:1], np.full((1, 2), "tau")).slope)
+    by_feature = found._replace(times=np.stack([times, 2 * times], axis=2))
+    np.testing.assert_allclose(by_feature.slope, [2.5, 5])
+
+
+def test_resampling_is_that_of_the_program(tmp_path):
+    fields = {"activation": "softmax1", "tokens": 3, "heads": 2, "tau": 2, "step": 0.5, "samples": 500, "records": 4, "starts": 2,
+              "seed": 3}
+    printed = experiment(tmp_path, "resampling", **fields)
+    found = heads.resampling(fields.pop("activation"), PRIOR, **fields)
+    rows = [[k, one.kept.tau[i], one.kept.loss[i], one.fresh.loss[i], *one.kept.m[i].ravel(), *one.fresh.m[i].ravel()]
+            for k, one in enumerate(found) for i in range(len(one.kept.tau))]
+    assert rows == printed["rows"]
+    for one, expected in zip(found, printed["starts"], strict=True):
+        assert (one.seed, one.converged, one.largest_difference_m, one.largest_difference_S) == tuple(
+            expected[name] for name in ("seed", "converged", "largest_difference_m", "largest_difference_S"))
+    assert found[0].largest_difference_m > 0
+
+
+def mnist_folder(folder, images, labels):
+    """A folder with test images as the program reads them."""
+    folder.mkdir()
+    sizes = np.array(images.shape, ">i4").tobytes()
+    (folder / "t10k-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3]) + sizes + images.tobytes())
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1]) + sizes[:4] + labels.tobytes())
+    return str(folder)
+
+
+def test_digits_are_those_of_the_program(tmp_path, random):
+    images, labels = random.integers(0, 256, (20, 28, 28)).astype(np.uint8), (np.arange(20) % 3).astype(np.uint8)
+    common = {"activation": "softmax1", "heads": 2, "tokens": 3, "gamma": 0.25, "batch": 16, "seed": 3}
+    from_files = {"mnist": mnist_folder(tmp_path / "mnist", images, labels), "images": 20, "amplitude": 0.2}
+    task = heads.ImageTask(images, labels, 0.2)
+    assert task.dimension == 784 and task.class_means.shape == (3, 784)
+    config = tmp_path / "digits.json"
+    fields = {**common, "tau": 1, "eta": 0.5, "fresh_samples": 50, "risk_samples": 60}
+    config.write_text(json.dumps({**fields, **from_files}))
+    printed = program_file(tmp_path, "heads", "digits", config)
+    found = heads.digits(fields.pop("activation"), task, **fields)
+    assert [[k, found.b[k], float(found.cosines[k].argmax()), found.cosines[k].max(), *found.k[k]] for k in range(2)] == printed["rows"]
+    assert (*found.loss, *found.bayes_risk) == tuple(printed[name] for name in (
+        "loss", "loss_standard_error", "bayes_risk", "bayes_risk_standard_error"))
+    fields = {**common, "tau": 2, "etas": [1, 0.5], "starts": 2, "delta": 0.4}
+    config.write_text(json.dumps({**fields, **from_files}))
+    printed = program_file(tmp_path, "heads", "digit-times", config)
+    times = heads.digit_times(fields.pop("activation"), task, **fields)
+    assert times.times.shape == (2, 2, 3)
+    for label in range(3):
+        np.testing.assert_array_equal(times.times[..., label].ravel(), np.array(column(printed, f"digit_time_{label}"), dtype=float))
+
+
+def test_attention_to_fresh_sequences_is_that_of_the_program(tmp_path):
+    fields = {"activation": "softmax1", "tokens": 3, "heads": 2, "tau": 2, "step": 0.5, "samples": 1000, "fresh_samples": 1500,
+              "starts": 1, "seed": 4}
+    printed = experiment(tmp_path, "attention", sequences=2, **fields)
+    (trained,) = heads.flow(fields.pop("activation"), PRIOR, **fields)
+    chi_star, xi = heads.fresh_sequences(PRIOR, 3, 2, 2, samples=1500, seed=4)
+    assert chi_star.shape == (2, 3, 2) and xi.shape == (2, 3, 2)
+    weights = [heads.attention_map("softmax1", trained.path.end, *sequence) for sequence in zip(chi_star, xi)]
+    assert np.array(weights).ravel().tolist() == column(printed, "weight")
+
+
 def test_bayes_risks_are_those_of_the_program(tmp_path):
     printed = experiment(tmp_path, "bayes", tokens=3, samples=10_000, seed=4)
     assert heads.bayes_risk(PRIOR, 3, 10_000, 4) == (printed["bayes_risk"], printed["standard_error"])
@@ -171,6 +251,18 @@ def test_threads_change_nothing():
     (lambda: heads.Prior.gaussian("wide"), TypeError, "variances"),
     (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), widelimit.ArgumentError, "4"),
     (lambda: heads.compare("softmax", PRIOR, 3, 2, 100, 1, step=0.3, samples=100), widelimit.ArgumentError, "no multiple of the flow's step"),
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 100, 1, gamma=0.3), ValueError, "tau: expected whole steps of 0.3"),
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 100, 1, gamma=0), ValueError, "gamma: expected a number above 0, got 0"),
+    (lambda: heads.specialisation_times("softmax", PRIOR, 3, 2, 100, [1], 1, dynamics="sgd", step=0.1), ValueError,
+     "step: has no effect with dynamics='sgd'"),
+    (lambda: heads.specialisation_times("softmax", PRIOR, 3, 2, 100, [1], 1, batch=3), ValueError,
+     "batch: has no effect with dynamics='flow'"),
+    (lambda: heads.specialisation_times("softmax", PRIOR, 3, 2, 100, [1], 1, dynamics="sgd", features=True), ValueError,
+     "features: times of single features are those of flows"),
+    (lambda: heads.ImageTask(np.ones((2, 3)), [0, 2]), widelimit.ArgumentError, "ImageTask: class 1 has no image"),
+    (lambda: heads.ImageTask(np.ones(3), [0]), ValueError, "images: expected .N, pixels. or .N, height, width."),
+    (lambda: heads.digits("softmax", np.ones((2, 3)), 1), TypeError, "task: expected heads.ImageTask"),
+    (lambda: heads.fresh_sequences(PRIOR, 3, 2, 11, samples=10), widelimit.ArgumentError, "sequences: expected 1 to 10"),
     (lambda: heads.bayes_risk(PRIOR, 3, 1), widelimit.ArgumentError, "1"),
     (lambda: heads.bayes_optimal_heads(heads.Prior.gaussian([1, 1]), 2), widelimit.ArgumentError, ""),
     (lambda: heads.split_rate("softmax1", 3, 2, 1, 1), widelimit.ArgumentError, "softmax1"),

@@ -1,5 +1,7 @@
 """widelimit.jax: kernels that JAX differentiates and compiles around."""
 
+import inspect
+
 import numpy as np
 import pytest
 import widelimit
@@ -208,3 +210,39 @@ def test_integers_count_as_what_numpy_makes_of_them(jax, limit):
     with jax.enable_x64(True):
         assert limit.gram(network, np.arange(6).reshape(2, 3)).nngp.dtype == np.float64
     assert limit.gram(network, np.arange(6).reshape(2, 3)).nngp.dtype == np.float32
+
+
+CALLED = {
+    "convolution": (lambda: stax.serial(stax.Conv(8, (3, 3)), stax.Relu(), stax.Flatten(), stax.Dense(1)), (4, 4, 4, 2)),
+    "norm": (lambda: stax.serial(stax.Dense(8), stax.LayerNorm(), stax.Relu(), stax.Dense(1)), (4, 5)),
+}
+
+
+@pytest.mark.parametrize("get", ["nngp", "ntk", ("nngp", "ntk"), None])
+@pytest.mark.parametrize("name", CALLED)
+def test_compiled_losses_call_back_twice_at_most(name, get, jax, monkeypatch):
+    """Once for the kernels and once for their derivatives, however many kernels and batches there are."""
+    calls, callback = [], jax.pure_callback
+
+    def counted(function, *given, **options):
+        return callback(lambda *arrays: calls.append(1) or function(*arrays), *given, **options)
+
+    # The signature says which options there are.
+    counted.__signature__ = inspect.signature(callback)
+    monkeypatch.setattr(jax, "pure_callback", counted)
+    make, shape = CALLED[name]
+    kernel_fn = make()[2]
+    x, y = np.random.default_rng(0).normal(size=shape).astype(np.float32), np.ones((4, 1), np.float32)
+
+    def regression(inputs, others=None):
+        found = kernel_fn(inputs, others, get)
+        kernel = sum(found) if isinstance(get, tuple) else found.ntk if get is None else found
+        return (y.T @ jax.numpy.linalg.solve(kernel + 3 * np.eye(4), y))[0, 0]
+
+    for loss in (regression, lambda inputs: regression(inputs, inputs + 1)):
+        for function, most in ((loss, 1), (jax.grad(loss), 2), (jax.value_and_grad(loss), 2)):
+            compiled = jax.jit(function)
+            jax.block_until_ready(compiled(x))
+            calls.clear()
+            jax.block_until_ready(compiled(x))
+            assert 1 <= len(calls) <= most

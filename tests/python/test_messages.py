@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import widelimit as nt
-from widelimit import layers, predict, stax
+from widelimit import heads, layers, predict, propagation, sde, stax
 
 
 def mlp():
@@ -196,3 +196,55 @@ def test_networks_show_their_names_as_text():
     network = nt.Network([layers.dense()], name="<b>x</b>\x1b[2J\u009b")
     assert "<b>x</b>\\x1b[2J\\u009b" in repr(network)
     assert "&lt;b&gt;x&lt;/b&gt;" in network._repr_html_() and "<b>x" not in network._repr_html_()
+
+
+def test_targets_of_models_say_what_they_may_be():
+    network, number = nt.Network([layers.dense(), layers.relu(), layers.dense()]), X[:, 0]
+    with pytest.raises(ValueError, match=r"criterion: 'mse' is measured on validation data: give validation=\(x, y\), or take 'loo'"):
+        nt.Model.fit(network, X, number, criterion="mse")
+    for texts in (np.array(["a", "b"] * 2), np.array(["a", "b"] * 2, dtype=object)):
+        with pytest.raises(TypeError, match="y: expected an array of real numbers, got texts of type .*; for classes give labels=True"):
+            nt.Model.fit(network, X, texts)
+    with pytest.raises(TypeError, match=r"y: expected integers or texts \[n\], or one-hot rows .*, got int64 of shape \(4, 2\)"):
+        nt.Model.fit(network, X, np.ones((4, 2), dtype=int), labels=True)
+
+
+def test_one_hot_rows_are_labels():
+    network, labels = nt.Network([layers.dense(), layers.relu(), layers.dense()]), np.array([0, 2, 1, 2])
+    expected = nt.Model.fit(network, X, labels, labels=True, regulariser=0.1).predict(X).class_probabilities
+    for dtype in (int, bool, float):
+        rows = np.eye(3, dtype=dtype)[labels]
+        found = nt.Model.fit(network, X, rows, labels=True, regulariser=0.1).predict(X).class_probabilities
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_arrays_of_objects_that_are_numbers():
+    mixed = np.concatenate([X.astype(object), (X[:, :1] > 0)], 1)
+    network = nt.Network([layers.dense(), layers.relu(), layers.dense()])
+    np.testing.assert_array_equal(nt.gram(network, mixed).ntk, nt.gram(network, mixed.astype(float)).ntk)
+    with pytest.raises(TypeError, match="got texts of type object"):
+        nt.gram(network, np.array([["1", 2.0]], dtype=object))
+
+
+PRIOR = heads.Prior.spikes(2, 10)
+TRANSFORMER = propagation.Parameters(tokens=4)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), "sgd: dimension D .*; use form='vector' for smaller D"),
+    (lambda: heads.split_rate("bayes", 9, 2, 10, 10, samples=None), "split_rate: .*give samples in place of None"),
+    (lambda: heads.hessian("softmax", 1, 2), "hessian: "),
+    (lambda: heads.specialisation_times("softmax", PRIOR, 3, 1, 100, [1], 1), "specialisation_times: "),
+    (lambda: heads.digit_times("softmax", heads.ImageTask(np.ones((2, 3)), [0, 1]), [1], 1, heads=1), "digit_times: "),
+    (lambda: sde.resnet(0.5, hidden_ratio=-1), "resnet: "),
+    (lambda: sde.attention(0.5, temperature=-1), "attention: "),
+    (lambda: sde.gap_law(sde.mlp(), 0.5, 1), "gap_law: "),
+    (lambda: propagation.critical(TRANSFORMER, tolerance=-1), "critical: "),
+    (lambda: propagation.simulate_trajectory(TRANSFORMER, c0=2), "tokens at the start: "),
+    (lambda: propagation.BlockMap(TRANSFORMER).attention(propagation.TokenState(-1, 0)), "BlockMap.attention: "),
+    (lambda: nt.Model.fit(nt.Network([layers.dense()]), X, np.zeros((4, 1)), regulariser=-1.0), "regulariser: "),
+])
+def test_messages_have_the_words_of_the_package(call, words):
+    with pytest.raises((ValueError, nt.Error), match=f"^(?:{words})") as error:
+        call()
+    assert "::" not in str(error.value)

@@ -23,9 +23,9 @@ def test_exponents_are_those_of_the_program():
     for causal in (False, True):
         printed = program_json("propagation", "exponents", *OPTIONS, "--depth", 6, *["--causal"] * causal)
         found = propagation.exponents(SMALL, depth=6, causal=causal)
-        for name in set(found._fields) - {"jacobian_q_p"}:
+        for name in set(found._fields) - {"jacobian_q_p", "norm_growth"}:
             assert getattr(found, name) == printed[name], name
-        assert found.phase == printed["phase"]
+        assert found.phase == printed["phase"] and found.norm_growth == 0
         if causal:
             assert found.jacobian_q_p is None and found.mu_delta is None
         else:
@@ -334,3 +334,43 @@ def test_parameters_are_values():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("options, skips", [(["--skip", 1], (1, 1)), (["--skip-A", 0.9], (0.9, None)),
+                                            (["--skip-A", 2, "--skip-M", 0.5], (2, 0.5))])
+def test_skip_connections_are_those_of_the_program(options, skips, tmp_path):
+    parameters = propagation.Parameters(tokens=16, sigma_w=1.5, skip_A=skips[0], skip_M=skips[1])
+    block = tmp_path / "block.json"
+    printed = program_json("propagation", "exponents", "--tokens", 16, "--sigma-w", 1.5, "--depth", 8, "--block", block, *options)
+    found = propagation.exponents(parameters, depth=8)._asdict()
+    shared = [name for name in found if name in printed and name != "jacobian_q_p"]
+    assert {"lambda_a", "lambda_g", "one_block_from_1"} <= set(shared)
+    assert [found[name] for name in shared] == pytest.approx([printed[name] for name in shared], rel=1e-13)
+    assert all(found[name] is None for name in found if name not in printed and name != "norm_growth")
+    assert parameters.block().to_json() == widelimit.Network.from_json(block.read_text()).to_json()
+    # The recursion of the block itself grows as the closed form says.
+    if skips[0] * (skips[1] or 0) == 1:
+        exact = propagation.block_exponents(parameters.block(), 16, 8, start_norm=1)
+        assert exact.norm_growth.value == pytest.approx(found["norm_growth"], rel=1e-8)
+
+
+def test_networks_without_a_fixed_norm_start_at_one():
+    parameters = propagation.Parameters(tokens=4, skip_A=1, skip_M=1)
+    assert propagation.simulate_angle(parameters, width=16, networks=4) == propagation.simulate_angle(parameters, q0=1, width=16, networks=4)
+    assert propagation.simulate_gradient(parameters, 2, width=16, networks=4).log_of_mean.value > 0
+
+
+def test_printed_formulas_are_those_of_the_program():
+    parameters = propagation.Parameters(tokens=16, sigma_w=1.5)
+    printed = program_json("propagation", "exponents", "--tokens", 16, "--sigma-w", 1.5, "--published")
+    found, corrected = propagation.exponents(parameters, published=True), propagation.exponents(parameters)
+    assert (found.lambda_a, found.lambda_g) == (printed["lambda_a"], printed["lambda_g"])
+    assert found.lambda_a != corrected.lambda_a
+    diagram = propagation.phase_diagram(parameters, ("alpha", [0.5, 0.6]), ("sigma_w", [1.5, 2]), published=True)
+    assert (diagram.lambda_a[0, 0], diagram.lambda_g[0, 0]) == pytest.approx((found.lambda_a, found.lambda_g), rel=1e-12)
+    (line, *_), (other, *_) = (propagation.critical_lines(parameters, published=published).angle for published in (False, True))
+    assert line.points.shape != other.points.shape or abs(line.points - other.points).max() > 1e-3
+    with pytest.raises(widelimit.ArgumentError, match="published formula is for full attention"):
+        propagation.exponents(parameters, published=True, causal=True)
+    with pytest.raises(widelimit.ArgumentError, match="published formula is that of a fixed point"):
+        propagation.exponents(propagation.Parameters(skip_A=1, skip_M=1), published=True)

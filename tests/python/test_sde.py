@@ -253,3 +253,35 @@ def test_networks_without_a_reduction_are_drawn_with_their_weights():
                               (sde.Network("unshaped_post_ln", 12, 0.25), "explicit_weights"),
                               (sde.Network("shaped_transformer", 12, 0.25, heads=6), "explicit_weights")):
         assert sde.sample_networks(network, sde.start(3), [1, 2], samples=10).sampling == expected
+
+
+@pytest.mark.parametrize("of_networks", [False, True])
+def test_outputs_are_those_of_the_program(of_networks, tmp_path):
+    program = os.environ.get("WIDELIMIT_PROGRAM")
+    if not program:
+        pytest.skip("WIDELIMIT_PROGRAM, the program, is not set")
+    shape = {"network": "shaped_attention", "width": 20, "layers": [5, 10], "samples": 30} if of_networks else {
+        "model": "attention", "times": [0.25, 0.5], "paths": 30, "upper": 3}
+    config, folder = tmp_path / "config.json", tmp_path / "results"
+    config.write_text(json.dumps({**shape, "gamma_squared": 0.5, "seed": 5, "outputs": 2}))
+    subprocess.run([program, "sde", "output", config, "--out", folder, "--no-pictures"], check=True, capture_output=True)
+    lines = [line for line in (folder / "outputs.csv").read_text().splitlines() if not line.startswith("#")]
+    rows = np.array([[float(cell) for cell in line.split(",")] for line in lines[1:]])
+    if of_networks:
+        ensemble = sde.sample_networks(sde.Network("shaped_attention", 20, 0.5), sde.start(), [5, 10], samples=30, seed=5)
+    else:
+        ensemble = sde.simulate(sde.attention(0.5), sde.start(), [0.25, 0.5], paths=30, upper=3, seed=5)
+    found = sde.outputs(ensemble, 2, seed=5)
+    assert np.repeat(found.paths, 2).tolist() == rows[:, 0].tolist()
+    np.testing.assert_allclose(found.values.reshape(-1, 2), rows[:, 2:], rtol=1e-9)
+    np.testing.assert_allclose(found.kurtosis, json.loads((folder / "output.json").read_text())["kurtosis"], rtol=1e-12)
+
+
+def test_outputs_have_the_covariances_of_their_networks():
+    v = np.array([[2.0, 0.6], [0.6, 1.0]])
+    ensemble = sde.Ensemble(np.array([1.0]), v[None, None], np.array(["horizon"]), np.array([1.0]), np.array([1.0]), np.array([0]))
+    found = sde.outputs(ensemble, 200_000)
+    np.testing.assert_allclose(np.cov(found.values[0].T), v, atol=0.02)
+    assert found.kurtosis.tolist() == [3, 3]
+    with pytest.raises(widelimit.NumericalError, match="outputs: nothing stayed"):
+        sde.outputs(ensemble._replace(ends=np.array(["above"]), stop_times=np.array([0.5])))

@@ -38,20 +38,20 @@ struct ClassCalibration {
                                              const Vector<double>& variances) const;
 };
 
-/// A calibration, and the log loss that it was chosen by.
+/// A calibration, and its mean log loss, without the prior.
 struct ClassCalibrationFit {
   ClassCalibration calibration;
   double log_loss;
 };
 
 /// The calibration for which the classes of inputs that were left out of the training are most likely: multinomial
-/// logistic regression on their scores, a convex problem, with scale >= 0.
+/// logistic regression on their scores, with scale >= 0 and shifts of a normal prior of the highest evidence, or none.
 ///
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
 /// counts      inputs of each class that the labels represent, by which classes are weighted; empty: the labels' own
 /// Method      mean of -sum_k w_k log P(k), in which the true class c, of N_c inputs, has w_c = 1 - 1 / (2 (N_c + 1))
 ///             and the others share the rest by their frequencies, so that separated classes do not drive the scale to
-///             infinity. L-BFGS. Without calibration where a variance is 0.
+///             infinity. L-BFGS; evidence by Laplace's method. Without calibration where a variance is 0.
 /// Errors      those of class_probabilities(); ArgumentError for labels and counts that do not fit.
 /// Source      Guo et al. 2017, section 4.2 (vector scaling with one scale); Platt 1999, Probabilistic outputs for
 ///             support vector machines, equation 4, on labels. Measured: docs/inference.md.

@@ -92,7 +92,8 @@ using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
 void require_criterion(Criterion criterion, TargetKind kind);
 
 /// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
-/// no amplitude fits them; `remedy` says how to give one.
+/// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances
+/// double cannot hold.
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 

@@ -28,6 +28,9 @@ struct CollapsedPoint {
 /// alpha_A = 0), where tokens can't be normalised, or there is none (skip_A skip_M >= 1).
 [[nodiscard]] CollapsedPoint collapsed_point(const Parameters& parameters);
 
+/// The squared norm from which exponents of equal tokens are taken: the fixed point, or 1 where norms have none.
+[[nodiscard]] double equal_tokens_norm(const Parameters& parameters);
+
 /// The gradient exponent (eq. 19, corrected) after `depth` blocks from equal tokens: log of the mean of
 /// |dX^L/dX^0|_F^2 / (d n), over depth. Expects tokens >= 1 and depth > 0, which need not be integers.
 [[nodiscard]] double gradient_exponent(const CollapsedPoint& point, double tokens, double depth);

@@ -10,5 +10,7 @@ namespace widelimit::specialization {
 inline constexpr std::uint64_t start_seed = 1'000'000'007;
 /// Of the samples on which what was trained is judged.
 inline constexpr std::uint64_t judge_seed = 2'000'000'011;
+/// Of the sequences on which the Bayes risk is estimated.
+inline constexpr std::uint64_t risk_seed = 2'000'000'033;
 
 }  // namespace widelimit::specialization

@@ -398,6 +398,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->inference.noise_is_known = arguments->data.encoding.noise_variance.has_value();
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    leave_out_unread_validation(*command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();

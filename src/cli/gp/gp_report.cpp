@@ -61,7 +61,7 @@ std::string gp_table(const GpResult& result) {
                         shared_or_range(prediction.regulariser, number, numbers),
                         shared_or_range(prediction.amplitude, number, numbers),
                         scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
-                        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
+                        scores ? squared_error_text(scores->mean_squared_error) : "-",
                         fmt::format("{:.2f}", result.gram_seconds),
                         fmt::format("{:.2f}", prediction.solve_seconds));
   }

@@ -105,7 +105,6 @@ std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix
 }  // namespace
 
 ResultTable digits_experiment(ConfigReader& in, const RunControl& control) {
-  constexpr std::uint64_t risk_seed = 2'000'000'033;
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
   SgdOptions options = picture_options(in, task);

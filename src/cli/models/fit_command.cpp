@@ -426,6 +426,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
     check_fit_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
     arguments->data.split.reads_validation = arguments->reads_validation();
+    leave_out_unread_validation(*command, arguments->data);
     numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);

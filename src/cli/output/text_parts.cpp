@@ -52,6 +52,10 @@ std::string in_quotes(std::string_view text) {
 
 }  // namespace
 
+std::string squared_error_text(double error) {
+  return error < 1e7 ? fmt::format("{:.5f}", error) : fmt::format("{:.5e}", error);
+}
+
 std::string csv_field(std::string_view text) {
   const std::string field = csv_text(text);
   return field.find_first_of(",\"") == std::string::npos ? field : in_quotes(field);

@@ -22,6 +22,9 @@ namespace widelimit::cli {
 /// The number that all entries are, formatted by `one`, or the smallest and the largest by `two`.
 [[nodiscard]] std::string shared_or_range(const Vector<double>& numbers, const char* one, const char* two);
 
+/// A mean squared error with five digits behind the point, or of any size with six in all.
+[[nodiscard]] std::string squared_error_text(double error);
+
 /// A text as a field of a CSV file, as visible_text() shows it, in quotes where need be and its own quotes doubled
 /// (RFC 4180). A spreadsheet computes what begins with = + - or @: such a text has a single quote before it, unless it
 /// is a number.

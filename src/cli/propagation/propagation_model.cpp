@@ -188,10 +188,6 @@ ResultTable table_of(const std::string& command, const PropagationModel& model, 
   return table;
 }
 
-double equal_tokens_norm(const Parameters& parameters) {
-  return has_fixed_norm(parameters) ? collapsed_point(parameters).q_star : 1;
-}
-
 namespace {
 
 /// Adds a column and its value.

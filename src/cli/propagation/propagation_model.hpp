@@ -108,9 +108,6 @@ void check_start(const CLI::App& command);
 [[nodiscard]] std::string start_options(const PropagationModel& model, double q0, double c0);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
 
-/// The squared norm from which exponents of equal tokens are taken: the fixed point, or 1 where there is none.
-[[nodiscard]] double equal_tokens_norm(const propagation::Parameters& parameters);
-
 /// The parameters under the names of the options.
 [[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);
 

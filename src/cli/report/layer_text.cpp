@@ -76,6 +76,10 @@ std::string window_text(const LayerJson& layer) {
   if (layer.contains("padding") && layer["padding"].is_string() && layer.contains("filter") &&
       layer["padding"] != "same")
     parts.push_back(layer["padding"].get<std::string>());
+  if (layer.contains("pads") && layer["pads"].is_array())
+    parts.push_back("pads " + sizes_text(layer["pads"]));
+  if (layer.contains("dilations") && layer["dilations"].is_array() && !all_ones(layer["dilations"]))
+    parts.push_back("dilation " + sizes_text(layer["dilations"]));
   return joined(parts);
 }
 

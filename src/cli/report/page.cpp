@@ -54,8 +54,7 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
           ? shared_or_range(prediction.regulariser, "{:.2e}", "{:.2e} – {:.2e}")
           : "–",
       shared_or_range(prediction.amplitude, "{:.3g}", "{:.3g} – {:.3g}"), accuracy,
-      scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–", gram_seconds,
-      prediction.solve_seconds);
+      scores ? squared_error_text(scores->mean_squared_error) : "–", gram_seconds, prediction.solve_seconds);
 }
 
 std::string confusion_figure(const GpRunInfo& info, const GpPrediction& prediction,

@@ -5,9 +5,8 @@
 #include "cli/output/text_parts.hpp"
 #include "cli/sde/sde_run.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"
-#include "widelimit/covariance_sde/lower_root.hpp"
+#include "widelimit/covariance_sde/outputs.hpp"
 #include "widelimit/covariance_sde/softmax_entropy.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -17,9 +16,6 @@ using nlohmann::json;
 using numerics::Estimate;
 
 namespace {
-
-// Apart from those of paths and networks.
-constexpr std::uint64_t output_streams = std::uint64_t{7} << 60;
 
 /// Outputs X W / sqrt(n) of the paths that run: given V, each is N(0, V).
 struct Outputs {
@@ -37,16 +33,12 @@ Outputs outputs_of(const CovarianceEnsemble& ensemble, Index units, std::uint64_
   }
   outputs.csv += "\n";
   for (const Index path : ensemble.running_paths(last)) {
-    numerics::RandomStream stream(seed, output_streams + static_cast<std::uint64_t>(path));
-    const Matrix<double> root = lower_root(ensemble.covariance(last, path));
+    const Matrix<double> x = sampled_outputs(ensemble.covariance(last, path), units, seed, path);
     for (Index unit = 0; unit < units; ++unit) {
-      Vector<double> z(m);
-      for (double& one : z) one = stream.normal();
-      const Vector<double> x = root * z;
       outputs.csv += fmt::format("{},{}", path, unit);
       for (Index a = 0; a < m; ++a) {
-        outputs.tokens[static_cast<std::size_t>(a)].values.push_back(x(a));
-        fmt::format_to(std::back_inserter(outputs.csv), ",{:.10g}", x(a));
+        outputs.tokens[static_cast<std::size_t>(a)].values.push_back(x(unit, a));
+        fmt::format_to(std::back_inserter(outputs.csv), ",{:.10g}", x(unit, a));
       }
       outputs.csv += "\n";
     }

@@ -40,6 +40,9 @@ void check_row_usage(const CLI::App& command, const DataArguments& arguments);
 /// The numbers of rows that were asked for, of the options of which images have defaults.
 [[nodiscard]] SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments);
 
+/// Asks for no validation reviews if nothing reads them and --validation did not: a small folder need not have as many.
+void leave_out_unread_validation(const CLI::App& command, DataArguments& arguments);
+
 /// Throws CLI's errors for options that do not fit the kind of data.
 void check_data_usage(const CLI::App& command, const DataArguments& arguments);
 

@@ -217,6 +217,11 @@ SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments
           .seed = arguments.images.seed};
 }
 
+void leave_out_unread_validation(const CLI::App& command, DataArguments& arguments) {
+  if (arguments.kind == "imdb" && !arguments.split.reads_validation && command.count("--validation") == 0)
+    arguments.images.validation = 0;
+}
+
 void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
   const DataSource& source = data_source(arguments.kind);
   const auto given = [&](const std::string& option) { return command.count(option) > 0; };

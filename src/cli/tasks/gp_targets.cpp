@@ -24,6 +24,9 @@ void check_count(const Path& file, std::size_t count, std::size_t inputs) {
 
 bool holds_labels(const data::NpyHeader& header) { return !data::is_floating_point(header.type); }
 
+/// Whether an array has a column for each of several classes.
+bool has_columns(const data::NpyHeader& header) { return header.shape.size() == 2 && header.shape[1] > 1; }
+
 std::vector<std::int64_t> read_labels(const Path& file, std::size_t inputs) {
   constexpr double largest = 9007199254740992;  // Up to here every whole number is a double.
   const auto array = data::read_npy_as<double>(file);
@@ -114,7 +117,8 @@ TargetReader::TargetReader(Path train_file, std::size_t inputs, std::optional<Ta
 
 Matrix<double> TargetReader::read(const Path& file, std::size_t inputs) const {
   const std::string train = train_name(train_file_);
-  if (holds_labels(data::read_npy_header(file)) != integers_)
+  // Rows of which one column stands out are classes whatever the type of their numbers.
+  if (form_ != Form::one_hot && holds_labels(data::read_npy_header(file)) != integers_)
     fail_in(file, "expected {} as in {}", integers_ ? "integer labels" : "real targets", train);
   if (form_ == Form::labels)
     return naming_errors(file.string(),
@@ -145,8 +149,14 @@ std::vector<std::string> TargetReader::class_names() const {
 
 TargetReader::Form TargetReader::form_of(std::size_t inputs) const {
   if (kind_ == TargetKind::numbers) return Form::numbers;
-  if (integers_) return Form::labels;
+  if (integers_ && !has_columns(data::read_npy_header(train_file_))) return Form::labels;
   const Matrix<double> targets = read_numbers(train_file_, inputs);
+  if (integers_ && !are_one_hot(targets))
+    fail_in(
+        train_file_,
+        "expected integer labels [n], or rows of integers of which one column stands out, got [{}, {}]; give "
+        "--targets numbers for numbers",
+        targets.rows(), targets.cols());
   if (targets.cols() > 1) return are_one_hot(targets) ? Form::one_hot : Form::numbers;
   if (are_whole(targets)) {
     if (kind_ == TargetKind::classes) return Form::labels;

@@ -20,7 +20,7 @@ namespace widelimit::cli {
 /// Reads targets from .npy files in the form that the training targets have. Integers are labels [n]; the classes are
 /// those that occur in the training file, whatever their numbers. Others are targets [n, M] or [n]. Real numbers that
 /// could be labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the rest as
-/// well. Rows of real numbers of which one stands out, the same two values in all rows, name classes 0 .. M - 1.
+/// well. Rows of numbers of any type of which one stands out, the same two values in all rows, name classes 0 .. M - 1.
 /// Classes have the targets of gp::class_scores() wherever they come from; a single column of two signs is taken as it
 /// is. All throw DataError that names the file.
 class TargetReader {

@@ -234,6 +234,22 @@ void require_criterion(Criterion criterion, TargetKind kind) {
         "(leave-one-out), evidence, mse or nlpd");
 }
 
+namespace {
+
+/// Variances are in the squared units of the targets: beyond these bounds they would be 0, or infinite.
+void require_squares(const Vector<double>& deviations) {
+  constexpr double least = 1e-150, most = 1e150;
+  for (Index c = 0; c < deviations.size(); ++c)
+    if (deviations(c) < least || deviations(c) > most)
+      throw ArgumentError(fmt::format(
+          "the training targets{} have a deviation of {:.6g}, whose square leaves the range of double: give "
+          "them "
+          "in other units, so that it is from {:g} to {:g}",
+          deviations.size() > 1 ? fmt::format(" of output {} (from 0)", c) : "", deviations(c), least, most));
+}
+
+}  // namespace
+
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy) {
   if (kind == TargetKind::classes || as_they_are) {
@@ -247,6 +263,7 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
       throw ArgumentError(fmt::format(
           "the training targets{} are all {}, so that no amplitude of the kernels fits them; {}",
           targets.cols() > 1 ? fmt::format(" of output {} (from 0)", c) : "", targets(0, c) + 0.0, remedy));
+  require_squares(TargetScale::fit(targets).factors());
 }
 
 std::vector<KernelPrediction> infer(

@@ -149,8 +149,8 @@ Vector<double> frequencies_of(const Vector<double>& counts) {
   return (counts.array() + 1) / (counts.sum() + static_cast<double>(counts.size()));
 }
 
-/// Of a matrix that is positive semidefinite; directions without curvature, those of scores that are all 0, count with a
-/// constant.
+/// Of a matrix that is positive semidefinite; directions without curvature, those of scores that are all 0, count
+/// with a constant.
 double log_determinant(Matrix<double> matrix) {
   constexpr double least = 1e-9;
   matrix.diagonal().array() += least;

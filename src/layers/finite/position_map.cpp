@@ -1,6 +1,7 @@
 #include "layers/finite/position_map.hpp"
 
 #include <Eigen/SparseCore>
+#include <optional>
 
 namespace widelimit::finite {
 namespace {
@@ -83,32 +84,37 @@ class PositionMapping final : public FiniteLayer<Scalar> {
   Sparse<Scalar> matrix_;
 };
 
-/// A map and then a convolution, whose tape and parameters are those of the layer.
+/// A map, then a convolution, whose tape and parameters are those of the layer, and then perhaps another map.
 template <typename Scalar>
 class MappedConvolution final : public FiniteLayer<Scalar> {
  public:
   MappedConvolution(const Site& site, const layers::PositionMapPointer& map,
-                    const CounterpartPointer& convolution)
+                    const CounterpartPointer& convolution, const layers::PositionMapPointer& behind)
       : map_(site, map, OneAxisLeaves::positions) {
-    Site behind = site;
-    behind.input = map_.output();
+    Site between = site;
+    between.input = map_.output();
     if constexpr (std::is_same_v<Scalar, float>)
-      convolution_ = convolution->make_float(behind);
+      convolution_ = convolution->make_float(between);
     else
-      convolution_ = convolution->make_double(behind);
+      convolution_ = convolution->make_double(between);
+    if (!behind) return;
+    between.input = convolution_->output();
+    behind_.emplace(between, behind, OneAxisLeaves::positions);
   }
 
-  Form output() const override { return convolution_->output(); }
+  Form output() const override { return behind_ ? behind_->output() : convolution_->output(); }
   Index parameter_count() const override { return convolution_->parameter_count(); }
   void initialise(Scalar* parameters) const override { convolution_->initialise(parameters); }
 
   Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                               Tape<Scalar>& tape) const override {
-    return convolution_->forward(parameters, map_.forward(nullptr, std::move(input), tape), tape);
+    auto values = convolution_->forward(parameters, map_.forward(nullptr, std::move(input), tape), tape);
+    return behind_ ? behind_->forward(nullptr, std::move(values), tape) : values;
   }
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    if (behind_) gradient = behind_->backward(nullptr, tape, std::move(gradient), sink);
     return map_.backward(nullptr, tape, convolution_->backward(parameters, tape, std::move(gradient), sink),
                          sink);
   }
@@ -116,13 +122,15 @@ class MappedConvolution final : public FiniteLayer<Scalar> {
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
                               Activations<Scalar> direction,
                               const Scalar* parameter_direction) const override {
-    return convolution_->tangent(parameters, tape, map_.tangent(nullptr, tape, std::move(direction), nullptr),
-                                 parameter_direction);
+    auto values = convolution_->tangent(
+        parameters, tape, map_.tangent(nullptr, tape, std::move(direction), nullptr), parameter_direction);
+    return behind_ ? behind_->tangent(nullptr, tape, std::move(values), nullptr) : values;
   }
 
  private:
   PositionMapping<Scalar> map_;
   std::unique_ptr<FiniteLayer<Scalar>> convolution_;
+  std::optional<PositionMapping<Scalar>> behind_;
 };
 
 }  // namespace
@@ -132,9 +140,10 @@ CounterpartPointer position_map_counterpart(layers::PositionMapPointer map, OneA
 }
 
 CounterpartPointer mapped_convolution_counterpart(layers::PositionMapPointer map,
-                                                  CounterpartPointer convolution) {
-  return finite_counterpart<MappedConvolution>(OutputChannels::chosen, std::move(map),
-                                               std::move(convolution));
+                                                  CounterpartPointer convolution,
+                                                  layers::PositionMapPointer behind) {
+  return finite_counterpart<MappedConvolution>(OutputChannels::chosen, std::move(map), std::move(convolution),
+                                               std::move(behind));
 }
 
 }  // namespace widelimit::finite

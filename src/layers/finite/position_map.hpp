@@ -12,8 +12,10 @@ enum class OneAxisLeaves { positions, vectors };
 CounterpartPointer position_map_counterpart(layers::PositionMapPointer map,
                                             OneAxisLeaves one_axis = OneAxisLeaves::positions);
 
-/// The map followed by a convolution; `convolution` makes that for the positions that the map leaves.
+/// The map followed by a convolution, which `convolution` makes for the positions that the map leaves, and that by the
+/// map `behind` unless it is null.
 CounterpartPointer mapped_convolution_counterpart(layers::PositionMapPointer map,
-                                                  CounterpartPointer convolution);
+                                                  CounterpartPointer convolution,
+                                                  layers::PositionMapPointer behind);
 
 }  // namespace widelimit::finite

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "kernel/backends/device/attention_steps.hpp"
+#include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/map_source.hpp"
 #include "kernel/backends/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
 #include "widelimit/device_error.hpp"
-#include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
   if (const auto* row = std::get_if<RowNode>(&operation))
-    return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
+    return !has_source(*row->stage) ? "a formula that devices cannot read" : "";
   const auto* pair = std::get_if<PairNode>(&operation);
   if (pair != nullptr && position_matrices(operation) == nullptr && !is_matrix_stage(operation))
     return "covariances that are needed as a whole";

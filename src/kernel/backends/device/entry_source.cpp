@@ -3,6 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "network/linear_stages.hpp"
 #include "numerics/closed_form.hpp"
 
 namespace widelimit {
@@ -25,6 +26,16 @@ bool keeps_factors(const RowStage& stage, const RowFormula& formula) {
 
 }  // namespace
 
+bool has_source(const RowStage& stage) {
+  return dynamic_cast<const AffineEntryStage*>(&stage) != nullptr ||
+         numerics::formula::formula_of(stage) != nullptr;
+}
+
+bool prepares_entries(const RowStage& stage) {
+  const auto formula = numerics::formula::formula_of(stage);
+  return formula == nullptr || formula->prepares();
+}
+
 void EntrySource::declare(std::size_t i, const std::string& nngp, const std::string& ntk) {
   line("real k{} = {};", i, nngp);
   if (with_ntk()) line("real t{} = {};", i, ntk);
@@ -41,6 +52,16 @@ void EntrySource::write_affine(std::size_t i, double scale, double bias, AffineN
 
 bool EntrySource::write_row(std::size_t i, const Instruction& instruction, const RowStage& stage,
                             bool keeps_multiples) {
+  if (const auto* affine = dynamic_cast<const AffineEntryStage*>(&stage)) {
+    const auto [weight, bias, in_ntk, ntk_bias] = affine->entries();
+    const std::string nngp = names_.value(instruction.inputs[0], 'k');
+    declare(i, fmt::format("fma({}, {}, {})", literal(weight), nngp, literal(bias)),
+            with_ntk() ? fmt::format("fma({}, {}, fma({}, {}, {}))", literal(weight),
+                                     names_.value(instruction.inputs[0], 't'), literal(in_ntk), nngp,
+                                     literal(ntk_bias))
+                       : "0");
+    return false;
+  }
   const auto formula = numerics::formula::formula_of(stage);
   if (formula == nullptr) throw std::logic_error("device: a stage without formula");
   const std::size_t input = instruction.inputs[0];

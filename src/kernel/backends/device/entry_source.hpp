@@ -15,6 +15,11 @@
 
 namespace widelimit {
 
+/// Whether EntrySource can write what a stage makes of an entry.
+[[nodiscard]] bool has_source(const RowStage& stage);
+/// Whether all its auxiliary numbers come from variances of the same position.
+[[nodiscard]] bool prepares_entries(const RowStage& stage);
+
 /// Writes what operations that act entry by entry make of one entry, as OpenCL statements: instruction i leaves its
 /// kernels in the variables k<i> and t<i>.
 class EntrySource {

@@ -38,8 +38,8 @@ class MatrixSource {
   /// `kept_size`: KeptNodes::size.
   MatrixSource(const ChainSourceOptions& options, Index kept_size) : options_{options}, size_{kept_size} {}
 
-  /// As in products of vectors, blocks of 16 numbers are added up plainly and blocks with their rounding errors: sums of
-  /// attention have terms of one sign, whose roundings would add up.
+  /// As in products of vectors, blocks of 16 numbers are added up plainly and blocks with their rounding errors: sums
+  /// of attention have terms of one sign, whose roundings would add up.
   [[nodiscard]] MatrixKernel product(const MatrixProduct& product) const;
   /// Results of a product that a work-group computes at once.
   [[nodiscard]] Index tile() const { return 16 * options_.group; }

@@ -33,7 +33,8 @@ class PackedNumbers {
 
 std::string reason_of(const Operation& operation) {
   if (const auto* row = std::get_if<RowNode>(&operation))
-    return numerics::formula::formula_of(*row->stage) == nullptr ? "a formula that devices cannot read" : "";
+    return has_source(*row->stage) && prepares_entries(*row->stage) ? ""
+                                                                    : "a formula that devices cannot read";
   if (std::holds_alternative<FeatureNode>(operation)) return "linear layers that are applied to the inputs";
   if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
   return "";

@@ -124,7 +124,10 @@ NaiveState dropout(const NaiveState& state, const json& layer) {
 RealMatrix aggregation(const RealMatrix& adjacency, const json& layer) {
   RealMatrix p = adjacency.transpose();
   if (layer["self_loops"]) p.diagonal().array() += 1;
-  const Vector<Real> degrees = p.rowwise().sum();
+  Vector<Real> degrees = p.rowwise().sum();
+  // Nothing comes to such a node, whatever its zeros are divided by.
+  for (Real& degree : degrees)
+    if (degree == 0) degree = 1;
   const Vector<Real> roots = degrees.cwiseSqrt();
   if (layer["normalise"] == "mean") return degrees.cwiseInverse().asDiagonal() * p;
   if (layer["normalise"] == "none") return p;

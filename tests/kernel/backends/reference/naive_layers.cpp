@@ -89,9 +89,7 @@ RealMatrix gather(const RealMatrix& k, const Cover& left_windows, const Cover& r
 using Covers = std::array<Cover, 2>;
 
 Covers covers(const NaiveState& state, const json& sizes, const json& layer) {
-  const auto of_side = [&](std::size_t side) {
-    return cover(state.shapes[side], sizes, layer["strides"], layer["padding"]);
-  };
+  const auto of_side = [&](std::size_t side) { return cover(state.shapes[side], sizes, layer); };
   return {of_side(0), of_side(1)};
 }
 

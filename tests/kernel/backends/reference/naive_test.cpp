@@ -48,7 +48,7 @@ void check_network(const Network& network, const std::vector<Shape>& shapes, uns
   check_against(naive, x1, x2, false, gram<double>(network, x1, x2), tolerance);
 }
 
-/// A graph an input, directed: a way through all nodes and back, and more edges.
+/// A graph an input, directed: a way through all nodes and back, and more edges; in some, one node without any.
 std::vector<InputGraph> random_graphs(unsigned seed, const std::vector<Shape>& shapes, bool directed) {
   std::vector<InputGraph> graphs;
   for (const Shape& shape : shapes) {
@@ -58,6 +58,11 @@ std::vector<InputGraph> random_graphs(unsigned seed, const std::vector<Shape>& s
     adjacency = (adjacency.array() > 0.6).select(adjacency, 0);
     for (Index node = 0; node < nodes; ++node) adjacency(node, (node + 1) % nodes) = 0.5;
     if (!directed) adjacency = (adjacency + adjacency.transpose()).eval();
+    // Now and then a node has no edges at all.
+    if (seed % 3 == 0 && nodes > 2) {
+      adjacency.row(nodes / 2).setZero();
+      adjacency.col(nodes / 2).setZero();
+    }
     graphs.push_back(InputGraph::from_adjacency(adjacency));
   }
   return graphs;

@@ -18,15 +18,15 @@ Position position_of(Index flat, const Shape& shape);
 /// Which positions of an input count.
 using NaiveMask = std::vector<bool>;
 
-/// For every output position of a window, the input positions it covers, -1: outside, and the one in its middle.
+/// For every output position of a window, the input positions it covers, -1: outside, and the one in its middle,
+/// or nearest to that.
 struct Cover {
   Shape shape;
   std::vector<std::vector<Index>> members;
   std::vector<Index> middles;
 };
 
-Cover cover(const Shape& shape, const nlohmann::json& sizes, const nlohmann::json& strides,
-            const std::string& padding);
+Cover cover(const Shape& shape, const nlohmann::json& sizes, const nlohmann::json& layer);
 
 /// After a window a position counts if the one in the window's middle does.
 NaiveMask mask_after(const Cover& windows, const NaiveMask& before);
