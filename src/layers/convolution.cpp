@@ -99,7 +99,7 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
                          .type = FieldType::integers,
                          .otherwise = "null",
                          .least = 1,
-                         .meaning = "distances of the filter's positions, one per axis; all 1 if omitted",
+                         .meaning = "distances of the filter's positions, one per axis; all 1 if omitted, and in 'local_conv'",
                          .by_name = true});
   return kind;
 }
@@ -124,6 +124,10 @@ class Convolution final : public LayerModel {
         spacing_{spacing_of(kind_of(sharing), options)} {
     Window& window = affine_.node.window;
     if (spacing_.is_none()) return;
+    // Weights belong to positions after the layer, and dilated windows are computed in an order that depends on the
+    // size of the inputs: inputs of two sizes would meet with the weights of other positions.
+    if (sharing == Sharing::by_position && std::ranges::any_of(spacing_.dilations, [](Index d) { return d != 1; }))
+      throw ArgumentError("local_conv: dilations: expected all 1; conv takes others");
     fields_ = convolution_fields(affine_);
     add_spacing_fields(spacing_, fields_);
     if (const std::optional<Padding> padding = spacing_.plain_padding(window))

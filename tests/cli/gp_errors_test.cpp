@@ -79,10 +79,10 @@ TEST_CASE("gp arrays: counts and shapes that do not fit") {
   shape.check_fails("/x_test.npy: expected inputs of shape [4] as in x_train.npy, got [2, 2]");
   data::write_npy(test_labels / "y_test.npy", filled<std::int64_t>({4}, 2));
   test_labels.check_fails("/y_test.npy: expected 3 rows, one for each input, got 4");
-  data::write_npy(axes / "y_train.npy", filled<std::int64_t>({6, 2}, 2));
+  data::write_npy(axes / "y_train.npy", filled<std::int64_t>({6, 3}, 2));
   axes.check_fails(
       "/y_train.npy: expected integer labels [n], or rows of integers of which one column stands out, got "
-      "[6, 2]; "
+      "[6, 3]; "
       "give --targets numbers for numbers");
   data::write_npy(scalar / "x_train.npy", filled<double>({6}, 7));
   scalar.check_fails(

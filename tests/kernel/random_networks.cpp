@@ -196,9 +196,11 @@ class Composer {
   Layer weights() {
     channels_ = Channels::gaussian;
     if (below(5) == 0) return dense({number(0.5, 2), below(2) == 0 ? 0 : number(0, 0.5)});
-    const ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
+    ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
+    const bool is_local = below(6) == 0;
+    if (is_local) options.dilations.clear();
     shapes_ = behind(options);
-    return below(6) == 0 ? local_conv(options) : conv(options);
+    return is_local ? local_conv(options) : conv(options);
   }
 
   Layer pooling() {

@@ -37,6 +37,8 @@ TEST_CASE("convolutions: pads and dilations must fit the axes") {
   CHECK(error_of([] {
           return conv({.filter = {3}, .dilations = {1, 2}});
         }) == "conv: expected one dilation an axis (1), got 2");
+  CHECK(error_of([] { return local_conv({.filter = {3}, .dilations = {2}}); }) ==
+        "local_conv: dilations: expected all 1; conv takes others");
   CHECK(error_of([] { return conv({.filter = {Index{1} << 40}, .dilations = {2}}); }) ==
         "conv: window sizes must be from 1 to 1048576, got 1099511627776");
   CHECK(error_of([] { return conv_transpose({.filter = {3}, .pads = {1}}); }) ==
