@@ -124,6 +124,11 @@ def exp_normalized(gamma, shift, p, q, c, d):
     return root * factor, gamma * factor
 
 
+def matern(smoothness, length, p, q, c, d):
+    s = np.sqrt(2 * smoothness * np.maximum((p - c) + (q - c), 0)) / length
+    return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + s * s / 3}[float(smoothness)] * np.exp(-s), np.zeros_like(c)
+
+
 def sign(p, q, c, d):
     return 2 / PI * (PI / 2 - angle(p, q, c, d)), np.zeros_like(c)
 
@@ -191,6 +196,7 @@ def reference_of(kind, fields):
         "hermite": lambda *g: polynomial(HERMITE[fields["degree"]], *g),
         "rectified_monomial": lambda *g: rectified_monomial(fields["degree"], *g),
         "exp_normalized": lambda *g: exp_normalized(wide["gamma"], wide["shift"], *g),
+        "matern": lambda *g: matern(wide["smoothness"], wide["length"], *g),
     }
     if kind in SMOOTH:
         return lambda *g: by_quadrature(SMOOTH[kind], *g), QUADRATURE_VARIANCES

@@ -322,9 +322,9 @@ TEST_CASE("gp --weight and --noise-variance: as fit has them; what does not go t
                          0.05 + 0.01 * i, 1 + i % 3);
   write_text(folder / "train.csv", table);
   write_text(folder / "test.csv", table);
-  const std::string common =
-      fmt::format("--data csv --path {} --target y --network fcn --kernel nngp --precision double ",
-                  folder.path().string());
+  const std::string both = fmt::format("--data csv --path {} --target y --network fcn --precision double ",
+                                       folder.path().string());
+  const std::string common = both + "--kernel nngp ";
   for (const std::string rows : {"--noise-variance v --ignore w", "--weight w --ignore v --criterion loo",
                                  "--weight w --ignore v --regulariser 0.01 --solver cg",
                                  "--noise-variance v --ignore w --amplitude 1 --solver cg"}) {
@@ -347,12 +347,12 @@ TEST_CASE("gp --weight and --noise-variance: as fit has them; what does not go t
   }
   const auto fails = [&](const std::string& options, const char* message) {
     CAPTURE(options);
-    const auto result = run_program("gp " + common + options);
+    const auto result = run_program("gp " + options);
     CHECK(result.code != 0);
     CHECK(result.errors.find(message) != std::string::npos);
   };
-  fails("--noise-variance v --weight w", "not both");
-  fails("--noise-variance v --criterion loo", "the noise is known: leave out --criterion");
-  fails("--weight w --kernel both", "--kernel nngp");
-  fails("--noise-variance v --solver cg", "give --amplitude, or --solver cholesky");
+  fails(common + "--noise-variance v --weight w", "not both");
+  fails(common + "--noise-variance v --criterion loo", "the noise is known: leave out --criterion");
+  fails(both + "--weight w", "--kernel nngp");
+  fails(common + "--noise-variance v --solver cg", "give --amplitude, or --solver cholesky");
 }

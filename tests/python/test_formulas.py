@@ -252,7 +252,7 @@ def test_matern_kernels(smoothness, random):
     y = np.concatenate([x[:2], random.normal(size=(3, 3))])
     weights = jnp.asarray(random.normal(size=(4, 5)))
     found, slopes = jax.value_and_grad(lambda a: (weights * gram(matern, a, jnp.asarray(y)).nngp).sum())(jnp.asarray(x))
-    assert found == pytest.approx((weights * nt.gram(matern, x, y).nngp).sum(), rel=1e-12)
+    assert float(found) == pytest.approx(float((np.asarray(weights) * nt.gram(matern, x, y).nngp).sum()), rel=1e-12)
     expected = nt.gram_vjp(matern, x, y, nngp=np.asarray(weights))[0]
     np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-9)
 

@@ -158,3 +158,32 @@ def test_estimators_know_noise(table):
         WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise[1:])
     with pytest.raises(ValueError, match="got both"):
         WideNetworkRegressor(NETWORK).fit(x, y, noise_variance=noise, sample_weight=noise)
+
+
+def test_classes_of_weighted_rows_are_calibrated_by_single_observations(table):
+    """By numpy: each row left out, and an observation there whose noise is that of weight 1. The estimator has the same."""
+    pytest.importorskip("sklearn")
+    from widelimit.sklearn import WideNetworkClassifier
+    x, labels, new = table[0][:40], (table[1][:40] > 10).astype(int), table[0][40:50]
+    weights = 0.5 + np.random.default_rng(3).random(40) * 3
+    model = widelimit.Model.fit(NETWORK, x, labels, labels=True, weights=weights, regulariser=0.3)
+    kernel, targets = widelimit.gram(NETWORK, x).nngp, labels - 0.5
+    noise, amplitude = 0.3 * np.mean(weights * np.diag(kernel)), model.amplitude[0]
+    mean, variances = np.empty((40, 1)), np.empty(40)
+    for i in range(40):
+        others = np.arange(40) != i
+        solved = np.linalg.solve(kernel[np.ix_(others, others)] + np.diag(noise / weights[others]),
+                                 np.stack([targets[others], kernel[others, i]], axis=1))
+        mean[i] = kernel[i, others] @ solved[:, 0]
+        variances[i] = amplitude * (kernel[i, i] - kernel[i, others] @ solved[:, 1] + noise)
+    calibration = widelimit.fit_class_calibration(mean, variances, labels)
+    found = model.predict(new)
+    expected = calibration.probabilities(found.mean, found.standard_deviation[:, 0]**2 + found.noise_variance[0])
+    assert np.allclose(found.class_probabilities, expected, atol=1e-6)
+    estimator = WideNetworkClassifier(NETWORK, regularizer=0.3).fit(x, labels, sample_weight=weights)
+    single, spread, _ = estimator._left_out(targets[:, None], weights, labels)
+    count = weights.sum()
+    share = np.mean(weights * np.diag(kernel)) * 40 / count * 0.3  # The noise that the regularizer is of counted rows.
+    solved = np.linalg.inv(kernel + np.diag(share / weights))
+    assert np.allclose(single[:, 0], targets - (solved @ targets) / np.diag(solved), atol=1e-8)
+    assert np.allclose(spread, estimator._posteriors[0].amplitude * (1 / np.diag(solved) + share * (1 - 1 / weights)), rtol=1e-8)

@@ -8,6 +8,7 @@
 #include "kernel/backends/device/device_comparison.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
+#include "widelimit/device_error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/network/network_file.hpp"
 
