@@ -28,12 +28,42 @@ def _cell(cell):
     return escape(str(cell))
 
 
+# Inputs of which the cost of a network is shown: shape, channels, and words for a pair of them. The first that fit are taken.
+_TYPICAL = (((), 100, "vectors of 100 numbers"), ((32,), 100, "sequences of 32 x 100"), ((32, 32), 3, "images 32 x 32 x 3"),
+            ((8, 8, 8), 3, "volumes 8 x 8 x 8 x 3"))
+_layers_as_text = _core.Network.__repr__
+
+
+def network_cost(network: _core.Network) -> str:
+    """What the kernels of a pair of typical inputs cost, in a line; empty for networks that none of them fit."""
+    for shape, channels, words in _TYPICAL:
+        try:
+            plan = _core.explain(network, list(shape), channels, "both", "float", 0.0)
+        except _core.Error:
+            continue
+        for line in plan.splitlines():
+            if line.startswith("a pair "):
+                return f"{line.removeprefix('a pair').split(',')[0].strip()} a pair of {words} (widelimit.explain tells others)"
+    return ""
+
+
+def network_text(network: _core.Network) -> str:
+    """The layers from the inputs on, and the cost."""
+    text, cost = _layers_as_text(network), network_cost(network)
+    return text.rstrip("\n") + f"\ncost  {cost}\n" if cost else text
+
+
 def network_html(network: _core.Network) -> str:
-    """The layers from the inputs down, with branches side by side."""
+    """The layers from the inputs down, with branches side by side, and the cost."""
+    cost = network_cost(network)
+    return _diagram(network) + (f"<small>cost {escape(cost)}</small>" if cost else "")
+
+
+def _diagram(network):
     try:
         layers = json.loads(network.to_json())["layers"]
     except _core.Error:  # Layers of functions have no file.
-        return f"<pre>{escape(repr(network))}</pre>"
+        return f"<pre>{escape(_layers_as_text(network))}</pre>"
     name = f"<b>{escape(network.name)}</b><br>" if network.name else ""
     return f"<div>{name}{_sequence(layers)}</div>"
 
@@ -113,4 +143,4 @@ def _colour(shade):
 
 def layer_html(layer: _core.Layer) -> str:
     """A diagram of a single layer."""
-    return network_html(_core.Network([layer]))
+    return _diagram(_core.Network([layer]))

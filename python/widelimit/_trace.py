@@ -1,4 +1,4 @@
-"""What JAX reads of a user's function, if JAX has been imported: its derivatives, and a digest of its text."""
+"""What JAX reads of a user's function, if JAX has been imported: its derivatives, and a digest of its text; and what it compiles."""
 
 import hashlib
 import re
@@ -28,6 +28,56 @@ def digest(function, *shapes):
     parts = [re.sub(r" at 0x[0-9a-f]+", "", text).encode()]
     parts += [np.asarray(constant).tobytes() for constant in _constants(read)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def elementwise(phi, derivative):
+    """phi and its derivative, compiled by JAX, which has read them. The derivative is that of JAX if none is given; it stays None
+    where JAX's is not finite though phi is, as beside a jax.numpy.where() that chooses a root."""
+    compiled = _compiled(phi)
+    if compiled is None:
+        return phi, derivative
+    if derivative is not None:
+        return compiled, _compiled(derivative) or derivative
+    slope = _compiled(_slope_of(phi))
+    places = np.geomspace(1e-3, 2000, 500)
+    places = np.concatenate([-places, places])
+    with double_precision():
+        is_usable = np.isfinite(slope(places)) | ~np.isfinite(compiled(places))
+    return compiled, slope if is_usable.all() else None
+
+
+def _slope_of(phi):
+    import jax
+    import jax.numpy as jnp
+
+    def slope(z):
+        # Steps may be given as truth values or integers, which have no tangents.
+        return jax.jvp(lambda places: jnp.asarray(phi(places)).astype(float), (z,), (jnp.ones_like(z),))[1]
+
+    return slope
+
+
+def _compiled(function):
+    """An elementwise function that JAX reads, compiled for a few sizes, to which arguments are filled up. None if it gives
+    another shape or something else than real numbers, which is left to be said where it is called."""
+    import jax
+
+    with double_precision():
+        result = jax.eval_shape(function, jax.ShapeDtypeStruct((3,), np.float64))
+    if getattr(result, "shape", None) != (3,) or result.dtype.kind not in "fiub":
+        return None
+    compiled = jax.jit(function)
+
+    def called(z):
+        z = np.asarray(z, float)
+        size = 64
+        while size < z.size:
+            size *= 8
+        filled = np.full(size, z.ravel()[-1] if z.size else 0.0)
+        filled[:z.size] = z.ravel()
+        return np.asarray(compiled(filled))[:z.size].reshape(z.shape)
+
+    return called
 
 
 def _constants(read):

@@ -24,9 +24,10 @@ from numpy.typing import ArrayLike
 
 from . import _core, _kinds, _trace
 from ._arrays import check_callable, numbers, real, whole
+from ._fields import error_of_files
 from ._fields import layer as _layer
 from ._fields import sizes as _sizes
-from ._html import layer_html, network_html
+from ._html import layer_html, network_html, network_text
 from ._jax import in_double
 from ._kinds import *  # noqa: F403 - abs, sum and slice below are layers
 
@@ -70,13 +71,14 @@ def _json_of(network):
     try:
         return (network.to_json(),)
     except _core.Error as error:
-        raise TypeError(f"layers made of functions cannot be pickled or copied: {error}") from error
+        raise TypeError(f"layers made of functions cannot be pickled or copied: {error_of_files(error)}") from error
 
 
 copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([layer]))))
 copyreg.pickle(_core.Network, lambda network: (_network_of, _json_of(network)))
 _core.Layer._repr_html_ = layer_html
 _core.Network._repr_html_ = network_html
+_core.Network.__repr__ = network_text
 
 
 def _keeping(layer, *owners):
@@ -125,17 +127,23 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
                 breakpoints: Iterable[float] = (), kind: str = "elementwise") -> _core.Layer:
     """A nonlinearity of your own; its dual comes by quadrature.
 
-    phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by
-    differences. They are called thousands of times while tables are made, then seldom. Jumps, kinks and cusps of either
-    and of the next two derivatives are looked for, up to |z| = 2000; breakpoints: others, and where there are features
-    narrower than a tenth of their distance from 0, which the search may miss. Steps have the derivative 0. Functions
-    steeper than |z - b|^0.8 towards a place b, as cube roots and logarithms, have an NNGP and no NTK. ArgumentError for
-    functions that are rough, that compute in float32 or less, or that grow faster than a logarithm towards a place, and
-    for an NTK that there is not.
+    phi, derivative: functions of NumPy's arrays, or made of JAX's. Without `derivative` it is JAX's, if JAX has been imported,
+    reads phi and finds a finite slope; else it is taken from phi by differences, which is slower. They are called thousands
+    of times while tables are made, then seldom. Jumps, kinks and cusps of either and of the next two derivatives are looked
+    for, up to |z| = 2000; breakpoints: others, and where there are features narrower than a tenth of their distance from 0,
+    which the search may miss. Steps have the derivative 0. Functions steeper than |z - b|^0.8 towards a place b, as cube
+    roots and logarithms, have an NNGP and no NTK. ArgumentError for functions that are rough, that compute in float32 or
+    less, or that grow faster than a logarithm towards a place, for a derivative that is not that of phi, and for an NTK that
+    there is not.
     """
-    slope = None if derivative is None else _real("elementwise: derivative", derivative)
+    check_callable("elementwise: phi", phi)
+    if derivative is not None:
+        check_callable("elementwise: derivative", derivative)
     places = [float(b) for b in breakpoints]
     digest = _trace.digest(lambda x: (phi(x), None if derivative is None else derivative(x)), (3,))
+    if digest is not None:
+        phi, derivative = _trace.elementwise(phi, derivative)
+    slope = None if derivative is None else _real("elementwise: derivative", derivative)
     return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope), places,
                     f"{digest}{places or ''}" if digest else "")
 

@@ -15,6 +15,7 @@ from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
+from ._fields import error_of_files
 from ._html import matrix_html, network_html, rows_html, table
 from ._progress import Progress, told
 
@@ -349,8 +350,11 @@ class Model:
 
     def save(self, folder: _Folder) -> None:
         """Writes a folder, which appears as a whole or not at all (docs/inference.md). DataError if it holds anything else
-        than a model."""
-        self._model.save(folder)
+        than a model; NetworkError for layers made of functions, which no file can hold."""
+        try:
+            self._model.save(folder)
+        except _core.NetworkError as error:
+            raise error_of_files(error) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the files that save() writes."""

@@ -332,6 +332,26 @@ def test_notebooks_show_networks_models_and_results(random):
     assert "expected error" in widelimit.calibration(prediction.class_probabilities, [0, 1, 0] * 5)._repr_html_()
 
 
+@pytest.mark.parametrize("network, shape, channels, words", [
+    (widelimit.Network([layers.dense(), layers.relu(), layers.dense()]), (), 100, "vectors of 100 numbers"),
+    (widelimit.Network([layers.conv([3]), layers.erf(), layers.flatten(), layers.dense()]), (32,), 100, "sequences of 32 x 100"),
+    (widelimit.Network.named("struct"), (32, 32), 3, "images 32 x 32 x 3"),
+    (widelimit.Network([layers.conv([2, 2, 2]), layers.erf(), layers.flatten(), layers.dense()]), (8, 8, 8), 3, "volumes 8 x 8 x 8 x 3"),
+    (widelimit.Network([layers.dense(), layers.elementwise(np.tanh), layers.dense()]), (), 100, "vectors of 100 numbers")])
+def test_networks_show_their_cost(network, shape, channels, words):
+    plan = widelimit.explain(network, shape, channels, measure_seconds=0)
+    operations = next(line for line in plan.splitlines() if line.startswith("a pair")).removeprefix("a pair").split(",")[0].strip()
+    line = f"cost  {operations} a pair of {words} "
+    assert line in repr(network) and line in str(network) and line.replace("  ", " ") in network._repr_html_()
+
+
+def test_networks_that_fit_no_typical_inputs_show_their_layers_alone():
+    for kinds in ([layers.conv([3, 3]), layers.relu()], [layers.conv([40]), layers.conv([3, 3])]):
+        incomplete = widelimit.Network(kinds)
+        assert "conv" in repr(incomplete) and "cost" not in repr(incomplete) + incomplete._repr_html_()
+    assert "cost" not in layers.relu()._repr_html_()
+
+
 def test_a_layer_shows_itself_as_in_a_network():
     assert repr(layers.dense(2)) == "dense  weight_variance=2.0  bias_variance=0.0"
     shown = repr(layers.sum([], [layers.relu(), layers.dense()])).splitlines()
