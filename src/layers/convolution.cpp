@@ -1,5 +1,6 @@
 #include "widelimit/layers/convolution.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -95,12 +96,13 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
            "zeros around the inputs in place of 'padding', as PyTorch's numbers: one an axis, on either "
            "side of it, or all those before the axes and then all behind",
        .by_name = true});
-  kind.fields.push_back({.name = "dilations",
-                         .type = FieldType::integers,
-                         .otherwise = "null",
-                         .least = 1,
-                         .meaning = "distances of the filter's positions, one per axis; all 1 if omitted, and in 'local_conv'",
-                         .by_name = true});
+  kind.fields.push_back(
+      {.name = "dilations",
+       .type = FieldType::integers,
+       .otherwise = "null",
+       .least = 1,
+       .meaning = "distances of the filter's positions, one per axis; all 1 if omitted, and in 'local_conv'",
+       .by_name = true});
   return kind;
 }
 
@@ -126,7 +128,8 @@ class Convolution final : public LayerModel {
     if (spacing_.is_none()) return;
     // Weights belong to positions after the layer, and dilated windows are computed in an order that depends on the
     // size of the inputs: inputs of two sizes would meet with the weights of other positions.
-    if (sharing == Sharing::by_position && std::ranges::any_of(spacing_.dilations, [](Index d) { return d != 1; }))
+    if (sharing == Sharing::by_position &&
+        std::ranges::any_of(spacing_.dilations, [](Index d) { return d != 1; }))
       throw ArgumentError("local_conv: dilations: expected all 1; conv takes others");
     fields_ = convolution_fields(affine_);
     add_spacing_fields(spacing_, fields_);

@@ -15,7 +15,6 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/kinds.hpp"
 #include "widelimit/layers/pooling.hpp"
-#include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::testing {

@@ -37,10 +37,9 @@ void add_convolutions(std::vector<ZooLayer>& zoo) {
                        .pads = {1, 0, 2, 1},
                        .dilations = {2, 3}}),
                  {3, 4}});
-  zoo.push_back(
-      {"local_conv pads",
-       local_conv({.filter = {2}, .strides = {2}, .bias_variance = 0.2, .pads = {2, 1}}),
-       {5}});
+  zoo.push_back({"local_conv pads",
+                 local_conv({.filter = {2}, .strides = {2}, .bias_variance = 0.2, .pads = {2, 1}}),
+                 {5}});
   zoo.push_back({"conv 3d", conv({{2, 1, 2}, {}, Padding::same, 1, 0.1}), {2, 2, 2}});
 }
 

@@ -196,11 +196,15 @@ class Composer {
   Layer weights() {
     channels_ = Channels::gaussian;
     if (below(5) == 0) return dense({number(0.5, 2), below(2) == 0 ? 0 : number(0, 0.5)});
-    ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
-    const bool is_local = below(6) == 0;
-    if (is_local) options.dilations.clear();
+    const ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
     shapes_ = behind(options);
-    return is_local ? local_conv(options) : conv(options);
+    return shared_or_not(options);
+  }
+
+  /// Weights that are not shared have no dilations.
+  Layer shared_or_not(const ConvolutionOptions& options) {
+    const bool has_dilations = !options.dilations.empty();
+    return below(6) == 0 && !has_dilations ? local_conv(options) : conv(options);
   }
 
   Layer pooling() {
@@ -296,7 +300,7 @@ class Composer {
   Layers branch(const ConvolutionOptions& options, Channels before) {
     Layers layers;
     if (before == Channels::gaussian && below(2) == 0) layers.push_back(nonlinearity());
-    layers.push_back(below(6) == 0 ? local_conv(options) : conv(options));
+    layers.push_back(shared_or_not(options));
     if (below(3) == 0) {
       layers.push_back(relu());
       layers.push_back(conv(keeping(3)));
