@@ -24,6 +24,7 @@ _PARAMS = _STAX + "params = init_fn(0, x.shape)[1]\n"
 _TRANSFORMER = "parameters = propagation.Parameters(tokens=8, sigma_w=2, alpha_A=0.4, alpha_M=0.3)\n"
 _HEADS = "prior = heads.Prior.flip2(10, 10)\n"
 _FLOW = _HEADS + "(found,) = heads.flow('softmax', prior, tokens=3, heads=2, tau=5, samples=500, fresh_samples=500)\n"
+_DIGITS = "task = heads.ImageTask(random.integers(0, 256, (20, 28, 28)), np.arange(20) % 3, 0.2)\n"
 _SDE = "model, v0 = sde.transformer(gamma_squared=0.25), sde.start(tokens=2, rho0=0.2)\n"
 _NETWORK = "shaped, v0 = sde.Network('shaped_transformer', 16, 0.25), sde.start(tokens=2, rho0=0.2)\n"
 _MLP = "model = sde.mlp(0, -1)\n"
@@ -266,15 +267,24 @@ EXAMPLES = {
             "Comparison": "heads.compare('softmax', prior, 3, 2, 20, tau=2, step=0.02, samples=500).largest_difference_m",
             "Estimate": "heads.bayes_risk(prior, tokens=3, samples=500).value",
             "Prior": "prior, heads.Prior.spikes(2, 10)",
+            "Resampled": "heads.resampling('softmax', prior, 3, 2, tau=1, samples=500)[0].largest_difference_m",
             "SgdPath": "heads.sgd('softmax', prior, 3, 2, 20, tau=1, batch=4).m[-1]",
             "SpecialisationTimes": "heads.specialisation_times('softmax', heads.Prior.spikes(2, 10), 3, 2, 20, [0.5], tau=2)",
             "bayes_optimal_heads": "heads.bayes_optimal_heads(prior, heads=2).m",
             "bayes_posterior": "heads.bayes_posterior(prior, random.normal(size=(3, 2)))",
             "bayes_risk": "heads.bayes_risk(prior, tokens=3, samples=500)",
+            "fresh_sequences": "heads.fresh_sequences(prior, 3, 2, 2, samples=500)[0].shape",
+            "resampling": "heads.resampling('softmax', prior, 3, 2, tau=1, samples=500)[0].largest_difference_m",
             "compare": "heads.compare('softmax', prior, 3, 2, 20, tau=2, step=0.02, samples=500).largest_difference_m",
             "sgd": "heads.sgd('softmax', prior, 3, 2, 20, tau=1, batch=4)",
             "specialisation_times": "heads.specialisation_times('softmax', heads.Prior.spikes(2, 10), 3, 2, 20, [0.5], tau=2)",
             "attention_map": "heads.attention_map('softmax', heads.bayes_optimal_heads(prior, 2), random.normal(size=(3, 2)), random.normal(size=(3, 2)))",
+        }.items()},
+        **{name: _DIGITS + call for name, call in {
+            "ImageHeads": "heads.digits('softmax1', task, 1, tokens=3, heads=2, batch=16, fresh_samples=50, risk_samples=60).loss",
+            "ImageTask": "task.class_means.shape",
+            "digit_times": "heads.digit_times('softmax1', task, [1, 0.5], 1, tokens=3, heads=2, batch=16).times.shape",
+            "digits": "heads.digits('softmax1', task, 1, tokens=3, heads=2, batch=16, fresh_samples=50, risk_samples=60).loss",
         }.items()},
         "EscapeRates": "heads.escape_rates(heads.hessian('softmax', 3, 2), 2, 10)",
         "HessianConstants": "heads.hessian('softmax', 3, 2)",
@@ -286,6 +296,8 @@ EXAMPLES = {
     "widelimit.sde": {
         **{name: _SDE + call for name, call in {
             "Ensemble": "sde.simulate(model, v0, times=[0.1], paths=20).covariances.shape",
+            "Outputs": "sde.outputs(sde.simulate(model, v0, times=[0.1], paths=20), 2).kurtosis",
+            "outputs": "sde.outputs(sde.simulate(model, v0, times=[0.1], paths=20), 2).values.shape",
             "Model": "model", "Coefficients": "sde.coefficients(v0).linear", "coefficients": "sde.coefficients(v0).second_moment",
             "diffusion": "sde.diffusion(model, v0)", "drift": "sde.drift(model, v0)",
             "flow": "sde.flow(sde.with_finite_width_drift(model, 64), v0, [0.1, 0.2])",
