@@ -25,7 +25,8 @@ from widelimit import layers
 from tables import EXPERIMENTS, Table, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
-OURS = ("defaults", "relevance", "learned features")
+WAYS = {"defaults": {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
+OURS = tuple(WAYS)
 
 
 def rare_class(seed):
@@ -101,9 +102,8 @@ def network():
     return widelimit.Network([*hidden, *hidden, *hidden, layers.dense(1, 0.01)])
 
 
-def scores_of_ours(which, x, test_x, y, test, classes):
-    learning = {"relevance": {"relevance": True}, "learned features": {"learn_features": 4}}.get(which, {})
-    model = widelimit.Model.fit(network(), x, y, labels=classes, threads=1, **learning)
+def scores_of_model(model, test_x, test, classes):
+    """Its error and loss, and whether it kept what it learned of the inputs."""
     found = model.predict(test_x, threads=1)
     kept = int(model.learned["kept"]) if model.learned else ""
     if classes:
@@ -112,6 +112,10 @@ def scores_of_ours(which, x, test_x, y, test, classes):
         return np.mean(names[probabilities.argmax(1)] != test), log_loss(test, names, probabilities), kept
     mean, deviation = found.mean[:, 0], np.sqrt(found.standard_deviation[:, 0] ** 2 + found.noise_variance[0])
     return np.mean((mean - test) ** 2) ** 0.5, log_density(test, mean, deviation), kept
+
+
+def scores_of_ours(which, x, test_x, y, test, classes):
+    return scores_of_model(widelimit.Model.fit(network(), x, y, labels=classes, threads=1, **WAYS[which]), test_x, test, classes)
 
 
 def compute(whose, seeds, wanted):

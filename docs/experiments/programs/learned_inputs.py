@@ -10,14 +10,13 @@ import warnings
 
 import numpy as np
 import widelimit
-from decision_tables import bundled, log_density, log_loss, network, rare_class
+from decision_tables import WAYS, bundled, network, rare_class, scores_of_model
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
 from tables import EXPERIMENTS, Table, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
-WAYS = {"defaults": {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
 KERNELS = ("three ReLU layers", "laplace")
 
 
@@ -64,15 +63,7 @@ def median_distance(x):
 
 def scores(kernel, way, x, test_x, y, test, classes):
     made = network() if kernel != "laplace" else widelimit.Network.named("laplace", {"axes": 0, "length": median_distance(x)})
-    model = widelimit.Model.fit(made, x, y, labels=classes, threads=1, **WAYS[way])
-    found = model.predict(test_x, threads=1)
-    kept = int(model.learned["kept"]) if model.learned else ""
-    if classes:
-        names = np.array([int(name) for name in model.class_names])
-        probabilities = found.class_probabilities
-        return np.mean(names[probabilities.argmax(1)] != test), log_loss(test, names, probabilities), kept
-    mean, deviation = found.mean[:, 0], np.sqrt(found.standard_deviation[:, 0] ** 2 + found.noise_variance[0])
-    return np.mean((mean - test) ** 2) ** 0.5, log_density(test, mean, deviation), kept
+    return scores_of_model(widelimit.Model.fit(made, x, y, labels=classes, threads=1, **WAYS[way]), test_x, test, classes)
 
 
 def compute(seeds):
