@@ -11,6 +11,7 @@
 #include "numerics/closed_form.hpp"
 #include "numerics/formula/matern_formula.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::layers {
 namespace {
