@@ -65,7 +65,7 @@ class Writer {
     return geometry_.right_sizes[chain_.instructions[i].node];
   }
   [[nodiscard]] std::string literal(double number) const {
-    return Statements(options_.precision, "").literal(number);
+    return literal_of(number, options_.precision);
   }
 
   template <typename... Arguments>

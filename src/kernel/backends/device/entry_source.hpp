@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/plan/pair_geometry.hpp"
 #include "kernel/plan/program.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
@@ -56,9 +57,7 @@ class EntrySource {
     text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
-  [[nodiscard]] std::string literal(double number) const {
-    return numerics::formula::Statements(precision_, "").literal(number);
-  }
+  [[nodiscard]] std::string literal(double number) const { return literal_of(number, precision_); }
   /// What was written since the last call.
   [[nodiscard]] std::string take() { return std::exchange(text_, {}); }
 

@@ -76,7 +76,7 @@ std::string MatrixFreeSource::beginning() const {
 }
 
 std::string MatrixFreeSource::inverse(std::size_t source) const {
-  return Statements(precision_, "").literal(1 / static_cast<double>(channels_[source]));
+  return literal_of(1 / static_cast<double>(channels_[source]), precision_);
 }
 
 std::string MatrixFreeSource::record() const {

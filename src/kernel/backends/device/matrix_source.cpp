@@ -186,7 +186,7 @@ void append_numbers(const KeptPlanes& planes, std::vector<int>& numbers) {
 }
 
 std::string MatrixSource::literal(double number) const {
-  return numerics::formula::Statements(options_.precision, "").literal(number);
+  return literal_of(number, options_.precision);
 }
 
 std::string MatrixSource::beginning() const {

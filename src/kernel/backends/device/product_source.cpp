@@ -116,8 +116,7 @@ std::string product_source(Precision precision, Index group_side) {
   const double angle = precision == Precision::wide ? 16 * std::numeric_limits<double>::epsilon()
                                                     : double{std::numeric_limits<float>::epsilon()};
   return source_beginning(precision) +
-         fmt::format("#define SIDE {}\n#define ANGLE {}\n", group_side,
-                     numerics::formula::Statements(precision, "").literal(angle)) +
+         fmt::format("#define SIDE {}\n#define ANGLE {}\n", group_side, literal_of(angle, precision)) +
          mean_product_function + multiples_function + product_kernel;
 }
 

@@ -21,7 +21,7 @@ class TermsWriter {
  private:
   [[nodiscard]] bool with_ntk() const { return options_.kernel == Kernel::with_ntk; }
   [[nodiscard]] std::string literal(double number) const {
-    return numerics::formula::Statements(options_.precision, "").literal(number);
+    return literal_of(number, options_.precision);
   }
 
   void write(std::size_t i) {

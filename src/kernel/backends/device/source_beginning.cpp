@@ -32,4 +32,8 @@ std::string source_beginning(numerics::formula::Precision precision) {
                      exact_sums);
 }
 
+std::string literal_of(double number, numerics::formula::Precision precision) {
+  return numerics::formula::Statements(precision, "").literal(number);
+}
+
 }  // namespace widelimit

@@ -10,4 +10,7 @@ namespace widelimit {
 /// rounding loses.
 std::string source_beginning(numerics::formula::Precision precision);
 
+/// A number as sources write it.
+std::string literal_of(double number, numerics::formula::Precision precision);
+
 }  // namespace widelimit
