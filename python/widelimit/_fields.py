@@ -26,8 +26,6 @@ def _check_finite(kind, field, value):
 def layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
-    if "pads" in given and given.get("padding") == "same":  # The default, in whose place pads stand.
-        del given["padding"]
     for field, value in given.items():
         _check_finite(kind, field, value)
     try:

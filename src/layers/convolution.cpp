@@ -44,9 +44,10 @@ namespace {
 
 /// "same", "valid" or "circular", unless pads say how many zeros there are.
 Padding read_padding(KindFields& fields, bool spaced) {
-  if (spaced && fields.has("pads") && fields.has("padding"))
+  if (spaced && !fields.has("padding")) return Padding::same;
+  if (spaced && fields.has("pads"))
     fields.fail("padding", "expected no padding beside pads, which say how many zeros there are");
-  if (spaced && fields.has("padding") && !fields.reader("padding").value("padding").is_string())
+  if (spaced && !fields.reader("padding").value("padding").is_string())
     fields.fail("padding",
                 "expected one of same, valid, circular; numbers of zeros are \"pads\", one an axis");
   return padding_from_name(fields.word("padding"));
@@ -80,9 +81,10 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
        .meaning = "s, one per axis; all 1 if omitted"},
       {.name = "padding",
        .type = FieldType::text,
-       .otherwise = R"("same")",
+       .otherwise = spacings == Spacings::present ? "null" : R"("same")",
        .words = {"same", "valid", "circular"},
        .meaning =
+           std::string(spacings == Spacings::present ? "'same' if omitted; " : "") +
            "n positions along an axis become ceil(n / stride), or (n - size) // stride + 1 with 'valid'; "
            "padded positions count as zeros"}};
   add_weight_fields(kind.fields);
