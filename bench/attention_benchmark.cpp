@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/readouts/pulled_readout.hpp"
 #include "layers/attention_stages.hpp"
-#include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/widelimit.hpp"

@@ -40,7 +40,7 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
 
   Shape output_shape(const Shape& input) const override {

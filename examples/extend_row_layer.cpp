@@ -29,7 +29,7 @@ class SoftGain final : public RowStageOf<SoftGain> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
 
   // One number for each position, prepared once for each input: the gain.

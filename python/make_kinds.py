@@ -42,7 +42,7 @@ def default_of(field):
     """As source text: ' = 1.0', or nothing for what must be given."""
     if field["required"]:
         return ""
-    value = field["otherwise"]
+    value = field["default"]
     if field["type"] == "number" and value is not None:
         value = float(value)
     return f" = {source_of(value)}"
@@ -56,7 +56,7 @@ def source_of(value):
 
 
 def parameter(field):
-    annotation = TYPES[field["type"]][0] + ("" if field["required"] or field["otherwise"] is not None else " | None")
+    annotation = TYPES[field["type"]][0] + ("" if field["required"] or field["default"] is not None else " | None")
     return f"{field['name']}: {annotation}{default_of(field)}"
 
 

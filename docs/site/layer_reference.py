@@ -50,9 +50,9 @@ def marked(text):
 
 
 def default_of(field):
-    if field["required"] or field["otherwise"] is None:
+    if field["required"] or field["default"] is None:
         return ""
-    value = field["otherwise"]
+    value = field["default"]
     return f" [`{value}`]" if isinstance(value, str) else f" [{json.dumps(value)}]"
 
 

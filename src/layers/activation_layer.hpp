@@ -22,7 +22,7 @@ class ActivationStage final : public RowStage, public numerics::formula::Readabl
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::gaussian,
             .leaves = StageRules::Leaves::not_gaussian,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return activation_->auxiliary_count(); }
   void prepare(const float* variance, std::size_t positions, float* const* auxiliary) const override {
@@ -92,7 +92,7 @@ class ActivationLayer : public LayerModel {
   /// Throws ArgumentError for a null pointer, naming the kind.
   ActivationLayer(const std::string& kind, numerics::ActivationPtr activation);
 
-  [[nodiscard]] State lower(Lowering& lowering, const State& input) const override;
+  [[nodiscard]] LoweredState lower(Lowering& lowering, const LoweredState& input) const override;
   [[nodiscard]] std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const override;
   [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
 

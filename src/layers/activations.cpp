@@ -64,7 +64,7 @@ ActivationLayer::ActivationLayer(const std::string& kind, numerics::ActivationPt
   if (!activation_) throw ArgumentError(fmt::format("{}: expected an activation, got a null pointer", kind));
 }
 
-State ActivationLayer::lower(Lowering& lowering, const State& input) const {
+LoweredState ActivationLayer::lower(Lowering& lowering, const LoweredState& input) const {
   return lowering.row(input, std::make_shared<ActivationStage>(activation_));
 }
 
@@ -139,12 +139,12 @@ namespace {
 /// Arguments of neural-tangents' layers that change nothing here, so that networks which set them can be read.
 const std::vector<std::string> stabilized{"do_stabilize", "do_backprop"}, backprop{"do_backprop"};
 
-KindField number(std::string name, std::string otherwise = {}) {
-  return {.name = std::move(name), .otherwise = std::move(otherwise)};
+KindField number(std::string name, std::string default_value = {}) {
+  return {.name = std::move(name), .default_value = std::move(default_value)};
 }
 
 KindField degree(double most) {
-  return {.name = "degree", .type = FieldType::integer, .least = 0, .most = most};
+  return {.name = "degree", .type = FieldType::integer, .minimum = 0, .maximum = most};
 }
 
 /// The fields a, b and c of a f(b x + c).
@@ -274,14 +274,15 @@ void add_exponentials(KindRows& rows) {
             .neural_tangents = {"Gaussian", {{"a", "a"}, {"b", "b"}}, {}}}),
        [](KindFields& fields) { return gaussian(fields.number("a"), fields.number("b")); }});
   rows.push_back(
-      {activation_kind({.name = "rbf",
-                        .fields = {{.name = "gamma", .otherwise = "1", .least = 0, .above_least = true}},
-                        .does = "sqrt(2) sin(sqrt(2 gamma) x + pi / 4)",
-                        .nngp = "exp(-gamma (p + q - 2K))",
-                        .ntk = "2 gamma K' T",
-                        .source = "Rahimi and Recht 2007, section 3",
-                        .example = R"({"gamma": 0.6})",
-                        .neural_tangents = {"Rbf", {{"gamma", "gamma"}}, {}}}),
+      {activation_kind(
+           {.name = "rbf",
+            .fields = {{.name = "gamma", .default_value = "1", .minimum = 0, .above_minimum = true}},
+            .does = "sqrt(2) sin(sqrt(2 gamma) x + pi / 4)",
+            .nngp = "exp(-gamma (p + q - 2K))",
+            .ntk = "2 gamma K' T",
+            .source = "Rahimi and Recht 2007, section 3",
+            .example = R"({"gamma": 0.6})",
+            .neural_tangents = {"Rbf", {{"gamma", "gamma"}}, {}}}),
        [](KindFields& fields) { return rbf(fields.number("gamma")); }});
 }
 

@@ -99,7 +99,7 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
 
   Shape output_shape(const Shape& input) const override { return input; }

@@ -92,7 +92,7 @@ class Attention final : public LayerModel {
       model_of(options_.weights.nonlinearity()).check_writable(path + ".weights");
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     const bool encodes_values = options_.positions && options_.positions->values == ValueEncodings::present;
     // The sums of this scaling run over all positions. Masked ones drop out only because their values are 0, which
     // encodings in the values would change.
@@ -262,19 +262,19 @@ Layer attention(const AttentionOptions& options) { return Layer(std::make_shared
 
 namespace {
 
-KindField option(std::string name, FieldType type, std::string otherwise, std::string meaning) {
+KindField option(std::string name, FieldType type, std::string default_value, std::string meaning) {
   return {.name = std::move(name),
           .type = type,
-          .otherwise = std::move(otherwise),
+          .default_value = std::move(default_value),
           .meaning = std::move(meaning),
           .by_name = true};
 }
 
-/// A field for a number or an integer that must be at least `least`.
-KindField option_from(double least, std::string name, FieldType type, std::string otherwise,
+/// A field for a number or an integer that must be at least `minimum`.
+KindField option_from(double minimum, std::string name, FieldType type, std::string default_value,
                       std::string meaning) {
-  KindField field = option(std::move(name), type, std::move(otherwise), std::move(meaning));
-  field.least = least;
+  KindField field = option(std::move(name), type, std::move(default_value), std::move(meaning));
+  field.minimum = minimum;
   return field;
 }
 
@@ -282,12 +282,12 @@ std::vector<KindField> weight_fields() {
   std::vector<KindField> fields{
       {.name = "scaling",
        .type = FieldType::text,
-       .otherwise = R"("inverse_width")",
+       .default_value = R"("inverse_width")",
        .words = {"inverse_width", "inverse_sqrt_width"},
        .meaning = "how logits scale with the key width"},
       {.name = "weights",
        .type = FieldType::object,
-       .otherwise = R"("softmax")",
+       .default_value = R"("softmax")",
        .meaning =
            "'softmax', 'softmax1', 'identity', 'relu' or the kind of another nonlinearity, or its object"},
       option_from(0, "query_key_std", FieldType::number, "1", "kappa, a factor on the logits"),

@@ -56,7 +56,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const auto left = logit_variances(pair.left_state, d), right = logit_variances(pair.right_state, e);
     auto left_variances = variances(pair.left_state, d), right_variances = variances(pair.right_state, e);
     EncodedPair bars = encoded.zeros();
-    ElementwiseAdjoint go_back(*zeta_, options(), encoded, pair.same_input, pair.stop);
+    ElementwiseAdjoint backward_pass(*zeta_, options(), encoded, pair.same_input, pair.stop);
     for_each_wanted(pair, [&](Index a, Index b) {
       // The adjoints of the four sums depend on the adjoint of the entry alone, so that they are known before the
       // sums. The call with empty sums adds nothing to the adjoints of K~_ab and T~_ab; the one after the sums are
@@ -64,9 +64,9 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
       const AttentionSums back = entry_adjoint({}, encoded, a, b, adjoint, bars);
       if (back.values == 0 && back.value_ntks == 0) return;
       const AttentionSums sums =
-          go_back({left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)], left_variances,
-                   right_variances},
-                  a, b, back, bars);
+          backward_pass({left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)],
+                         left_variances, right_variances},
+                        a, b, back, bars);
       static_cast<void>(entry_adjoint(sums, encoded, a, b, adjoint, bars));
     });
     add_encoded_adjoint(bars, adjoint);

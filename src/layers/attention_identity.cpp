@@ -103,7 +103,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
   }
 
  private:
-  /// The results of seen_sums() for V K~, T_V K~ and V T~, the last two with the NTK only; or their adjoints.
+  /// The results of visible_sums() for V K~, T_V K~ and V T~, the last two with the NTK only; or their adjoints.
   struct Sums {
     Matrix<double> value_logits;
     Matrix<double> value_ntks;
@@ -112,10 +112,10 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
 
   template <typename Scalar>
   [[nodiscard]] Sums sums_of(const PairView<Scalar>& pair, const EncodedPair& encoded) const {
-    Sums sums{seen_sums(pair, encoded.values, encoded.keys), {}, {}};
+    Sums sums{visible_sums(pair, encoded.values, encoded.keys), {}, {}};
     if (pair.ntk.size() == 0) return sums;
-    sums.value_ntks = seen_sums(pair, encoded.value_ntks, encoded.keys);
-    sums.value_logit_ntks = seen_sums(pair, encoded.values, encoded.logit_ntks);
+    sums.value_ntks = visible_sums(pair, encoded.value_ntks, encoded.keys);
+    sums.value_logit_ntks = visible_sums(pair, encoded.values, encoded.logit_ntks);
     return sums;
   }
 
@@ -155,7 +155,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
     bars.logit_ntks += value_logit_ntks.cwiseProduct(encoded.values);
   }
 
-  /// The transpose of seen_sums(): for every (i, j), the sum of `behind`(a, b) over the wanted (a, b) that see it,
+  /// The transpose of visible_sums(): for every (i, j), the sum of `behind`(a, b) over the wanted (a, b) that see it,
   /// multiplied by rho with rotary positions.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> spread_sums(const PairView<Scalar>& pair, const Matrix<double>& behind) const {
@@ -201,8 +201,8 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
   /// For every wanted (a, b), the sum of left_ij right_ij over the (i, j) that a and b see, multiplied by rho with
   /// rotary positions.
   template <typename Scalar>
-  [[nodiscard]] Matrix<double> seen_sums(const PairView<Scalar>& pair, const Matrix<double>& left,
-                                         const Matrix<double>& right) const {
+  [[nodiscard]] Matrix<double> visible_sums(const PairView<Scalar>& pair, const Matrix<double>& left,
+                                            const Matrix<double>& right) const {
     const Matrix<double> products = left.cwiseProduct(right);
     if (options().sequence.rotary) return turned_sums(pair, products);
     const Index d = products.rows(), e = products.cols();

@@ -23,7 +23,7 @@ class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::gaussian,
-            .fresh_weights = true};
+            .own_weights = true};
   }
 
   Shape output_shape(const Shape& input) const override {

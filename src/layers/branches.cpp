@@ -115,7 +115,7 @@ class Branches final : public LayerModel {
   BranchParts parts() const { return {kind_, branches_, axis_}; }
   LayerExtent extent() const override { return extent_; }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     lowering.enter_branches();
     std::vector<LoweredBranch> lowered;
     for (std::size_t i = 0; i < branches_.size(); ++i) {
@@ -125,7 +125,7 @@ class Branches final : public LayerModel {
       lowered.push_back({lowering.branch(branches_[i].layers, input, i),
                          kind_ == BranchKind::concat ? weight : weight * weight});
     }
-    State state = join(lowering, lowered);
+    LoweredState state = join(lowering, lowered);
     lowering.leave_branches();
     return state;
   }
@@ -154,7 +154,7 @@ class Branches final : public LayerModel {
       throw ArgumentError(fmt::format("concat: shares must sum to 1, got {}", sum));
   }
 
-  State join(Lowering& lowering, const std::vector<LoweredBranch>& lowered) const {
+  LoweredState join(Lowering& lowering, const std::vector<LoweredBranch>& lowered) const {
     switch (kind_) {
       case BranchKind::sum:
         return lowering.sum(lowered);
@@ -220,8 +220,8 @@ class Repeat final : public LayerModel {
   RepeatParts parts() const { return {times_, layers_}; }
   LayerExtent extent() const override { return extent_; }
 
-  State lower(Lowering& lowering, const State& input) const override {
-    State state = input;
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
+    LoweredState state = input;
     if (layers_.empty()) return state;
     // Each pass appends nodes of its own, which have weights of their own.
     for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
@@ -333,9 +333,9 @@ void add_branch_kinds(KindRows& rows) {
           "no shares"),
       {.name = "axis",
        .type = FieldType::integer,
-       .otherwise = "null",
-       .least = 0,
-       .most = 2,
+       .default_value = "null",
+       .minimum = 0,
+       .maximum = 2,
        .meaning = "a spatial one, along which positions are concatenated instead of channels",
        .by_name = true}};
   concat.does = "Channels of the branches side by side; with `axis` their positions one after the other";
@@ -347,7 +347,7 @@ void add_branch_kinds(KindRows& rows) {
   concat.example =
       R"({"branches": [{"share": 0.25, "layers": [{"layer": "dense"}]}, {"share": 0.75, "layers": []}]})";
   repeat.name = "repeat";
-  repeat.fields = {{.name = "times", .type = FieldType::integer, .least = 1},
+  repeat.fields = {{.name = "times", .type = FieldType::integer, .minimum = 1},
                    {.name = "layers", .type = FieldType::layers, .meaning = "a list"}};
   repeat.does = "The layers, repeated with new weights each time";
   repeat.nngp = "that of the layers, applied repeatedly";

@@ -72,16 +72,16 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
   kind.fields = {
       {.name = "filter",
        .type = FieldType::integers,
-       .least = 1,
+       .minimum = 1,
        .meaning = "one size per axis, for one to three axes"},
       {.name = "strides",
        .type = FieldType::integers,
-       .otherwise = "null",
-       .least = 1,
+       .default_value = "null",
+       .minimum = 1,
        .meaning = "s, one per axis; all 1 if omitted"},
       {.name = "padding",
        .type = FieldType::text,
-       .otherwise = spacings == Spacings::present ? "null" : R"("same")",
+       .default_value = spacings == Spacings::present ? "null" : R"("same")",
        .words = {"same", "valid", "circular"},
        .meaning =
            std::string(spacings == Spacings::present ? "'same' if omitted; " : "") +
@@ -92,8 +92,8 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
   kind.fields.push_back(
       {.name = "pads",
        .type = FieldType::integers,
-       .otherwise = "null",
-       .least = 0,
+       .default_value = "null",
+       .minimum = 0,
        .meaning =
            "zeros around the inputs in place of 'padding', as PyTorch's numbers: one an axis, on either "
            "side of it, or all those before the axes and then all behind",
@@ -101,8 +101,8 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
   kind.fields.push_back(
       {.name = "dilations",
        .type = FieldType::integers,
-       .otherwise = "null",
-       .least = 1,
+       .default_value = "null",
+       .minimum = 1,
        .meaning = "distances of the filter's positions, one per axis; all 1 if omitted, and in 'local_conv'",
        .by_name = true});
   return kind;
@@ -148,9 +148,10 @@ class Convolution final : public LayerModel {
     return spacing_.is_none() ? convolution_fields(affine_) : fields_;
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     if (!windows_) return weighed(lowering, input);
-    return windows_->lower(lowering, input, [&](const State& state) { return weighed(lowering, state); });
+    return windows_->lower(lowering, input,
+                           [&](const LoweredState& state) { return weighed(lowering, state); });
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
@@ -161,7 +162,7 @@ class Convolution final : public LayerModel {
   }
 
  private:
-  [[nodiscard]] State weighed(Lowering& lowering, const State& input) const {
+  [[nodiscard]] LoweredState weighed(Lowering& lowering, const LoweredState& input) const {
     return sharing_ == Sharing::shared ? lower_affine(lowering, input, affine_)
                                        : lower_local_affine(lowering, input, affine_);
   }

@@ -25,7 +25,7 @@ class CustomLayer final : public LayerModel {
   nlohmann::ordered_json fields() const override { return kind_.fields("stage"); }
   void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     if constexpr (std::is_same_v<Stage, PairStage>)
       return lowering.pair(input, stage_);
     else

@@ -27,7 +27,7 @@ class Dense final : public LayerModel {
     return fields;
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lower_affine(lowering, input, affine_);
   }
 

@@ -64,7 +64,7 @@ class Dropout final : public LayerModel {
   std::string kind() const override { return "dropout"; }
   nlohmann::ordered_json fields() const override { return {{"keep", keep_}}; }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.row(input, std::make_shared<DropoutStage>(keep_));
   }
 
@@ -85,9 +85,9 @@ void add_dropout_kinds(KindRows& rows) {
       {{.name = "dropout",
         .group = KindGroup::dropout,
         .fields = {{.name = "keep",
-                    .least = 0,
-                    .most = 1,
-                    .above_least = true,
+                    .minimum = 0,
+                    .maximum = 1,
+                    .above_minimum = true,
                     .meaning = "the probability of keeping a unit"}},
         .does =
             "Keeps each unit with probability `keep` and divides it by that, in training and in evaluation",

@@ -66,7 +66,7 @@ class DualRows {
   }
 
   /// The backward pass for the selected pairs, whose auxiliary numbers are filled in here.
-  void go_back(numerics::AdjointRow<double> row) const {
+  void backward_pass(numerics::AdjointRow<double> row) const {
     row.left = left_.data();
     row.right = right_.data();
     activation_.apply_adjoint(row);

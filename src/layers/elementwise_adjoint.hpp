@@ -74,7 +74,7 @@ class ElementwiseAdjoint {
         stop_.check();
         evaluate(sides, a, b, i);
         add_direct(i, back, bars, sums);
-        go_back(sides, a, b, i);
+        backward_pass(sides, a, b, i);
         add_logits(sides, a, b, i, bars);
       }
     return sums;
@@ -140,7 +140,7 @@ class ElementwiseAdjoint {
   }
 
   /// Passes through E and D to the variances and covariances of the logits.
-  void go_back(const Sides& sides, Index a, Index b, Index i) {
+  void backward_pass(const Sides& sides, Index a, Index b, Index i) {
     const bool is_variance = same_input_ && a == b && row_.mask[i] != 0;
     double variance_bar = 0;
     if (is_variance) {
@@ -150,10 +150,10 @@ class ElementwiseAdjoint {
       variance_bar = row_.values[i] * slopes.slope.value;
       if (with_ntk()) variance_bar += row_.derivatives[i] * slopes.slope.derivative;
     }
-    duals_.go_back({row_.covariances.data(), with_ntk() ? row_.ones.data() : nullptr, row_.p.data(),
-                    row_.q.data(), nullptr, nullptr, row_.values.data(),
-                    with_ntk() ? row_.derivatives.data() : nullptr, row_.p_bar.data(), row_.q_bar.data(),
-                    static_cast<std::size_t>(row_.p.size())});
+    duals_.backward_pass({row_.covariances.data(), with_ntk() ? row_.ones.data() : nullptr, row_.p.data(),
+                          row_.q.data(), nullptr, nullptr, row_.values.data(),
+                          with_ntk() ? row_.derivatives.data() : nullptr, row_.p_bar.data(),
+                          row_.q_bar.data(), static_cast<std::size_t>(row_.p.size())});
     if (!is_variance) return;
     row_.values[i] = row_.q_bar[i] = row_.p_bar[i] = 0;
     sides.left.add(a, i, qk2_, variance_bar);

@@ -46,7 +46,7 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage>, public n
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::gaussian,
             .leaves = StageRules::Leaves::not_gaussian,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 2; }
   numerics::formula::RowFormulaPointer formula() const override {
@@ -131,7 +131,7 @@ class ExpNormalized final : public LayerModel {
   std::string kind() const override { return "exp_normalized"; }
   nlohmann::ordered_json fields() const override { return {{"gamma", gamma_}, {"shift", shift_}}; }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.row(input, std::make_shared<ExpNormalizedStage>(gamma_, shift_));
   }
 
@@ -154,7 +154,8 @@ void add_exp_normalized_kinds(KindRows& rows) {
   rows.push_back(
       {{.name = "exp_normalized",
         .group = KindGroup::activation,
-        .fields = {{.name = "gamma", .otherwise = "1", .least = 0}, {.name = "shift", .otherwise = "-1"}},
+        .fields = {{.name = "gamma", .default_value = "1", .minimum = 0},
+                   {.name = "shift", .default_value = "-1"}},
         .does = "the normalised Gaussian kernel, of no function of a number",
         .nngp = "sqrt(pq) exp(gamma (r + shift)), r = K / sqrt(pq)",
         .ntk = "T gamma exp(gamma (r + shift))",

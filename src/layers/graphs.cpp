@@ -23,7 +23,7 @@ class Aggregate final : public LayerModel {
     return {{"normalise", normalisation_name()}, {"self_loops", options_.self_loops}};
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     if (input.shape.size() != 1)
       lowering.reject(
           fmt::format("expected inputs with one axis, the nodes of a graph, got {}", axes_text(input.shape)));
@@ -66,14 +66,14 @@ void add_graph_kinds(KindRows& rows) {
         .fields =
             {{.name = "normalise",
               .type = FieldType::text,
-              .otherwise = R"("none")",
+              .default_value = R"("none")",
               .words = {"none", "mean", "symmetric"},
               .meaning =
                   "'mean' divides by the node's degree, 'symmetric' by the roots of the degrees of either "
                   "node, for undirected graphs only"},
              {.name = "self_loops",
               .type = FieldType::boolean,
-              .otherwise = "false",
+              .default_value = "false",
               .meaning = "makes every node its own neighbour"}},
         .does = "Every node takes the weighted sum of what is at the nodes from which edges lead to it",
         .nngp = "P K P'^T, P the weights of the edges of an input's graph",

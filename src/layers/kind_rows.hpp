@@ -34,7 +34,7 @@ class KindFields {
  private:
   const KindField& field(std::string_view name) const;
   template <typename T>
-  [[nodiscard]] T otherwise(const KindField& field) const;
+  [[nodiscard]] T default_of(const KindField& field) const;
 
   FieldReader& reader_;
   const LayerKind& kind_;

@@ -135,28 +135,28 @@ const KindField& KindFields::field(std::string_view name) const {
 }
 
 template <typename T>
-T KindFields::otherwise(const KindField& field) const {
-  return nlohmann::json::parse(field.otherwise).get<T>();
+T KindFields::default_of(const KindField& field) const {
+  return nlohmann::json::parse(field.default_value).get<T>();
 }
 
 double KindFields::number(std::string_view name) {
   const KindField& row = field(name);
-  return row.required() || has(name) ? reader_.number(name) : otherwise<double>(row);
+  return row.required() || has(name) ? reader_.number(name) : default_of<double>(row);
 }
 
 Index KindFields::integer(std::string_view name) {
   const KindField& row = field(name);
-  return row.required() || has(name) ? reader_.integer(name) : otherwise<Index>(row);
+  return row.required() || has(name) ? reader_.integer(name) : default_of<Index>(row);
 }
 
 bool KindFields::boolean(std::string_view name) {
   const KindField& row = field(name);
-  return row.required() || has(name) ? reader_.boolean(name) : otherwise<bool>(row);
+  return row.required() || has(name) ? reader_.boolean(name) : default_of<bool>(row);
 }
 
 std::string KindFields::word(std::string_view name) {
   const KindField& row = field(name);
-  if (!row.required() && !has(name)) return otherwise<std::string>(row);
+  if (!row.required() && !has(name)) return default_of<std::string>(row);
   const std::string word = reader_.text(name);
   if (std::ranges::find(row.words, word) == row.words.end())
     fail(name, fmt::format("expected one of {}, got \"{}\"", fmt::join(row.words, ", "), word));

@@ -24,7 +24,7 @@ StageRules norm_rules(NormKind kind) {
   return {
       .accepts = kind == NormKind::layer_norm ? StageRules::Accepts::gaussian : StageRules::Accepts::anything,
       .leaves = StageRules::Leaves::as_it_was,
-      .fresh_weights = false};
+      .own_weights = false};
 }
 
 /// r = 1 / sqrt(variance + epsilon). Without epsilon a variance of 0 belongs to a position whose covariances are all
@@ -233,7 +233,7 @@ class Norm final : public LayerModel {
     return {{"axes", axes}, {"epsilon", options_.epsilon}};
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     const NormedAxes axes{options_.axes == NormAxes::channels_and_space, options_.spatial_axes};
     const FeatureNorm feature_norm{axes, kind_ == NormKind::layer_norm ? Centring::over_axes : Centring::none,
                                    options_.epsilon};
@@ -304,12 +304,13 @@ void add_norm_kinds(KindRows& rows) {
   LayerKind centred{
       .name = "layer_norm",
       .group = KindGroup::normalisation,
-      .fields = {{.name = "axes",
-                  .type = FieldType::names,
-                  .otherwise = R"(["channels"])",
-                  .meaning = "['channels'], ['channels', 'space'], or 'channels' and spatial axes by number "
-                             "(0, 1, 2)"},
-                 {.name = "epsilon", .otherwise = "1e-12", .least = 0, .meaning = "added to the variance"}},
+      .fields =
+          {{.name = "axes",
+            .type = FieldType::names,
+            .default_value = R"(["channels"])",
+            .meaning = "['channels'], ['channels', 'space'], or 'channels' and spatial axes by number "
+                       "(0, 1, 2)"},
+           {.name = "epsilon", .default_value = "1e-12", .minimum = 0, .meaning = "added to the variance"}},
       .does = "Subtracts the mean and divides by the standard deviation",
       .nngp = "K / sqrt((p + epsilon)(q + epsilon)), p and q means over positions along the axes",
       .ntk = "the same factor on T",

@@ -26,7 +26,7 @@ class MaternStage final : public RowStageOf<MaternStage>, public numerics::formu
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::gaussian,
             .leaves = StageRules::Leaves::not_gaussian,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 1; }
   Multiples multiples() const override { return Multiples::equal; }
@@ -96,7 +96,7 @@ class Matern final : public LayerModel {
     return {{"smoothness", smoothness_}, {"length", length_}};
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.row(
         input, std::make_shared<MaternStage>(numerics::formula::MaternFormula{
                    .order = static_cast<int>(smoothness_), .scale = 2 * smoothness_ / length_ / length_}));
@@ -119,11 +119,11 @@ void add_matern_kinds(KindRows& rows) {
       {{.name = "matern",
         .group = KindGroup::activation,
         .fields = {{.name = "smoothness",
-                    .otherwise = "1.5",
-                    .least = 0.5,
-                    .most = 2.5,
+                    .default_value = "1.5",
+                    .minimum = 0.5,
+                    .maximum = 2.5,
                     .meaning = "0.5 (the Laplace kernel), 1.5 or 2.5"},
-                   {.name = "length", .otherwise = "1", .least = least_length, .most = most_length}},
+                   {.name = "length", .default_value = "1", .minimum = least_length, .maximum = most_length}},
         .does = "a Matern kernel, of no function of a number",
         .nngp =
             "exp(-s), (1 + s) exp(-s) or (1 + s + s^2 / 3) exp(-s), s = sqrt(2 smoothness (p + q - 2K)) / "

@@ -27,7 +27,7 @@ class StandardStage final : public LinearStageOf<StandardStage>, public AffineEn
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }
   Multiples multiples() const override { return bias_variance_ == 0 ? Multiples::kept : Multiples::equal; }
@@ -101,11 +101,13 @@ void add_parametrisation_fields(const Parametrisation& standard, nlohmann::order
 }
 
 void add_weight_fields(std::vector<KindField>& fields) {
-  fields.push_back({.name = "weight_variance", .otherwise = "1", .least = 0, .meaning = "w, of the weights"});
-  fields.push_back({.name = "bias_variance", .otherwise = "0", .least = 0, .meaning = "b, of the biases"});
+  fields.push_back(
+      {.name = "weight_variance", .default_value = "1", .minimum = 0, .meaning = "w, of the weights"});
+  fields.push_back(
+      {.name = "bias_variance", .default_value = "0", .minimum = 0, .meaning = "b, of the biases"});
   fields.push_back({.name = "parametrisation",
                     .type = FieldType::text,
-                    .otherwise = R"("ntk")",
+                    .default_value = R"("ntk")",
                     .words = {"ntk", "standard"},
                     .meaning =
                         "with 'standard' T' = (N / s) times the filter's sum of K, plus 1 and the term in T, "
@@ -113,20 +115,20 @@ void add_weight_fields(std::vector<KindField>& fields) {
                     .by_name = true});
   fields.push_back({.name = "input_width",
                     .type = FieldType::integer,
-                    .otherwise = "null",
-                    .least = 1,
+                    .default_value = "null",
+                    .minimum = 1,
                     .meaning = "N, the channels before the layer; for 'standard', which needs it",
                     .by_name = true});
   fields.push_back({.name = "width_scale",
-                    .otherwise = "null",
-                    .least = 0,
-                    .above_least = true,
+                    .default_value = "null",
+                    .minimum = 0,
+                    .above_minimum = true,
                     .meaning = "s; for 'standard' only, 1 there",
                     .by_name = true});
   fields.push_back(
       {.name = "zero_biases",
        .type = FieldType::boolean,
-       .otherwise = "null",
+       .default_value = "null",
        .meaning = "biases that begin at 0 and are trained although b is 0; for 'standard' only, false there",
        .by_name = true});
 }
@@ -146,7 +148,7 @@ Parametrisation read_parametrisation(KindFields& fields) {
 
 namespace {
 
-void require_input_width(const Lowering& lowering, const State& input,
+void require_input_width(const Lowering& lowering, const LoweredState& input,
                          const StandardParametrisation& standard) {
   if (input.channels != 0 && input.channels != standard.input_width)
     lowering.reject(fmt::format("expected an input_width of {}, the channels before the layer, got {}",
@@ -155,13 +157,14 @@ void require_input_width(const Lowering& lowering, const State& input,
 
 }  // namespace
 
-State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
+LoweredState lower_affine(Lowering& lowering, const LoweredState& input, const ParametrisedAffine& affine) {
   if (!affine.standard) return lowering.affine(input, affine.node);
   require_input_width(lowering, input, *affine.standard);
   return lowering.row(lowering.affine(input, of_unit_variance(affine.node)), standard_stage(affine));
 }
 
-State lower_local_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
+LoweredState lower_local_affine(Lowering& lowering, const LoweredState& input,
+                                const ParametrisedAffine& affine) {
   if (!affine.standard) return lowering.local_affine(input, {affine.node, nullptr});
   require_input_width(lowering, input, *affine.standard);
   return lowering.local_affine(input, {of_unit_variance(affine.node), standard_stage(affine)});

@@ -32,8 +32,9 @@ Parametrisation read_parametrisation(KindFields& fields);
 void add_weight_fields(std::vector<KindField>& fields);
 
 /// Appends a layer that shares its weights between positions.
-State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine);
+LoweredState lower_affine(Lowering& lowering, const LoweredState& input, const ParametrisedAffine& affine);
 /// Appends a layer with weights of its own at every position.
-State lower_local_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine);
+LoweredState lower_local_affine(Lowering& lowering, const LoweredState& input,
+                                const ParametrisedAffine& affine);
 
 }  // namespace widelimit::layers

@@ -57,7 +57,7 @@ class Pooling final : public LayerModel {
     return fields;
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return map_ ? lowering.pool(input, window_, position_map_stage(map_, input.shape))
                 : lowering.pool(input, window_, kind_);
   }
@@ -93,7 +93,7 @@ class Readout final : public LayerModel {
 
   nlohmann::ordered_json fields() const override { return nlohmann::ordered_json::object(); }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.readout(input, kind_);
   }
 
@@ -114,15 +114,15 @@ PoolingOptions read_pooling(KindFields& fields) {
 }
 
 std::vector<KindField> window_fields() {
-  return {{.name = "window", .type = FieldType::integers, .least = 1, .meaning = "one size per axis"},
+  return {{.name = "window", .type = FieldType::integers, .minimum = 1, .meaning = "one size per axis"},
           {.name = "strides",
            .type = FieldType::integers,
-           .otherwise = "null",
-           .least = 1,
+           .default_value = "null",
+           .minimum = 1,
            .meaning = "one per axis; the window's sizes if omitted"},
           {.name = "padding",
            .type = FieldType::text,
-           .otherwise = R"("valid")",
+           .default_value = R"("valid")",
            .words = {"same", "valid", "circular"},
            .meaning = "what a window sees beyond the border: zeros, nothing, or the opposite border"}};
 }
@@ -172,7 +172,7 @@ void add_pooling_kinds(KindRows& rows) {
   mean.fields.push_back(
       {.name = "normalize_edges",
        .type = FieldType::boolean,
-       .otherwise = "false",
+       .default_value = "false",
        .meaning = "divide by the positions of a window that are not padding, not by the whole window"});
   sum.name = "sum_pool";
   sum.does = "Sums over windows";

@@ -248,7 +248,7 @@ class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMappin
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
 
   Shape output_shape(const Shape& input) const override { return map_->output_shape(input); }

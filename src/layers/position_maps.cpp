@@ -23,7 +23,7 @@ class PositionMapLayer : public LayerModel,
                          public PositionMap,
                          public std::enable_shared_from_this<PositionMapLayer> {
  public:
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.position_map(input, position_map_stage(shared_from_this(), input.shape));
   }
 
@@ -61,7 +61,7 @@ class Slice final : public PositionMapLayer {
     return axis_by_axis(input, axes_.size(), [&](std::size_t i) { return slice_map(axes_[i], input[i]); });
   }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     if (!goes_forward()) return PositionMapLayer::lower(lowering, input);
     try {
       // The window below knows less than the slice: the slice's own messages are better.
@@ -117,8 +117,8 @@ class IndexLayer final : public PositionMapLayer {
   }
 
   // Flattening the only position that is left of a sequence makes a vector of it.
-  State lower(Lowering& lowering, const State& input) const override {
-    const State state = PositionMapLayer::lower(lowering, input);
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
+    const LoweredState state = PositionMapLayer::lower(lowering, input);
     return input.shape.size() == 1 ? lowering.readout(state, ReadoutKind::flatten) : state;
   }
 
@@ -334,7 +334,7 @@ namespace {
 KindField sliced(std::string name, std::string meaning) {
   return {.name = std::move(name),
           .type = FieldType::integers_null,
-          .otherwise = "null",
+          .default_value = "null",
           .meaning = std::move(meaning)};
 }
 
@@ -367,8 +367,8 @@ void add_parts(KindRows& rows) {
            {.name = "index",
             .fields = {{.name = "axis",
                         .type = FieldType::integer,
-                        .least = 0,
-                        .most = 2,
+                        .minimum = 0,
+                        .maximum = 2,
                         .meaning = "0 is the first"},
                        {.name = "position",
                         .type = FieldType::integer,
@@ -395,12 +395,12 @@ void add_position_kinds(KindRows& rows) {
                              .meaning = "positions >= 1 along each axis after the layer, -1 to leave it"},
                             {.name = "method",
                              .type = FieldType::text,
-                             .otherwise = R"("linear")",
+                             .default_value = R"("linear")",
                              .words = {"nearest", "linear", "cubic"},
                              .meaning = "'cubic' is Keys' kernel with a = -1/2"},
                             {.name = "antialias",
                              .type = FieldType::boolean,
-                             .otherwise = "true",
+                             .default_value = "true",
                              .meaning = "widens the interpolation where an axis shrinks"}},
                  .does = "Images, sequences or volumes resampled, as jax.image.resize does",
                  .cost = "d^2 times the width of the interpolation",
@@ -412,17 +412,17 @@ void add_position_kinds(KindRows& rows) {
            {.name = "positions_map",
             .fields = {{.name = "matrix",
                         .type = FieldType::matrix,
-                        .otherwise = "null",
+                        .default_value = "null",
                         .meaning = "[out, in] over the flattened positions; this or `matrices` is required"},
                        {.name = "shape",
                         .type = FieldType::integers,
-                        .otherwise = "null",
-                        .least = 1,
+                        .default_value = "null",
+                        .minimum = 1,
                         .meaning =
                             "shape of the positions after the layer, with `matrix`; one axis if omitted"},
                        {.name = "matrices",
                         .type = FieldType::matrices,
-                        .otherwise = "null",
+                        .default_value = "null",
                         .meaning = "instead of `matrix`: one matrix [out, in] per axis",
                         .by_name = true}},
             .does = "Any linear map M of positions, every channel alike",

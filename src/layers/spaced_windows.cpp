@@ -232,13 +232,13 @@ Window SpacedWindows::window_between() const {
   return window;
 }
 
-State SpacedWindows::lower(Lowering& lowering, const State& input,
-                           const std::function<State(const State&)>& weights) const {
+LoweredState SpacedWindows::lower(Lowering& lowering, const LoweredState& input,
+                                  const std::function<LoweredState(const LoweredState&)>& weights) const {
   // Masked positions are zeros, which windows may read. The layer is lowered without a mask, whose rule is that of the
   // whole layer, and gets its own afterwards.
-  State unmasked = input;
+  LoweredState unmasked = input;
   unmasked.mask = {};
-  State state = weights(lowering.position_map(unmasked, position_map_stage(before_, input.shape)));
+  LoweredState state = weights(lowering.position_map(unmasked, position_map_stage(before_, input.shape)));
   if (behind_) state = lowering.position_map(state, position_map_stage(behind_, state.shape));
   return lowering.masked_again(state, input, masks_);
 }

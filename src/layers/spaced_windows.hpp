@@ -63,8 +63,8 @@ class SpacedWindows {
   [[nodiscard]] Window window_between() const;
 
   /// `weights` appends a layer with the window of window_between().
-  [[nodiscard]] State lower(Lowering& lowering, const State& input,
-                            const std::function<State(const State&)>& weights) const;
+  [[nodiscard]] LoweredState lower(Lowering& lowering, const LoweredState& input,
+                                   const std::function<LoweredState(const LoweredState&)>& weights) const;
 
  private:
   PositionMapPointer before_;

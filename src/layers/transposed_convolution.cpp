@@ -115,12 +115,12 @@ class TransposedConvolution final : public LayerModel {
   std::string kind() const override { return "conv_transpose"; }
   nlohmann::ordered_json fields() const override { return convolution_fields(fields_); }
 
-  State lower(Lowering& lowering, const State& input) const override {
+  LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     // Masked positions are zeros, which windows may read. The rule for masks after this layer is not that of a
     // convolution, so the layer is lowered without a mask and gets its own afterwards.
-    State unmasked = input;
+    LoweredState unmasked = input;
     unmasked.mask = {};
-    const State spread = lowering.position_map(unmasked, position_map_stage(spreading_, input.shape));
+    const LoweredState spread = lowering.position_map(unmasked, position_map_stage(spreading_, input.shape));
     return lowering.masked_again(lower_affine(lowering, spread, convolution_), input,
                                  std::make_shared<SpreadMask>(spreading_, convolution_.node.window));
   }

@@ -19,7 +19,7 @@ struct LayerExtent {
 };
 
 /// Larger networks are mistakes. Lowering them would take minutes, or overflow the stack by its recursion. Lowering
-/// also needs fewer than 64 levels of branches, one for each bit of State::fresh.
+/// also needs fewer than 64 levels of branches, one for each bit of LoweredState::independent.
 inline constexpr double most_layers = 100'000;
 inline constexpr Index deepest_layers = 60;
 
@@ -43,7 +43,7 @@ class LayerModel {
   [[nodiscard]] virtual LayerExtent extent() const { return {}; }
 
   /// Appends the layer's operations after `input`; rejects what may not stand there (Lowering::reject).
-  [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;
+  [[nodiscard]] virtual LoweredState lower(Lowering& lowering, const LoweredState& input) const = 0;
 
   /// The layer at finite width (widelimit/network/finite_layer.hpp). Null for layers made of layers, which finite
   /// networks take apart (layers/layer_parts.hpp), and for a user's layer that was given none.

@@ -6,14 +6,13 @@
 #include <cmath>
 
 #include "network/layer_model.hpp"
-#include "network/pull_back.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
 namespace {
 
-// State::fresh right after weights: independent of the inputs of all enclosing branches.
+// LoweredState::independent right after weights: independent of the inputs of all enclosing branches.
 constexpr std::uint64_t all_levels = ~std::uint64_t{0};
 
 std::string distribution_name(ChannelDistribution distribution) {
@@ -41,11 +40,11 @@ ChannelDistribution distribution_after(const StageRules& rules, ChannelDistribut
 
 /// The channels after weights are independent sums over all channels before. They are Gaussian and alike, whatever
 /// was there before.
-State behind_weights(State state) {
+LoweredState behind_weights(LoweredState state) {
   state.channels = 0;
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
-  state.fresh = all_levels;
+  state.independent = all_levels;
   return state;
 }
 
@@ -75,23 +74,18 @@ void check_layer_count(const Network& network) {
 }  // namespace
 
 Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,
-                      const InputTraits& traits, Readouts readouts) {
+                      const InputTraits& traits) {
   check_layer_count(network);
   Lowering lowering;
   lowering.replicate_ = replicate;
-  const State end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
+  const LoweredState end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
   if (!end.shape.empty())
     throw NetworkError(
         fmt::format("network '{}': expected no positions after the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
-  Graph graph = reachable_part(lowering.graph_);
-  // Readouts are pulled back only after unused nodes are gone, because nodes with several readers are not pulled
-  // through.
-  if (readouts == Readouts::as_written) return graph;
-  return reachable_part(pull_back_readouts(
-      graph, readouts == Readouts::pulled_back ? AttentionProducts::shortened : AttentionProducts::exact));
+  return reachable_part(lowering.graph_);
 }
 
 std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& input) {
@@ -100,7 +94,7 @@ std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& inpu
   return std::move(lowering.trace_);
 }
 
-State Lowering::start(const Shape& input, const InputTraits& traits) {
+LoweredState Lowering::start(const Shape& input, const InputTraits& traits) {
   for (const Index size : input)
     if (size < 1) throw NetworkError(fmt::format("input: sizes must be positive, got {}", to_string(input)));
   constexpr double most_positions = 0x1p48;  // products with a few small sizes stay within an index
@@ -114,7 +108,7 @@ State Lowering::start(const Shape& input, const InputTraits& traits) {
           .shape = input,
           .distribution = ChannelDistribution::raw,
           .groups = {},
-          .fresh = 0,
+          .independent = 0,
           .mask = traits.masks == InputMasks::present ? input_mask_rule() : nullptr,
           .channels = traits.channels};
 }
@@ -133,8 +127,8 @@ NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
   return graph_.nodes.size() - 1;
 }
 
-State Lowering::append(const State& input, Operation operation) {
-  State state = input;
+LoweredState Lowering::append(const LoweredState& input, Operation operation) {
+  LoweredState state = input;
   state.node = add(std::move(operation), {input.node});
   state.shape = shapes_[state.node];
   return state;
@@ -142,39 +136,39 @@ State Lowering::append(const State& input, Operation operation) {
 
 /// Such layers keep the distribution. The state's own node is the mixed covariance, which later weights read. The
 /// groups are what later nonlinearities read; whichever is not read is dropped by reachable_part().
-State Lowering::append_linear(const State& input, const Operation& operation) {
-  State state = append(input, operation);
+LoweredState Lowering::append_linear(const LoweredState& input, const Operation& operation) {
+  LoweredState state = append(input, operation);
   for (ChannelGroup& group : state.groups) group.node = add(operation, {group.node});
   return state;
 }
 
-State Lowering::append_feature(const State& input, const FeatureTransform& transform) {
+LoweredState Lowering::append_feature(const LoweredState& input, const FeatureTransform& transform) {
   // Raw channels always stand at an InputNode. A further transform makes a second one, since branches may read the
   // first.
   InputNode node = std::get<InputNode>(graph_.nodes[input.node].operation);
   node.transforms.push_back(transform);
-  State state = input;
+  LoweredState state = input;
   state.node = add(std::move(node), {});
   state.shape = shapes_[state.node];
   return state;
 }
 
-State Lowering::affine(const State& input, const AffineNode& node) {
-  State state = behind_weights(append(input, node));
+LoweredState Lowering::affine(const LoweredState& input, const AffineNode& node) {
+  LoweredState state = behind_weights(append(input, node));
   if (!state.mask) return state;
   set_mask(state, windowed_mask_rule(state.mask, node.window));
   // A dense layer without biases keeps the zeros of masked positions. Biases and the neighbours in a window do not.
   return node.window.sizes.empty() && node.bias_variance == 0 ? state : masked(state);
 }
 
-State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
-  State state = behind_weights(append(input, node));
+LoweredState Lowering::local_affine(const LoweredState& input, const LocalAffineNode& node) {
+  LoweredState state = behind_weights(append(input, node));
   if (!state.mask) return state;
   set_mask(state, windowed_mask_rule(state.mask, node.affine.window));
   return masked(state);
 }
 
-State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
+LoweredState Lowering::row(const LoweredState& input, std::shared_ptr<const RowStage> stage) {
   const StageRules rules = stage->rules();
   // Norms with centring accept Gaussian channels only, too, but leave them Gaussian.
   const bool nonlinearity =
@@ -196,7 +190,7 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
     // shares, is the mixed covariance (docs/theory/kernel-recursion.md, section 2.4).
     SumNode merge;
     std::vector<NodeId> nodes;
-    State state = input;
+    LoweredState state = input;
     for (ChannelGroup& group : state.groups) {
       group.node = add(RowNode{stage}, {group.node});
       group.distribution = ChannelDistribution::other;
@@ -204,28 +198,28 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
       nodes.push_back(group.node);
     }
     state.node = add(std::move(merge), std::move(nodes));
-    state.fresh = rules.fresh_weights ? all_levels : 0;
+    state.independent = rules.own_weights ? all_levels : 0;
     return masked(state);
   }
   // Stages that clear gaps map zeros at positions of variance 0 to zeros.
   const bool keeps_zeros = stage->clears_gaps();
-  State state = append(input, RowNode{std::move(stage)});
+  LoweredState state = append(input, RowNode{std::move(stage)});
   state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
-  if (rules.fresh_weights)
-    state.fresh = all_levels;
+  if (rules.own_weights)
+    state.independent = all_levels;
   else if (nonlinearity)
-    state.fresh = 0;
+    state.independent = 0;
   return keeps_zeros ? state : masked(state);
 }
 
-State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>& stage) {
+LoweredState Lowering::pair(const LoweredState& input, const std::shared_ptr<const PairStage>& stage) {
   const StageRules rules = stage->rules();
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
                        distribution_name(input.distribution)));
   // The stage reads the mask before it; the state continues with the one after it.
-  State state = append(input, PairNode{stage, input.mask});
+  LoweredState state = append(input, PairNode{stage, input.mask});
   if (state.shape.empty())
     state.mask = {};
   else if (state.mask && state.shape != input.shape)
@@ -233,10 +227,10 @@ State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>&
   state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
   if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
-  if (rules.fresh_weights)
-    state.fresh = all_levels;
+  if (rules.own_weights)
+    state.independent = all_levels;
   else if (rules.leaves != StageRules::Leaves::as_it_was)
-    state.fresh = 0;
+    state.independent = 0;
   return masked(state);
 }
 
@@ -250,7 +244,7 @@ SampledDraws Lowering::draws(std::int64_t samples) {
                      static_cast<std::uint64_t>(replicate_.index)};
 }
 
-State Lowering::sequence(const Layers& layers, State state, const std::string& field) {
+LoweredState Lowering::sequence(const Layers& layers, LoweredState state, const std::string& field) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     path_.push_back(fmt::format("{}[{}]", field, i));
     kinds_.push_back(layers[i].kind());
@@ -266,16 +260,16 @@ State Lowering::sequence(const Layers& layers, State state, const std::string& f
 }
 
 /// Layers are nested at most deepest_layers deep, so that no two levels share a bit.
-std::uint64_t Lowering::fresh_bit() const { return std::uint64_t{1} << (branch_depth_ % 64); }
+std::uint64_t Lowering::independence_bit() const { return std::uint64_t{1} << (branch_depth_ % 64); }
 
-State Lowering::branch(const Layers& layers, const State& input, std::size_t index) {
-  State start = input;
+LoweredState Lowering::branch(const Layers& layers, const LoweredState& input, std::size_t index) {
+  LoweredState start = input;
   // Weights before the branch do not make it independent of its siblings, which read the same input. The bits of the
   // outer levels stay.
-  start.fresh &= ~fresh_bit();
+  start.independent &= ~independence_bit();
   path_.push_back(fmt::format("branches[{}]", index));
   trace_.push_back({path_.size() - 1, fmt::format("branch {}", index), input.shape});
-  State end = sequence(layers, std::move(start), "layers");
+  LoweredState end = sequence(layers, std::move(start), "layers");
   path_.pop_back();
   return end;
 }
@@ -283,8 +277,8 @@ State Lowering::branch(const Layers& layers, const State& input, std::size_t ind
 void Lowering::check_independent(const std::vector<LoweredBranch>& branches) const {
   std::vector<std::size_t> dependent;
   for (std::size_t i = 0; i < branches.size(); ++i)
-    if ((branches[i].state.fresh & fresh_bit()) == 0) dependent.push_back(i);
-  // One dependent branch is allowed: those with fresh weights are independent of it and have zero mean, so that all
+    if ((branches[i].state.independent & independence_bit()) == 0) dependent.push_back(i);
+  // One dependent branch is allowed: those with weights of their own are independent of it and have zero mean, so that all
   // cross terms vanish.
   if (dependent.size() > 1)
     reject(fmt::format(
@@ -294,16 +288,16 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
         fmt::join(dependent, " and ")));
 }
 
-State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation operation) {
+LoweredState Lowering::joined(const std::vector<LoweredBranch>& branches, Operation operation) {
   std::vector<NodeId> nodes;
   nodes.reserve(branches.size());
   for (const LoweredBranch& branch : branches) nodes.push_back(branch.state.node);
-  State state;
+  LoweredState state;
   state.node = add(std::move(operation), std::move(nodes));
   state.shape = shapes_[state.node];
-  state.fresh = all_levels;
-  // The result is as fresh as its least fresh branch, at every level.
-  for (const LoweredBranch& branch : branches) state.fresh &= branch.state.fresh;
+  state.independent = all_levels;
+  // The result is as independent as its least independent branch, at every level.
+  for (const LoweredBranch& branch : branches) state.independent &= branch.state.independent;
   std::vector<MaskRulePointer> masks;
   for (const LoweredBranch& branch : branches)
     if (branch.state.mask) masks.push_back(branch.state.mask);
@@ -311,7 +305,7 @@ State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation ope
   return state;
 }
 
-State Lowering::sum(const std::vector<LoweredBranch>& branches) {
+LoweredState Lowering::sum(const std::vector<LoweredBranch>& branches) {
   check_independent(branches);
   SumNode node;
   bool gaussian = true;
@@ -320,12 +314,12 @@ State Lowering::sum(const std::vector<LoweredBranch>& branches) {
     // A sum of independent Gaussian channels is Gaussian.
     gaussian = gaussian && branch.state.distribution == ChannelDistribution::gaussian;
   }
-  State state = joined(branches, std::move(node));
+  LoweredState state = joined(branches, std::move(node));
   state.distribution = gaussian ? ChannelDistribution::gaussian : ChannelDistribution::other;
   return state;
 }
 
-State Lowering::product(const std::vector<LoweredBranch>& branches) {
+LoweredState Lowering::product(const std::vector<LoweredBranch>& branches) {
   check_independent(branches);
   ProductNode node{1};
   bool vanishes = false;
@@ -337,12 +331,12 @@ State Lowering::product(const std::vector<LoweredBranch>& branches) {
   if (!vanishes && !std::isnormal(node.factor))
     reject(fmt::format("expected scales whose squares have a product in the range of double, got {:g}",
                        node.factor));
-  State state = joined(branches, node);
+  LoweredState state = joined(branches, node);
   state.distribution = ChannelDistribution::other;
   return state;
 }
 
-State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
+LoweredState Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
   SumNode node;
   std::vector<ChannelGroup> groups;
   for (const LoweredBranch& branch : branches) {
@@ -353,7 +347,7 @@ State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
     for (const ChannelGroup& group : branch.state.groups)
       groups.push_back({group.node, group.share * branch.factor, group.distribution});
   }
-  State state = joined(branches, std::move(node));
+  LoweredState state = joined(branches, std::move(node));
   state.distribution = ChannelDistribution::mixture;
   state.groups = std::move(groups);
   return state;

@@ -29,21 +29,21 @@ struct ChannelGroup {
 };
 
 /// What lowering knows after a layer. Layers take one and return the next.
-struct State {
+struct LoweredState {
   NodeId node = 0;
   Shape shape;
   ChannelDistribution distribution = ChannelDistribution::raw;
   std::vector<ChannelGroup> groups;  ///< Empty unless the channels are a mixture.
-  /// Bit k tells whether fresh weights came after the k-th enclosing branch began, followed by linear layers or norms
+  /// Bit k tells whether new weights came after the k-th enclosing branch began, followed by linear layers or norms
   /// only. A branch whose bit is set is independent of its input and has zero mean.
-  std::uint64_t fresh = 0;
+  std::uint64_t independent = 0;
   MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
   Index channels = 0;         ///< Those of the inputs, until weights make others; 0 if unknown.
 };
 
 /// One branch of a sum, product or concatenation; `factor` multiplies covariances.
 struct LoweredBranch {
-  State state;
+  LoweredState state;
   double factor;
 };
 
@@ -70,10 +70,6 @@ struct SampledDraws {
 /// Whether inputs have masks.
 enum class InputMasks { absent, present };
 
-/// Whether readouts are pulled back through linear layers (pull_back.hpp), with leading outputs (leading_outputs.hpp)
-/// or exactly, or every layer stays a node.
-enum class Readouts { pulled_back, pulled_back_exactly, as_written };
-
 /// What lowering is told of inputs besides their shape.
 struct InputTraits {
   InputMasks masks = InputMasks::absent;
@@ -93,9 +89,10 @@ struct MaskedLayer {
 /// LayerModel::lower(); only the three static functions are for others.
 class Lowering {
  public:
-  /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
+  /// Lowers the whole network, every layer as it is written; the result holds the nodes that the output needs. Throws
+  /// NetworkError.
   static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
-                     const InputTraits& traits = {}, Readouts readouts = Readouts::pulled_back);
+                     const InputTraits& traits = {});
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
@@ -106,30 +103,34 @@ class Lowering {
   // For layers. Each appends nodes after `input` and returns the new state.
 
   /// Trained weights, whose output is Gaussian whatever the input.
-  State affine(const State& input, const AffineNode& node);
-  State local_affine(const State& input, const LocalAffineNode& node);
+  LoweredState affine(const LoweredState& input, const AffineNode& node);
+  LoweredState local_affine(const LoweredState& input, const LocalAffineNode& node);
   /// A stage that acts entry by entry. A nonlinearity on a mixture is applied to each group.
-  State row(const State& input, std::shared_ptr<const RowStage> stage);
+  LoweredState row(const LoweredState& input, std::shared_ptr<const RowStage> stage);
   /// A norm: on raw inputs the features are normalised, otherwise the stage acts on covariances.
-  State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
-  State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const PairStage> stage);
-  State pool(const State& input, const Window& window, PoolKind kind);
+  LoweredState norm(const LoweredState& input, const FeatureNorm& feature_norm,
+                    std::shared_ptr<const RowStage> stage);
+  LoweredState norm(const LoweredState& input, const FeatureNorm& feature_norm,
+                    std::shared_ptr<const PairStage> stage);
+  LoweredState pool(const LoweredState& input, const Window& window, PoolKind kind);
   /// Pooling by a stage that maps positions, for windows that a PoolNode does not have.
-  State pool(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
-  State readout(const State& input, ReadoutKind kind);
-  State pair(const State& input, const std::shared_ptr<const PairStage>& stage);
+  LoweredState pool(const LoweredState& input, const Window& window, std::shared_ptr<const PairStage> stage);
+  LoweredState readout(const LoweredState& input, ReadoutKind kind);
+  LoweredState pair(const LoweredState& input, const std::shared_ptr<const PairStage>& stage);
   /// A stage that maps positions linearly, all channels alike.
-  State position_map(const State& input, std::shared_ptr<const PairStage> stage);
+  LoweredState position_map(const LoweredState& input, std::shared_ptr<const PairStage> stage);
   /// A position map that a window of single positions without padding can express. The window is executed, and the
   /// stage only maps masks.
-  State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
+  LoweredState selection(const LoweredState& input, const Window& window,
+                         std::shared_ptr<const PairStage> stage);
 
   /// For layers that are lowered without masks, as several nodes: gives the result `behind` the mask of `before`,
   /// mapped. Returns `behind` itself if `before` has no mask.
-  State masked_again(const State& behind, const State& before, std::shared_ptr<const MaskMapping> mapping);
+  LoweredState masked_again(const LoweredState& behind, const LoweredState& before,
+                            std::shared_ptr<const MaskMapping> mapping);
 
   /// Has the masks before a layer checked (MaskedLayer). Nothing happens without masks.
-  void check_masks(const State& input, std::function<void(const PositionMask&)> check);
+  void check_masks(const LoweredState& input, std::function<void(const PositionMask&)> check);
 
   /// The shape of the inputs themselves.
   [[nodiscard]] const Shape& network_input() const { return network_input_; }
@@ -138,44 +139,44 @@ class Lowering {
   SampledDraws draws(std::int64_t samples);
 
   /// Lowers layers one after the other; `field` names them in paths.
-  State sequence(const Layers& layers, State state, const std::string& field);
+  LoweredState sequence(const Layers& layers, LoweredState state, const std::string& field);
   /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a
   /// layer.
-  State branch(const Layers& layers, const State& input, std::size_t index);
+  LoweredState branch(const Layers& layers, const LoweredState& input, std::size_t index);
   void enter_branches() { ++branch_depth_; }
   void leave_branches() { --branch_depth_; }
-  /// The bit of State::fresh that belongs to the innermost branches.
-  [[nodiscard]] std::uint64_t fresh_bit() const;
+  /// The bit of LoweredState::independent that belongs to the innermost branches.
+  [[nodiscard]] std::uint64_t independence_bit() const;
 
   /// Joins the branches of a layer. Sums and products reject branches that are not independent; channels side by side
   /// may depend on each other.
-  State sum(const std::vector<LoweredBranch>& branches);
-  State product(const std::vector<LoweredBranch>& branches);
-  State concatenation(const std::vector<LoweredBranch>& branches);
+  LoweredState sum(const std::vector<LoweredBranch>& branches);
+  LoweredState product(const std::vector<LoweredBranch>& branches);
+  LoweredState concatenation(const std::vector<LoweredBranch>& branches);
 
   /// Throws NetworkError("PATH (kind): expected ..., got ...; advice").
   [[noreturn]] void reject(const std::string& message) const;
 
  private:
-  State start(const Shape& input, const InputTraits& traits = {});
+  LoweredState start(const Shape& input, const InputTraits& traits = {});
   NodeId add(Operation operation, std::vector<NodeId> inputs);
-  State append(const State& input, Operation operation);
+  LoweredState append(const LoweredState& input, Operation operation);
   /// Appends a linear layer without weights, to the groups of a mixture too.
-  State append_linear(const State& input, const Operation& operation);
+  LoweredState append_linear(const LoweredState& input, const Operation& operation);
   /// Appends a MaskStage that makes the entries of masked positions 0 again, where a layer has made other numbers of
   /// them. For the exponent see MaskStage.
-  State masked(const State& input, double exponent = 0);
+  LoweredState masked(const LoweredState& input, double exponent = 0);
   /// Sets the mask after the current layer, and has it checked that a position of every input is left.
-  void set_mask(State& state, MaskRulePointer rule);
+  void set_mask(LoweredState& state, MaskRulePointer rule);
   /// Appends an operation that maps positions as `stage` does, and maps the mask.
-  State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
+  LoweredState mapped(const LoweredState& input, Operation operation, std::shared_ptr<const PairStage> stage);
   /// The mask after a stage that leaves other positions. Rejects stages that do not know masks.
-  [[nodiscard]] MaskRulePointer mask_after(const State& before,
+  [[nodiscard]] MaskRulePointer mask_after(const LoweredState& before,
                                            const std::shared_ptr<const PairStage>& stage) const;
   /// For raw inputs: transforms the features before any covariance exists.
-  State append_feature(const State& input, const FeatureTransform& transform);
+  LoweredState append_feature(const LoweredState& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
-  State joined(const std::vector<LoweredBranch>& branches, Operation operation);
+  LoweredState joined(const std::vector<LoweredBranch>& branches, Operation operation);
   [[nodiscard]] std::string location() const;
 
   Graph graph_;

@@ -21,7 +21,7 @@ class MaskStage final : public LinearStageOf<MaskStage>, public numerics::formul
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 1; }
   numerics::formula::RowFormulaPointer formula() const override {

@@ -25,9 +25,9 @@ AdjointRow<Scalar> part_of(const AdjointRow<Scalar>& row, std::size_t begin, std
           size};
 }
 
-/// Calls go_back(row) with copies in double of a row, without auxiliary numbers, and writes what comes of it.
+/// Calls backward_pass(row) with copies in double of a row, without auxiliary numbers, and writes what comes of it.
 template <typename GoBack>
-void in_double(const AdjointRow<float>& all, const GoBack& go_back) {
+void in_double(const AdjointRow<float>& all, const GoBack& backward_pass) {
   constexpr std::size_t block = 128;
   std::array<std::array<double, block>, 8> numbers;
   auto& [nngp, ntk, p, q, nngp_adjoint, ntk_adjoint, left_adjoint, right_adjoint] = numbers;
@@ -43,9 +43,10 @@ void in_double(const AdjointRow<float>& all, const GoBack& go_back) {
       std::copy_n(row.ntk, size, ntk.begin());
       std::copy_n(row.ntk_adjoint, size, ntk_adjoint.begin());
     }
-    go_back(AdjointRow<double>{nngp.data(), with_ntk ? ntk.data() : nullptr, p.data(), q.data(), nullptr,
-                               nullptr, nngp_adjoint.data(), with_ntk ? ntk_adjoint.data() : nullptr,
-                               left_adjoint.data(), right_adjoint.data(), size});
+    backward_pass(AdjointRow<double>{nngp.data(), with_ntk ? ntk.data() : nullptr, p.data(), q.data(),
+                                     nullptr, nullptr, nngp_adjoint.data(),
+                                     with_ntk ? ntk_adjoint.data() : nullptr, left_adjoint.data(),
+                                     right_adjoint.data(), size});
     const auto give = [size](const auto& from, float* to) {
       std::transform(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(size), to,
                      [](double number) { return static_cast<float>(number); });

@@ -199,7 +199,7 @@ class ClosedForm : public Activation, public formula::Readable {
     };
     for (std::size_t begin = 0, end = 0; begin < row.size; begin = end) {
       while (end < row.size && within(end)) ++end;
-      if (end > begin) go_back(text, part_of(row, begin, end - begin));
+      if (end > begin) backward_pass(text, part_of(row, begin, end - begin));
       if (end == row.size) return;
       write_adjoint(row, end, slopes(row.left_variance[end], row.right_variance[end], row.nngp[end]));
       ++end;

@@ -139,8 +139,8 @@ class KinkSearch {
     const double length = window_widths * region.width();
     const IntervalSeries left = series_of(region.begin - length, region.begin),
                          right = series_of(region.end, region.end + length);
-    if (!is_side(left, region.begin - length, region.begin) ||
-        !is_side(right, region.end, region.end + length))
+    if (!is_smooth_side(left, region.begin - length, region.begin) ||
+        !is_smooth_side(right, region.end, region.end + length))
       return std::nullopt;
     // The kink separates the places where f is closer to the left series from those where it
     // is closer to the right one.
@@ -159,7 +159,7 @@ class KinkSearch {
     return rounded(end, left, right, signal);
   }
 
-  [[nodiscard]] bool is_side(const IntervalSeries& series, double begin, double end) const {
+  [[nodiscard]] bool is_smooth_side(const IntervalSeries& series, double begin, double end) const {
     return is_resolved(series, begin, end) && series.degree() <= most_degree;
   }
 

@@ -32,8 +32,8 @@ class VectorForm final : public ClosedForm<Formula> {
   }
   void apply(const DualRow<float>& row) const override { apply_vectors(row); }
   void apply(const DualRow<double>& row) const override { apply_vectors(row); }
-  void apply_adjoint(const AdjointRow<float>& row) const override { go_back(row); }
-  void apply_adjoint(const AdjointRow<double>& row) const override { go_back(row); }
+  void apply_adjoint(const AdjointRow<float>& row) const override { backward_pass(row); }
+  void apply_adjoint(const AdjointRow<double>& row) const override { backward_pass(row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_vectors_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_vectors_to_multiples(row); }
 
@@ -81,7 +81,7 @@ class VectorForm final : public ClosedForm<Formula> {
 
   /// Recursion into single entries: a row with one entry out of range must not change the bits of the others.
   template <typename Scalar>
-  void go_back(const AdjointRow<Scalar>& row) const {
+  void backward_pass(const AdjointRow<Scalar>& row) const {
     if constexpr (requires { map_.apply_adjoint(row); }) {
       const DualRow<Scalar> all{nullptr, nullptr, row.left, row.right, row.size};
       if (map_.covers(all)) return map_.apply_adjoint(row);
@@ -89,10 +89,10 @@ class VectorForm final : public ClosedForm<Formula> {
       if (row.size == 1) return ClosedForm<Formula>::apply_adjoint(row);
       for (std::size_t i = 0; i < row.size; ++i) {
         const EntryArrays<Scalar> arrays(row, i);
-        go_back(AdjointRow<Scalar>{row.nngp + i, further(row.ntk, i), row.left_variance + i,
-                                   row.right_variance + i, arrays.left.data(), arrays.right.data(),
-                                   row.nngp_adjoint + i, further(row.ntk_adjoint, i), row.left_adjoint + i,
-                                   row.right_adjoint + i, 1});
+        backward_pass(AdjointRow<Scalar>{row.nngp + i, further(row.ntk, i), row.left_variance + i,
+                                         row.right_variance + i, arrays.left.data(), arrays.right.data(),
+                                         row.nngp_adjoint + i, further(row.ntk_adjoint, i),
+                                         row.left_adjoint + i, row.right_adjoint + i, 1});
       }
     } else {
       ClosedForm<Formula>::apply_adjoint(row);

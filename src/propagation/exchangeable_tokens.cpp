@@ -48,7 +48,7 @@ class ExchangeableAttention final : public PairStageOf<ExchangeableAttention> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::gaussian,
-            .fresh_weights = true};
+            .own_weights = true};
   }
   Shape output_shape(const Shape& input) const override { return input; }
 

@@ -27,7 +27,7 @@ class GivenTokens final : public PairStageOf<GivenTokens> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::gaussian,
-            .fresh_weights = true};
+            .own_weights = true};
   }
   Shape output_shape(const Shape& input) const override { return input; }
 
@@ -51,7 +51,7 @@ class TangentStageOf : public LinearStageOf<Stage> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }
   bool clears_gaps() const override { return true; }
@@ -120,7 +120,7 @@ class TokenTap final : public PairStageOf<TokenTap> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   Shape output_shape(const Shape& input) const override { return input; }
 

@@ -23,7 +23,7 @@ inline void check_fields_are_documented(const std::string& command, const std::s
     CAPTURE(field.name);
     CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
     const std::string row = std::string("| `") + field.name + "` | " + field.values.text() + " | " +
-                            field.otherwise + " | " + field.meaning + " |";
+                            field.default_value + " | " + field.meaning + " |";
     CHECK(section.find(row) != std::string::npos);
   }
 }

@@ -129,7 +129,7 @@ void check_missing_fields(const std::string& command, const json& config, const 
     const ProgramResult result = run_on(command, rest);
     CAPTURE(field.name);
     CAPTURE(result.errors);
-    if (field.otherwise.empty()) CHECK(result.code == 1);
+    if (field.default_value.empty()) CHECK(result.code == 1);
     if (result.code == 0 || !reader.default_of(field.name).is_null()) continue;
     CHECK(result.errors.starts_with("widelimit: config."));
     CHECK(result.errors.find(": expected this field") != std::string::npos);

@@ -132,7 +132,7 @@ class DoublingStage final : public PairStageOf<DoublingStage> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   Shape output_shape(const Shape& input) const override { return input; }
   template <typename Scalar>

@@ -120,7 +120,7 @@ class GainStage final : public RowStageOf<GainStage> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }
   template <typename Scalar>

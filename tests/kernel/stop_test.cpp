@@ -43,9 +43,7 @@ class SlowStage final : public PairStageOf<SlowStage> {
  public:
   explicit SlowStage(Slow slow) : slow_{slow} {}
 
-  StageRules rules() const override {
-    return {.leaves = StageRules::Leaves::gaussian, .fresh_weights = true};
-  }
+  StageRules rules() const override { return {.leaves = StageRules::Leaves::gaussian, .own_weights = true}; }
   Shape output_shape(const Shape& input) const override { return input; }
 
   template <typename Scalar>

@@ -37,7 +37,7 @@ std::string refusal(const json& layer) {
 json least_of(const LayerKind& kind) {
   json layer = json::parse(example_of(kind));
   for (const KindField& field : kind.fields)
-    if (!field.required() && field.otherwise != "null") layer.erase(field.name);
+    if (!field.required() && field.default_value != "null") layer.erase(field.name);
   return layer;
 }
 
@@ -115,9 +115,9 @@ TEST_CASE("kinds: a field that is left out has the value of its row") {
         CHECK(refusal(layer).find("expected this field, got none") != std::string::npos);
         continue;
       }
-      if (field.otherwise == "null") continue;
+      if (field.default_value == "null") continue;
       const Layer without = read(layer);
-      layer[field.name] = json::parse(field.otherwise);
+      layer[field.name] = json::parse(field.default_value);
       CHECK(read(layer) == without);
     }
 }
@@ -152,18 +152,18 @@ TEST_CASE("kinds: ranges end where the row says") {
         const json one = whole ? json(static_cast<Index>(number)) : json(number);
         return is_list ? json::array({one}) : one;
       };
-      if (std::isfinite(field.least)) {
+      if (std::isfinite(field.minimum)) {
         ++ends;
-        CHECK(!refusal(with_field(kind, field.name, value(field.least - step))).empty());
-        const double first = field.above_least ? field.least + step : field.least;
-        if (field.above_least) CHECK(!refusal(with_field(kind, field.name, value(field.least))).empty());
+        CHECK(!refusal(with_field(kind, field.name, value(field.minimum - step))).empty());
+        const double first = field.above_minimum ? field.minimum + step : field.minimum;
+        if (field.above_minimum) CHECK(!refusal(with_field(kind, field.name, value(field.minimum))).empty());
         // A shape has as many positions as the matrix has rows, and strides are as many as sizes.
         if (!is_list) CHECK(refusal(with_field(kind, field.name, value(first))).empty());
       }
-      if (std::isfinite(field.most)) {
+      if (std::isfinite(field.maximum)) {
         ++ends;
-        CHECK(!refusal(with_field(kind, field.name, value(field.most + step))).empty());
-        CHECK(refusal(with_field(kind, field.name, value(field.most))).empty());
+        CHECK(!refusal(with_field(kind, field.name, value(field.maximum + step))).empty());
+        CHECK(refusal(with_field(kind, field.name, value(field.maximum))).empty());
       }
     }
   CHECK(ends > 40);
@@ -187,11 +187,11 @@ TEST_CASE("kinds: texts are those of the row") {
 
 TEST_CASE("kinds: ranges and names in words") {
   CHECK(KindField{.name = "a"}.range().empty());
-  CHECK(KindField{.name = "a", .least = 0}.range() == ">= 0");
-  CHECK(KindField{.name = "a", .least = 0, .above_least = true}.range() == "> 0");
-  CHECK(KindField{.name = "a", .most = 2}.range() == "<= 2");
-  CHECK(KindField{.name = "a", .least = 0, .most = 64}.range() == "0 .. 64");
-  CHECK(KindField{.name = "a", .least = 0, .most = 1, .above_least = true}.range() == "in (0, 1]");
+  CHECK(KindField{.name = "a", .minimum = 0}.range() == ">= 0");
+  CHECK(KindField{.name = "a", .minimum = 0, .above_minimum = true}.range() == "> 0");
+  CHECK(KindField{.name = "a", .maximum = 2}.range() == "<= 2");
+  CHECK(KindField{.name = "a", .minimum = 0, .maximum = 64}.range() == "0 .. 64");
+  CHECK(KindField{.name = "a", .minimum = 0, .maximum = 1, .above_minimum = true}.range() == "in (0, 1]");
   CHECK(group_name(KindGroup::activation) == "activation");
   CHECK(type_name(FieldType::integers) == "list of integers");
 }

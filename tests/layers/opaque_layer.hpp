@@ -14,7 +14,7 @@ class OpaqueStage final : public RowStageOf<OpaqueStage> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }
   template <typename Scalar>

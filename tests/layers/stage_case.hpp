@@ -17,7 +17,7 @@ namespace widelimit::testing {
 /// The first pair stage that the layer lowers to, after a dense layer.
 inline std::shared_ptr<const PairStage> stage_of(const Layer& layer, const Shape& shape) {
   const Network network({layers::dense(), layer, layers::global_average_pool()});
-  const Graph graph = Lowering::lower(network, shape, {}, {}, Readouts::as_written);
+  const Graph graph = Lowering::lower(network, shape);
   for (const Node& node : graph.nodes)
     if (const auto* pair = std::get_if<PairNode>(&node.operation)) return pair->stage;
   FAIL("no pair stage");

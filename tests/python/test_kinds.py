@@ -51,14 +51,14 @@ def test_functions_have_the_arguments_of_the_row(kind):
             assert (found.kind is found.KEYWORD_ONLY) == field["by_name"], field["name"]
         if not field["required"]:
             default = list(found.default) if isinstance(found.default, tuple) else found.default
-            assert default == field["otherwise"], field["name"]
+            assert default == field["default"], field["name"]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["name"])
 def test_defaults_are_those_of_files(kind):
     """A layer is the same with the fields that have defaults written out and left out."""
     needed = {field["name"] for field in kind["fields"] if field["required"]}
-    defaults = {field["name"]: field["otherwise"] for field in kind["fields"] if field["otherwise"] is not None}
+    defaults = {field["name"]: field["default"] for field in kind["fields"] if field["default"] is not None}
     least = {name: value for name, value in kind["example"].items() if name in needed or kind["name"] in ALTERNATIVES}
     described = {"layer": kind["name"], **least}
     text = json.dumps({"widelimit": 1, "layers": [{**described, **{k: v for k, v in defaults.items() if k not in least}}]})

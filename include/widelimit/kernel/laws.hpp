@@ -61,7 +61,7 @@ struct LawOptions {
 /// - finite: results are finite, also for an input of zeros;
 /// - zero variance: at a position without variance, row stages give the limit for an uncorrelated position whose
 ///   variance goes to 0, in both kernels, if there is a limit;
-/// - linear ntk: a stage that is linear in the covariances and has no weights of its own (StageRules::fresh_weights)
+/// - linear ntk: a stage that is linear in the covariances and has no weights of its own (StageRules::own_weights)
 ///   maps the NTK as it maps the NNGP: T = K gives T' = K';
 /// - ties: row stages, and the duals of nonlinearities, do not jump where c reaches p = q;
 /// - adjoints: row and pair stages that have a backward pass (has_adjoint()) agree with differences of themselves, at

@@ -53,16 +53,16 @@ struct KindField {
   FieldType type = FieldType::number;
   /// JSON text of the value that the field has where it is left out: empty if it must be there, null if `meaning` says
   /// what holds then.
-  std::string otherwise = {};
-  /// Both included, unless `above_least`; of numbers and integers.
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;
+  std::string default_value = {};
+  /// Both included, unless `above_minimum`; of numbers and integers.
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  bool above_minimum = false;
   std::vector<std::string> words = {};  ///< The texts that there are.
   std::string meaning = {};             ///< A phrase without a full stop.
   bool by_name = false;                 ///< Functions of Python take it by name only.
 
-  [[nodiscard]] bool required() const { return otherwise.empty(); }
+  [[nodiscard]] bool required() const { return default_value.empty(); }
   /// Its range in words: ">= 0", "0 .. 64", "in (0, 1]"; empty where every value is one.
   [[nodiscard]] std::string range() const;
 };

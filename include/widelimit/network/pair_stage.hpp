@@ -106,10 +106,10 @@ class PairStageOf : public PairStage {
 
   [[nodiscard]] bool has_adjoint() const override { return adjoint_is_there(); }
   void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const override {
-    go_back(pair, adjoint);
+    backward_pass(pair, adjoint);
   }
   void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const override {
-    go_back(pair, adjoint);
+    backward_pass(pair, adjoint);
   }
   void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const override {
     go_back_in(input, adjoint);
@@ -125,7 +125,7 @@ class PairStageOf : public PairStage {
     };
   }
   template <typename Scalar>
-  void go_back(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+  void backward_pass(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     if constexpr (adjoint_is_there())
       self().adjoint_pair(pair, adjoint);
     else

@@ -14,7 +14,7 @@ struct StageRules {
   Leaves leaves = Leaves::not_gaussian;
   /// True for a layer with its own weights, whose output is therefore zero-mean and independent of its
   /// input.
-  bool fresh_weights = false;
+  bool own_weights = false;
 };
 
 /// The effect of a stage on two inputs that are positive multiples of each other, c^2 = pq (see
@@ -126,8 +126,8 @@ class RowStageOf : public RowStage {
   void apply(const numerics::DualRow<double>& row) const override { self().apply_row(row); }
 
   [[nodiscard]] bool has_adjoint() const override { return adjoint_is_there(); }
-  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { go_back(row); }
-  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { go_back(row); }
+  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { backward_pass(row); }
+  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { backward_pass(row); }
   void apply_self_adjoint(const numerics::AdjointRow<float>& row) const override { go_back_self(row); }
   void apply_self_adjoint(const numerics::AdjointRow<double>& row) const override { go_back_self(row); }
 
@@ -139,7 +139,7 @@ class RowStageOf : public RowStage {
     };
   }
   template <typename Scalar>
-  void go_back(const numerics::AdjointRow<Scalar>& row) const {
+  void backward_pass(const numerics::AdjointRow<Scalar>& row) const {
     if constexpr (adjoint_is_there())
       self().adjoint_row(row);
     else

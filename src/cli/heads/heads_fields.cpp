@@ -33,13 +33,13 @@ Fields model_fields() {
           {"heads", V::integer(1, 1'000), required, "H"}};
 }
 
-ConfigField samples_field(const std::string& otherwise) {
-  return {"samples", V::integer(1, most_drawn), otherwise,
+ConfigField samples_field(const std::string& default_value) {
+  return {"samples", V::integer(1, most_drawn), default_value,
           "training set, drawn once and kept for the whole flow"};
 }
 
-ConfigField symmetry_field(const char* otherwise) {
-  return {"symmetry", V::words(sample_symmetries), otherwise,
+ConfigField symmetry_field(const char* default_value) {
+  return {"symmetry", V::words(sample_symmetries), default_value,
           "closed: the samples are completed under cyclic shifts of the heads and signs of features, so that "
           "they do not pull heads apart"};
 }

@@ -144,7 +144,8 @@ std::string config_fields_help(const ConfigFields& fields) {
   std::string text = "Configuration (fields without a default must be given):\n";
   for (const ConfigField& field : fields)
     fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values.text(),
-                   field.otherwise.empty() ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
+                   field.default_value.empty() ? "" : fmt::format(" [{}]", field.default_value),
+                   field.meaning);
   return text;
 }
 
@@ -187,8 +188,8 @@ bool ConfigReader::knows(std::string_view field) const {
 json ConfigReader::default_of(std::string_view field) const {
   const auto row = std::ranges::find_if(fields_, [&](const ConfigField& one) { return field == one.name; });
   if (row == fields_.end() || !row->values.is_checked()) return nullptr;
-  const json parsed = json::parse(row->otherwise, nullptr, false),
-             value = parsed.is_discarded() ? json(row->otherwise) : parsed;
+  const json parsed = json::parse(row->default_value, nullptr, false),
+             value = parsed.is_discarded() ? json(row->default_value) : parsed;
   return row->values.hold(value) ? value : json(nullptr);
 }
 

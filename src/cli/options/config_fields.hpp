@@ -71,7 +71,7 @@ struct ConfigField {
   const char* name;
   FieldValues values;  ///< What it may be, e.g. "integer >= 1".
   /// Its default: a value, which readers take from here, or words about other fields; empty if it must be given.
-  std::string otherwise;
+  std::string default_value;
   const char* meaning;
 };
 

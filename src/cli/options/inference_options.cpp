@@ -25,14 +25,14 @@ const std::map<std::string, gp::Criterion>& criteria() {
 }  // namespace
 
 void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
-                          const std::string& otherwise) {
+                          const std::string& default_value) {
   command
       .add_option_function<std::string>(
           "--criterion", [&criterion](const std::string& word) { criterion = criteria().at(word); },
           fmt::format("What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
                       "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
                       "(leave-one-out density), which take no validation data [{}]",
-                      otherwise))
+                      default_value))
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
 }

@@ -15,7 +15,7 @@ namespace widelimit::cli {
 
 /// Adds --criterion: what regularisers and hyperparameters are chosen by.
 void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
-                          const std::string& otherwise);
+                          const std::string& default_value);
 
 /// Adds --solver; `text` says what it means.
 void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);

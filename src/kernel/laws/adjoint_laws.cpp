@@ -52,7 +52,7 @@ class RowTrial {
   }
 
   [[nodiscard]] double deviation(bool itself) {
-    const RowPoint point = draw(itself), adjoint = go_back(point);
+    const RowPoint point = draw(itself), adjoint = backward_pass(point);
     const RowPoint whole = direction(point);
     double largest = 0;
     for (const auto part :
@@ -74,7 +74,7 @@ class RowTrial {
   /// t (docs/theory/derivatives.md, section 3, "Zeros"). The central slope is the mean of the slopes on both sides.
   /// If it has no limit, nothing is compared.
   [[nodiscard]] double deviation_at_zero() {
-    const RowPoint zero = draw_zero(), adjoint = go_back(zero), along = zero_direction(zero);
+    const RowPoint zero = draw_zero(), adjoint = backward_pass(zero), along = zero_direction(zero);
     const auto curve = [&](double t) { return value(on_zero_line(zero, along, t)); };
     const double far = numerics::central_slope(curve, 2e-3), near = numerics::central_slope(curve, 2e-6);
     if (std::abs(far - near) > 0.5 * std::max(std::abs(far), std::abs(near)) &&
@@ -159,7 +159,7 @@ class RowTrial {
   }
 
   /// The adjoints of everything that the stage reads.
-  [[nodiscard]] RowPoint go_back(const RowPoint& point) const {
+  [[nodiscard]] RowPoint backward_pass(const RowPoint& point) const {
     const StageArrays left(stage_, point.left), right(stage_, point.right);
     const std::size_t size = point.nngp.size();
     RowPoint adjoint{nngp_weights_, ntk_weights_, LawNumbers(size), LawNumbers(size), point.itself};

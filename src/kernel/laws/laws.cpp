@@ -54,7 +54,7 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
   Shape output_shape(const Shape& input) const override { return input; }
   Entries input_entries(Entries wanted) const override { return wanted; }
@@ -361,10 +361,8 @@ Shape shape_of(const Subject& subject) {
   return {subject.dimensions.begin() + 1, subject.dimensions.end() - 1};
 }
 
-/// Readouts are not pulled back, so that no layer is hidden in one.
 Graph graph_as_written(const Subject& subject) {
-  return Lowering::lower(subject.network, shape_of(subject), {}, {.channels = subject.dimensions.back()},
-                         Readouts::as_written);
+  return Lowering::lower(subject.network, shape_of(subject), {}, {.channels = subject.dimensions.back()});
 }
 
 double zero_deviation(const Subject& subject) { return zero_variance_deviation(graph_as_written(subject)); }

@@ -39,7 +39,7 @@ class PairTrial {
   }
 
   [[nodiscard]] double deviation() {
-    const PairPoint point = draw(), adjoint = go_back(point);
+    const PairPoint point = draw(), adjoint = backward_pass(point);
     const PairPoint whole{direction(point.nngp, 1), direction(point.ntk, 1), direction(point.left_self, 1),
                           direction(point.right_self, 1)};
     const PairPoint made = PairPoint{behind(point, 0), behind(point, 1), {}, {}};
@@ -137,7 +137,7 @@ class PairTrial {
   }
 
   /// The adjoints of everything that the stage reads.
-  [[nodiscard]] PairPoint go_back(const PairPoint& point) const {
+  [[nodiscard]] PairPoint backward_pass(const PairPoint& point) const {
     const Side from_left = left(point), from_right = right(point);
     PairPoint adjoint = point;
     for (Matrix<double>* block : {&adjoint.nngp, &adjoint.ntk, &adjoint.left_self, &adjoint.right_self})

@@ -171,10 +171,10 @@ double linear_ntk_deviation(const Graph& graph, const Shape& input) {
     if (node.inputs.empty() || graph.nodes[node.inputs[0]].path == node.path) continue;
     const auto* row = std::get_if<RowNode>(&node.operation);
     const auto* pair = std::get_if<PairNode>(&node.operation);
-    if (row != nullptr && !row->stage->rules().fresh_weights)
+    if (row != nullptr && !row->stage->rules().own_weights)
       largest =
           larger(largest, linear_ntk_deviation_of(StageOnRow(*row->stage, StageOnRow::Variances::different)));
-    if (pair != nullptr && !pair->stage->rules().fresh_weights &&
+    if (pair != nullptr && !pair->stage->rules().own_weights &&
         takes_no_graph(*pair->stage, shapes[node.inputs[0]]))
       largest = larger(largest, linear_ntk_deviation_of(StageOnPair(*pair->stage, shapes[node.inputs[0]])));
   }

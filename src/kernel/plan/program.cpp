@@ -8,7 +8,7 @@
 #include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/geometry.hpp"
 #include "kernel/plan/selections.hpp"
-#include "network/pair_sums.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 #include "network/plane_mapping.hpp"
 
 namespace widelimit {

@@ -13,15 +13,15 @@
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/inputs/typical_inputs.hpp"
 #include "kernel/plan/demand.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
+#include "kernel/readouts/pair_sums.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 #include "kernel/run/cost_measurement.hpp"
 #include "kernel/run/gram_plan.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "kernel/run/plan_text.hpp"
 #include "kernel/run/thread_time.hpp"
-#include "network/leading_outputs.hpp"
-#include "network/pair_sums.hpp"
 #include "network/plane_mapping.hpp"
-#include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
@@ -186,7 +186,7 @@ class PlanNode {
 /// The plan of inputs that are too large for a list of their offsets. Only the shapes after each layer are known, and
 /// the entries of whole covariance matrices as upper bounds.
 Plan bounded_plan(const Network& network, const Shape& input, const std::string& reason) {
-  const Graph graph = Lowering::lower(network, input);
+  const Graph graph = lower_with_readouts(network, input);
   const std::vector<Shape> shapes = node_shapes(graph, input);
   Plan plan;
   plan.remark = reason;

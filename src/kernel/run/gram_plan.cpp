@@ -9,10 +9,10 @@
 #include "kernel/backends/device/device_plan.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/range/constant_checks.hpp"
+#include "kernel/readouts/pair_sums.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 #include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
-#include "network/pair_sums.hpp"
-#include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 

@@ -38,7 +38,7 @@ struct GramPlan {
 
   InputMasks masks;
 
-  /// True if states hold no leading outputs (network/leading_outputs.hpp).
+  /// True if states hold no leading outputs (kernel/readouts/leading_outputs.hpp).
   bool exact_attention = false;
 
   /// True if the state of some stage is made of the input's NTK with itself as well

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "kernel/inputs/features.hpp"
-#include "network/pulled_readout.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -57,7 +57,7 @@ Graph lower_largest(const Network& network, const NamedShapes& shapes, const Inp
                     const Replicate& replicate, Readouts readouts) {
   const Shape& largest = largest_of(shapes);
   try {
-    return Lowering::lower(network, largest, replicate, inputs, readouts);
+    return lower_with_readouts(network, largest, replicate, inputs, readouts);
   } catch (const NetworkError& error) {
     const bool fits_another = std::any_of(shapes.begin(), shapes.end(), [&](const auto& other) {
       return other.first != largest && can_be_lowered(network, other.first, inputs);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel/readouts/pull_back.hpp"
 #include "network/graph.hpp"
-#include "network/lowering.hpp"
 #include "widelimit/network/network.hpp"
 
 namespace widelimit {

@@ -98,28 +98,28 @@ HWY_EXPORT(radial);
 HWY_EXPORT(growth);
 HWY_EXPORT(gabor);
 
-void go_back(const formula::RectifiedFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::RectifiedFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(rectified)(of, row);
 }
-void go_back(const formula::ErfFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::ErfFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(erf)(of, row);
 }
-void go_back(const formula::GeluFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::GeluFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gelu)(of, row);
 }
-void go_back(const formula::GaussianFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::GaussianFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gaussian)(of, row);
 }
-void go_back(const formula::WaveFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::WaveFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(wave)(of, row);
 }
-void go_back(const formula::RadialFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::RadialFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(radial)(of, row);
 }
-void go_back(const formula::GrowthFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::GrowthFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(growth)(of, row);
 }
-void go_back(const formula::GaborFormula& of, const AdjointRow<double>& row) {
+void backward_pass(const formula::GaborFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gabor)(of, row);
 }
 

@@ -112,7 +112,7 @@ struct HomogeneousRowLoops {
   /// 2p times the slopes in p are weight sqrt(pq - c^2), of the value, and -c times that in c, of the derivative: what
   /// is added up for p-bar is the same for q-bar but for the last factor.
   template <bool with_ntk>
-  static HWY_INLINE void go_back(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
+  static HWY_INLINE void backward_pass(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
     const Constants k(dual);
     const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
     const Scalar *nngp = row.nngp, *ntk = row.ntk;
@@ -142,9 +142,9 @@ struct HomogeneousRowLoops {
 
   static void apply_adjoint(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
     if (row.ntk_adjoint != nullptr)
-      go_back<true>(dual, row);
+      backward_pass<true>(dual, row);
     else
-      go_back<false>(dual, row);
+      backward_pass<false>(dual, row);
   }
 };
 

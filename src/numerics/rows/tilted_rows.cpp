@@ -181,7 +181,7 @@ struct TiltedRowLoops {
 
   /// slopes_of(d, entry, 1 / sqrt(s + p), 1 / sqrt(s + q)).
   template <class SlopesOf>
-  static HWY_INLINE void go_back(const AdjointRow<Scalar>& row, const SlopesOf& slopes_of) {
+  static HWY_INLINE void backward_pass(const AdjointRow<Scalar>& row, const SlopesOf& slopes_of) {
     const Scalar *p = row.left[0], *left = row.left[1], *q = row.right[0], *right = row.right[1];
     const Scalar *nngp = row.nngp, *ntk = row.ntk;
     Scalar *nngp_adjoint = row.nngp_adjoint, *ntk_adjoint = row.ntk_adjoint;
@@ -211,18 +211,18 @@ struct TiltedRowLoops {
     // A copy on the stack: stores to the row might alias the caller's numbers, which would then
     // be loaded again and again.
     const TiltedDual numbers = dual;
-    go_back(row, [&](D d, const Entry& at, V p_inverse, V q_inverse) {
+    backward_pass(row, [&](D d, const Entry& at, V p_inverse, V q_inverse) {
       return erf_slopes(d, numbers, at, p_inverse, q_inverse);
     });
   }
   static void gelu_adjoint(const AdjointRow<Scalar>& row) {
-    go_back(row, [](D d, const Entry& at, V p_inverse, V q_inverse) {
+    backward_pass(row, [](D d, const Entry& at, V p_inverse, V q_inverse) {
       return gelu_slopes(d, at, p_inverse, q_inverse);
     });
   }
   static void gaussian_adjoint(const TiltedDual& dual, const AdjointRow<Scalar>& row) {
     const TiltedDual numbers = dual;
-    go_back(row, [&](D d, const Entry& at, V, V) { return gaussian_slopes(d, numbers, at); });
+    backward_pass(row, [&](D d, const Entry& at, V, V) { return gaussian_slopes(d, numbers, at); });
   }
 
   static void erf(const TiltedDual& dual, const DualRow<Scalar>& row) {

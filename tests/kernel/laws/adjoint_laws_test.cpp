@@ -27,7 +27,7 @@ using namespace widelimit::layers;
 
 Graph graph_of(const Layer& layer) {
   const Network network({dense(), layer, global_average_pool(), dense()});
-  return Lowering::lower(network, {5}, {}, {.channels = 3}, Readouts::as_written);
+  return Lowering::lower(network, {5}, {}, {.channels = 3});
 }
 
 bool goes_back(const Graph& graph) {

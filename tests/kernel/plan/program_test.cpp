@@ -15,7 +15,7 @@ namespace widelimit::testing::program_test {
 namespace {
 
 Program program_of(const Network& network, const std::vector<Shape>& shapes) {
-  Graph graph = Lowering::lower(network, shapes.front(), Replicate{});
+  Graph graph = lower_with_readouts(network, shapes.front(), Replicate{});
   std::vector<std::vector<Shape>> of_nodes;
   for (const Shape& shape : shapes) of_nodes.push_back(node_shapes(graph, shape));
   return make_program(std::move(graph), of_nodes, {});

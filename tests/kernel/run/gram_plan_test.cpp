@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/backends/cpu/planes/workspace.hpp"
-#include "network/lowering.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -79,7 +79,7 @@ TEST_CASE("GramPlan: a tile's side must not be negative") {
 
 /// Whether the input of a network is multiplied as a matrix.
 bool is_matrix(const std::string& layers, const Shape& shape, Index channels) {
-  const Graph graph = Lowering::lower(network_of(layers), shape, Replicate{});
+  const Graph graph = lower_with_readouts(network_of(layers), shape, Replicate{});
   const std::set<NodeId> inputs = matrix_inputs(graph, node_shapes(graph, shape), channels);
   for (const NodeId id : inputs) CHECK(std::holds_alternative<InputNode>(graph.nodes[id].operation));
   return !inputs.empty();
@@ -164,7 +164,7 @@ TEST_CASE("GramPlan: an error that all inputs have in common names the layer fir
 
 TEST_CASE("GramPlan: sampled networks run once a sample, sixteen times at most") {
   const auto replicates = [](int samples) {
-    return sampled_replicates(Lowering::lower(
+    return sampled_replicates(lower_with_readouts(
         network_of(
             R"([{"layer": "attention", "scaling": "inverse_sqrt_width", "weights": "softmax", "samples": )" +
             std::to_string(samples) + R"(}, {"layer": "flatten"}])"),
@@ -173,7 +173,7 @@ TEST_CASE("GramPlan: sampled networks run once a sample, sixteen times at most")
   CHECK(replicates(3) == 3);
   CHECK(replicates(16) == 16);
   CHECK(replicates(1000) == 16);
-  CHECK(sampled_replicates(Lowering::lower(network_of(dense), {}, Replicate{})) == 1);
+  CHECK(sampled_replicates(lower_with_readouts(network_of(dense), {}, Replicate{})) == 1);
 }
 
 TEST_CASE("GramPlan: states need the NTK where leading outputs of long inputs are kept, and nowhere else") {

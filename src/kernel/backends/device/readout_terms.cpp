@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "network/leading_outputs.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
 
 namespace widelimit {
 namespace {
 
-/// Walks down the tree as PairWalk (network/pulled_readout.cpp) does, but takes note of what it would compute.
+/// Walks down the tree as PairWalk (kernel/readouts/pulled_readout.cpp) does, but takes note of what it would compute.
 class TermsWalk {
  public:
   explicit TermsWalk(Index d) : d_{d} {}

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "network/weights_form.hpp"
+#include "kernel/readouts/weights_form.hpp"
 
 namespace widelimit {
 

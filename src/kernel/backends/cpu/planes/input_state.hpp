@@ -9,7 +9,7 @@
 #include "kernel/backends/cpu/planes/plane_layout.hpp"
 #include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/plan/program.hpp"
-#include "network/pair_sums.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 
 namespace widelimit {
 

@@ -7,8 +7,8 @@
 #include "kernel/backends/cpu/planes/plane_sums.hpp"
 #include "kernel/pair_view.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 #include "kernel/written_entries.hpp"
-#include "network/pair_sums.hpp"
 #include "numerics/gemm.hpp"
 
 namespace widelimit {

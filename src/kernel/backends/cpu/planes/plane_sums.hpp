@@ -2,7 +2,7 @@
 
 #include "kernel/backends/cpu/planes/plane.hpp"
 #include "kernel/backends/cpu/planes/store_layout.hpp"
-#include "network/pair_sums.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 
 namespace widelimit {
 

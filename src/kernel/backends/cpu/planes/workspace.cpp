@@ -3,7 +3,7 @@
 #include "kernel/backends/cpu/planes/plane_map.hpp"
 #include "kernel/backends/cpu/planes/plane_pool.hpp"
 #include "kernel/backends/cpu/planes/vector_padding.hpp"
-#include "network/pair_sums.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 
 namespace widelimit {
 namespace {

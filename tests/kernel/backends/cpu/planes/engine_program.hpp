@@ -7,7 +7,7 @@
 
 #include "kernel/backends/cpu/planes/input_state.hpp"
 #include "kernel/backends/cpu/planes/pair_layout.hpp"
-#include "network/lowering.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "widelimit/network/network_file.hpp"
 
 /// What tests of the plane engine share: a network as the engine sees it, and numbers.
@@ -37,7 +37,7 @@ struct EngineProgram {
  private:
   static Program scheduled(const std::string& layers, const Shape& left, const Shape& right) {
     const Network network = parse_network(R"({"widelimit": 1, "layers": )" + layers + "}");
-    Graph graph = Lowering::lower(network, left, Replicate{});
+    Graph graph = lower_with_readouts(network, left, Replicate{});
     std::vector<std::vector<Shape>> shapes{node_shapes(graph, left)};
     if (right != left) shapes.push_back(node_shapes(graph, right));
     return make_program(std::move(graph), shapes, {});

@@ -3,14 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include "network/lowering.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::testing::graph_scalars_test {
 namespace {
 
 Graph graph_of(const std::string& layers, const Shape& shape) {
-  return Lowering::lower(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"), shape, Replicate{});
+  return lower_with_readouts(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"), shape,
+                             Replicate{});
 }
 
 TEST_CASE("graph_scalars: in the order of the nodes, of linear operations only") {

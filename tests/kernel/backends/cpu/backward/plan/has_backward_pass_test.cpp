@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "network/lowering.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -11,7 +11,8 @@ namespace widelimit::testing::has_backward_pass_test {
 namespace {
 
 Graph graph_of(const std::string& layers) {
-  return Lowering::lower(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"), {5}, Replicate{});
+  return lower_with_readouts(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"), {5},
+                             Replicate{});
 }
 
 TEST_CASE("a graph whose layers all have adjoints has a backward pass") {

@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include "kernel/backends/cpu/backward/plan/graph_scalars.hpp"
-#include "network/lowering.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::testing::scalar_slopes_test {
 namespace {
 
-Graph lowered(const Network& network) { return Lowering::lower(network, {}, Replicate{}); }
+Graph lowered(const Network& network) { return lower_with_readouts(network, {}, Replicate{}); }
 
 std::optional<std::vector<double>> slopes(const std::string& layers, const std::string& number) {
   return scalar_slopes(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"), number, lowered);

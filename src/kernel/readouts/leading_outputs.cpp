@@ -1,4 +1,4 @@
-#include "network/leading_outputs.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "network/few_columns.hpp"
-#include "network/position_rotation.hpp"
+#include "kernel/readouts/few_columns.hpp"
+#include "kernel/readouts/position_rotation.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/numerics/random_stream.hpp"

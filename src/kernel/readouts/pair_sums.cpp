@@ -1,4 +1,4 @@
-#include "network/pair_sums.hpp"
+#include "kernel/readouts/pair_sums.hpp"
 
 #include "numerics/rows/linear_rows.hpp"
 

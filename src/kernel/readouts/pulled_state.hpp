@@ -1,9 +1,9 @@
 #pragma once
 
+#include "kernel/readouts/pair_sums.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
+#include "kernel/readouts/weights_form.hpp"
 #include "network/feature_stage.hpp"
-#include "network/pair_sums.hpp"
-#include "network/pulled_readout.hpp"
-#include "network/weights_form.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 /// What a readout that is pulled back (pulled_readout.hpp) keeps of an input.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "kernel/readouts/pull_back.hpp"
 #include "layers/opaque_layer.hpp"
-#include "network/lowering.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -94,7 +94,7 @@ const std::vector<Layer> readouts{flatten(), global_average_pool(), global_sum_p
 
 /// True if lowering leaves attention's weights to a functional.
 bool is_pulled_back(const Network& network) {
-  const Graph graph = Lowering::lower(network, {4, 4});
+  const Graph graph = lower_with_readouts(network, {4, 4});
   const auto readout = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return std::holds_alternative<ReadoutNode>(node.operation);
   });
@@ -188,7 +188,7 @@ TEST_CASE("sequences of different length: global pooling is pulled back, flatten
 
 /// True if no covariance of the network has positions.
 bool is_carried_by_features(const Network& network, const Shape& input) {
-  const std::vector<Shape> shapes = node_shapes(Lowering::lower(network, input), input);
+  const std::vector<Shape> shapes = node_shapes(lower_with_readouts(network, input), input);
   return std::all_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.empty(); });
 }
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "network/pulled_readout.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 /// The form that the weights W of a functional have at every node of the layers that a readout is pulled back through.

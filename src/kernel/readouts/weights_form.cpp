@@ -1,8 +1,8 @@
-#include "network/weights_form.hpp"
+#include "kernel/readouts/weights_form.hpp"
 
 #include <algorithm>
 
-#include "network/leading_outputs.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
 
 namespace widelimit {
 namespace {

@@ -1,4 +1,4 @@
-#include "network/pulled_readout.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "network/leading_outputs.hpp"
-#include "network/pair_sums.hpp"
-#include "network/pulled_state.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
+#include "kernel/readouts/pair_sums.hpp"
+#include "kernel/readouts/pulled_state.hpp"
+#include "kernel/readouts/weights_form.hpp"
 #include "network/shape_pairs.hpp"
-#include "network/weights_form.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
@@ -278,7 +278,7 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
+            .own_weights = false};
   }
 
   Shape output_shape(const Shape& input) const override {

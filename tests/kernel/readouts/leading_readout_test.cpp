@@ -1,4 +1,4 @@
-// Flatten after attention by the leading outputs of each input (network/leading_outputs.hpp) against the layers
+// Flatten after attention by the leading outputs of each input (kernel/readouts/leading_outputs.hpp) against the layers
 // executed one by one, on inputs that have few and on inputs that have many.
 #include <doctest/doctest.h>
 
@@ -9,10 +9,10 @@
 #include <xtensor/xstrided_view.hpp>
 #include <xtensor/xview.hpp>
 
+#include "kernel/readouts/leading_outputs.hpp"
+#include "kernel/readouts/pair_sums.hpp"
+#include "kernel/readouts/pull_back.hpp"
 #include "layers/opaque_layer.hpp"
-#include "network/leading_outputs.hpp"
-#include "network/lowering.hpp"
-#include "network/pair_sums.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
@@ -120,7 +120,7 @@ TEST_CASE_TEMPLATE("leading outputs stand for attention before flatten", Scalar,
 
 /// The stage that a readout was pulled back to.
 std::shared_ptr<const PairStage> pulled_stage(const Network& network, const Shape& input) {
-  for (const Node& node : Lowering::lower(network, input).nodes)
+  for (const Node& node : lower_with_readouts(network, input).nodes)
     if (const auto* pair = std::get_if<PairNode>(&node.operation)) return pair->stage;
   return nullptr;
 }

@@ -1,8 +1,8 @@
-#include "network/pull_back.hpp"
+#include "kernel/readouts/pull_back.hpp"
 
 #include <optional>
 
-#include "network/pulled_readout.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 
 namespace widelimit {
 namespace {
@@ -120,8 +120,14 @@ class PullBack {
 
 }  // namespace
 
-Graph pull_back_readouts(const Graph& graph, AttentionProducts products) {
-  return PullBack(graph, products).run();
+Graph lower_with_readouts(const Network& network, const Shape& input, const Replicate& replicate,
+                          const InputTraits& traits, Readouts readouts) {
+  Graph graph = Lowering::lower(network, input, replicate, traits);
+  if (readouts == Readouts::as_written) return graph;
+  const auto products =
+      readouts == Readouts::pulled_back ? AttentionProducts::shortened : AttentionProducts::exact;
+  // Layers that a readout was pulled through, and that nothing else reads, stay behind in the graph.
+  return reachable_part(PullBack(graph, products).run());
 }
 
 }  // namespace widelimit

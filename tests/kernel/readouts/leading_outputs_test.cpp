@@ -1,5 +1,5 @@
 // Leading outputs of attention against dense eigendecompositions and exact products.
-#include "network/leading_outputs.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,14 +1,14 @@
-#include "network/pulled_state.hpp"
+#include "kernel/readouts/pulled_state.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "network/leading_outputs.hpp"
-#include "network/position_rotation.hpp"
-#include "network/pulled_forward.hpp"
-#include "network/weights_form.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
+#include "kernel/readouts/position_rotation.hpp"
+#include "kernel/readouts/pulled_forward.hpp"
+#include "kernel/readouts/weights_form.hpp"
 #include "numerics/gemm.hpp"
 
 namespace widelimit {

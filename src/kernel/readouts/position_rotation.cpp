@@ -1,4 +1,4 @@
-#include "network/position_rotation.hpp"
+#include "kernel/readouts/position_rotation.hpp"
 
 #include <Eigen/QR>
 #include <algorithm>

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "network/leading_outputs.hpp"
-#include "network/position_rotation.hpp"
-#include "network/pulled_readout.hpp"
+#include "kernel/readouts/leading_outputs.hpp"
+#include "kernel/readouts/position_rotation.hpp"
+#include "kernel/readouts/pulled_readout.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
