@@ -7,6 +7,7 @@
 - Files of the Python package import each other in no circle, imports within functions included.
 - The program includes public headers of the library only. It starts no shell, and prints by `cli/output/` alone, which takes
   out what a terminal would obey (a few files print constants).
+- A test has the path and name of the public header or the source that it tests, or says in its first line what it is about.
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
   columns (the formatter sees to code).
 - No line of prose of a page has more than 160 columns: tables, code and links may.
@@ -137,6 +138,17 @@ def member_breaches(path, lines):
                 yield f"{path}:{begin}: {name} has {members} data members, more than {MOST_MEMBERS}"
 
 
+def test_breaches(project, path, lines):
+    """Tests of the program are named after its commands."""
+    if path.parts[0] != "tests" or path.parts[1] in ("cli", "fuzz") or not path.name.endswith("_test.cpp"):
+        return
+    tested = pathlib.Path(*path.parts[1:-1], path.name.removesuffix("_test.cpp"))
+    mirrored = any((project / root / tested).with_suffix(suffix).exists()
+                   for root, suffix in (("include/widelimit", ".hpp"), ("src", ".hpp"), ("src", ".cpp")))
+    if not mirrored and not lines[0].startswith("//"):
+        yield f"{path}:1: no file of the library has this path: expected a comment that says what is tested"
+
+
 def size_breaches(path, lines):
     if len(lines) > MOST_LINES and path.parts[0] != "tests":
         yield f"{path}: {len(lines)} lines, more than {MOST_LINES}"
@@ -178,6 +190,7 @@ def main():
     breaches = [*include_breaches(project, lines_of), *python_breaches(project)]
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
+        breaches += test_breaches(project, path, lines)
         breaches += member_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
         breaches += output_breaches(path, lines) if path.parts[0] in ("include", "src") else ()
     for path in pages(project):

@@ -125,6 +125,16 @@ Graph reachable_part(const Graph& graph) {
   return part;
 }
 
+const RowStage* row_stage_of(const Operation& operation) {
+  const auto* row = std::get_if<RowNode>(&operation);
+  return row == nullptr ? nullptr : row->stage.get();
+}
+
+const PairStage* pair_stage_of(const Operation& operation) {
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return pair == nullptr ? nullptr : pair->stage.get();
+}
+
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation) {
   if (const auto* input = std::get_if<InputNode>(&operation)) return &input->transforms;
   if (const auto* features = std::get_if<FeatureNode>(&operation)) return &features->transforms;

@@ -110,6 +110,10 @@ struct PairNode {
 using Operation = std::variant<InputNode, FeatureNode, AffineNode, LocalAffineNode, RowNode, SumNode,
                                ProductNode, PoolNode, ReadoutNode, PairNode>;
 
+/// The stage of a RowNode or a PairNode; null for all other operations.
+const RowStage* row_stage_of(const Operation& operation);
+const PairStage* pair_stage_of(const Operation& operation);
+
 /// One operation with the nodes that it reads.
 struct Node {
   Operation operation;

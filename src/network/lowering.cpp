@@ -278,7 +278,7 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
   std::vector<std::size_t> dependent;
   for (std::size_t i = 0; i < branches.size(); ++i)
     if ((branches[i].state.independent & independence_bit()) == 0) dependent.push_back(i);
-  // One dependent branch is allowed: those with weights of their own are independent of it and have zero mean, so that all
+  // One dependent branch is allowed: those with weights of their own are independent of it and have zero mean, so all
   // cross terms vanish.
   if (dependent.size() > 1)
     reject(fmt::format(

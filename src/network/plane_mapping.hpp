@@ -43,9 +43,9 @@ class PlaneMapping {
   [[nodiscard]] virtual std::array<SparseAxis, 3> sparse_axes(const Shape& input) const = 0;
 };
 
-/// The stage by its additional interface, or null if it has none.
-[[nodiscard]] inline const PlaneMapping* plane_mapping(const PairStage& stage) {
-  return dynamic_cast<const PlaneMapping*>(&stage);
+/// The stage by its additional interface, or null if it has none or there is no stage.
+[[nodiscard]] inline const PlaneMapping* plane_mapping(const PairStage* stage) {
+  return dynamic_cast<const PlaneMapping*>(stage);
 }
 
 }  // namespace widelimit

@@ -1,3 +1,4 @@
+// A stop that is asked for ends a simulation within its only path or network.
 #include <doctest/doctest.h>
 
 #include "covariance_sde/example_covariances.hpp"

@@ -1,3 +1,4 @@
+// Gradients of finite networks against differences, for layers of every kind.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,3 +1,4 @@
+// A stop that is asked for ends what a finite network computes, between layers and within a gradient.
 #include <doctest/doctest.h>
 
 #include <stop_token>

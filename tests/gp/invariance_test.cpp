@@ -1,3 +1,4 @@
+// What predictions must not notice: targets that are shifted or scaled, rows in another order, other names of classes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Gram matrices have the same bits for any number of threads, tiles and memory.
 #include <doctest/doctest.h>
 
 #include <array>

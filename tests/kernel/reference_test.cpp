@@ -1,3 +1,4 @@
+// Gram matrices against the reference cases of tests/reference.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A stop that is asked for reaches the inside of layers and tiles.
 #include <doctest/doctest.h>
 
 #include <chrono>

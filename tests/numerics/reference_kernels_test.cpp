@@ -1,3 +1,4 @@
+// Dual activations by the recursion of fully connected networks, against the reference cases of tests/reference.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// A stop that is asked for reaches every computation of this folder, and progress ends at all.
 #include <doctest/doctest.h>
 
 #include "specialization/support.hpp"

@@ -44,7 +44,7 @@ Degree degree_of(const Node& node, const std::vector<Degree>& degrees) {
   if (const auto* affine = std::get_if<AffineNode>(&node.operation))
     // A bias does not scale with the input. It does no harm to kernels that do not scale either.
     return affine->bias_variance == 0 || first == 0 ? first : Degree{};
-  if (const auto* row = std::get_if<RowNode>(&node.operation)) return degree_after(*row->stage, first);
+  if (const RowStage* row = row_stage_of(node.operation)) return degree_after(*row, first);
   const auto all = [&](const auto& holds) {
     return std::all_of(node.inputs.begin(), node.inputs.end(), holds);
   };

@@ -207,12 +207,12 @@ double adjoint_deviation(const Graph& graph, const Shape& input) {
     std::vector<Shape> inputs;
     for (const NodeId source : node.inputs) inputs.push_back(shapes[source]);
     shapes.push_back(output_shape(node.operation, inputs, input));
-    if (const auto* row = std::get_if<RowNode>(&node.operation))
-      largest = std::max(largest, adjoint_deviation(*row->stage));
+    if (const RowStage* row = row_stage_of(node.operation))
+      largest = std::max(largest, adjoint_deviation(*row));
     if (const auto* local = std::get_if<LocalAffineNode>(&node.operation); local != nullptr && local->stage)
       largest = std::max(largest, adjoint_deviation(*local->stage));
-    if (const auto* pair = std::get_if<PairNode>(&node.operation))
-      largest = std::max(largest, adjoint_deviation(*pair->stage, inputs[0]));
+    if (const PairStage* pair = pair_stage_of(node.operation))
+      largest = std::max(largest, adjoint_deviation(*pair, inputs[0]));
   }
   return largest;
 }

@@ -374,8 +374,8 @@ double way_back_deviation(const Subject& subject) {
 /// The path of the first layer that has no adjoint, except for the probe.
 std::optional<std::string> without_adjoint(const Subject& subject) {
   for (const Node& node : graph_as_written(subject).nodes) {
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    const bool is_probe = pair != nullptr && dynamic_cast<const SelfProbe*>(pair->stage.get()) != nullptr;
+    const PairStage* pair = pair_stage_of(node.operation);
+    const bool is_probe = pair != nullptr && dynamic_cast<const SelfProbe*>(pair) != nullptr;
     if (!is_probe && !has_backward_pass(node.operation)) return node.path;
   }
   return std::nullopt;

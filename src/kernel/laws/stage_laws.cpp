@@ -169,14 +169,12 @@ double linear_ntk_deviation(const Graph& graph, const Shape& input) {
   for (const Node& node : graph.nodes) {
     // The standard parametrisation is a stage behind the weights of its own layer, whose NTK it completes.
     if (node.inputs.empty() || graph.nodes[node.inputs[0]].path == node.path) continue;
-    const auto* row = std::get_if<RowNode>(&node.operation);
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    if (row != nullptr && !row->stage->rules().own_weights)
-      largest =
-          larger(largest, linear_ntk_deviation_of(StageOnRow(*row->stage, StageOnRow::Variances::different)));
-    if (pair != nullptr && !pair->stage->rules().own_weights &&
-        takes_no_graph(*pair->stage, shapes[node.inputs[0]]))
-      largest = larger(largest, linear_ntk_deviation_of(StageOnPair(*pair->stage, shapes[node.inputs[0]])));
+    const RowStage* row = row_stage_of(node.operation);
+    const PairStage* pair = pair_stage_of(node.operation);
+    if (row != nullptr && !row->rules().own_weights)
+      largest = larger(largest, linear_ntk_deviation_of(StageOnRow(*row, StageOnRow::Variances::different)));
+    if (pair != nullptr && !pair->rules().own_weights && takes_no_graph(*pair, shapes[node.inputs[0]]))
+      largest = larger(largest, linear_ntk_deviation_of(StageOnPair(*pair, shapes[node.inputs[0]])));
   }
   return largest;
 }
@@ -184,8 +182,7 @@ double linear_ntk_deviation(const Graph& graph, const Shape& input) {
 double tie_deviation(const Graph& graph) {
   double largest = 0;
   for (const Node& node : graph.nodes)
-    if (const auto* row = std::get_if<RowNode>(&node.operation))
-      largest = larger(largest, tie_deviation(*row->stage));
+    if (const RowStage* row = row_stage_of(node.operation)) largest = larger(largest, tie_deviation(*row));
   return largest;
 }
 

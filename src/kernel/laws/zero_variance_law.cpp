@@ -71,8 +71,8 @@ double zero_variance_deviation(const RowStage& stage) {
 double zero_variance_deviation(const Graph& graph) {
   double largest = 0;
   for (const Node& node : graph.nodes)
-    if (const auto* row = std::get_if<RowNode>(&node.operation))
-      largest = larger(largest, zero_variance_deviation(*row->stage));
+    if (const RowStage* row = row_stage_of(node.operation))
+      largest = larger(largest, zero_variance_deviation(*row));
   return largest;
 }
 

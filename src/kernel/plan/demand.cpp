@@ -155,22 +155,21 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
     return window_offsets(pool->window, wanted, sides, 1);
   if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
     return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
-  if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
-    if (const PlaneMapping* mapping = plane_mapping(*pair->stage))
+  if (const PairStage* pair = pair_stage_of(node.operation)) {
+    if (const PlaneMapping* mapping = plane_mapping(pair))
       return mapped_offsets(*mapping, wanted, shapes.left[node.inputs[input]],
                             shapes.right[node.inputs[input]]);
     // Stages that keep to the diagonal, if only that is wanted, say so in input_entries().
     const Entries output = wanted.entries(three_axes(shapes.left[id]), three_axes(shapes.right[id]));
-    const Entries needed = pair->stage->input_entries(output);
+    const Entries needed = pair->input_entries(output);
     return needed == Entries::diagonal && numbers_agree(sides.left, sides.right) ? Offsets::zero() : full();
   }
   return wanted;
 }
 
 bool needs_variances(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return std::holds_alternative<RowNode>(operation) ||
-         (pair != nullptr && plane_mapping(*pair->stage) == nullptr);
+  const PairStage* pair = pair_stage_of(operation);
+  return std::holds_alternative<RowNode>(operation) || (pair != nullptr && plane_mapping(pair) == nullptr);
 }
 
 namespace {
@@ -185,8 +184,8 @@ void demand_inputs(const Graph& graph, NodeId id, const PairShapes& shapes, Purp
     input.unite(input_offsets(graph, id, i, demanded[id], shapes));
     if (purpose == Purpose::result || !needs_variances(node.operation)) continue;
     input.unite(Offsets::zero());
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    if (pair != nullptr && pair->stage->self_entries() == Entries::all) {
+    const PairStage* pair = pair_stage_of(node.operation);
+    if (pair != nullptr && pair->self_entries() == Entries::all) {
       const Sides sides(shapes, node.inputs[i]);
       input.unite(Offsets::all(sides.left, sides.right));
     }

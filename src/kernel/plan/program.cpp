@@ -28,8 +28,8 @@ bool reads_whole_input(const Operation& operation) {
 /// True if a node reads its input best as a matrix. Functionals (readouts pulled back) sum over planes just as
 /// quickly.
 bool reads_matrix(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair->stage) == nullptr;
+  const PairStage* pair = pair_stage_of(operation);
+  return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair) == nullptr;
 }
 
 /// How positions of a chain's root lead to positions of a node upstream, through the windows between them: position a
@@ -274,9 +274,9 @@ class Scheduler {
       inputs = std::min(inputs, chain.instructions[input].gaps);
     if (is_affine_of_kind(operation, AffineKind::single_position)) return std::min(inputs, Gaps::finite);
     if (is_any<AffineNode>(operation)) return Gaps::finite;
-    const auto* row = std::get_if<RowNode>(&operation);
+    const RowStage* row = row_stage_of(operation);
     if (row == nullptr) return inputs;
-    return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
+    return inputs != Gaps::unknown && row->clears_gaps() ? Gaps::zero : Gaps::unknown;
   }
 
   /// Gives every instruction a slot. A slot is free again after the last instruction that reads it. An output never
@@ -326,8 +326,7 @@ class Scheduler {
 }  // namespace
 
 bool gathers_planes(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return is_any<PoolNode>(operation) || (pair != nullptr && plane_mapping(*pair->stage) != nullptr);
+  return is_any<PoolNode>(operation) || plane_mapping(pair_stage_of(operation)) != nullptr;
 }
 
 Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,

@@ -53,8 +53,7 @@ std::optional<Window> selection_of(const PlaneMapping& mapping, const std::vecto
 
 Graph with_selections(Graph graph, const std::vector<std::vector<Shape>>& shapes) {
   for (Node& node : graph.nodes) {
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    const PlaneMapping* mapping = pair != nullptr ? plane_mapping(*pair->stage) : nullptr;
+    const PlaneMapping* mapping = plane_mapping(pair_stage_of(node.operation));
     if (mapping == nullptr) continue;
     std::vector<Shape> inputs;
     inputs.reserve(shapes.size());

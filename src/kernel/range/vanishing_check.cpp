@@ -49,10 +49,10 @@ bool VanishingCheck<Scalar>::must_stay_positive(const Instruction& instruction,
   if (const auto* affine = std::get_if<AffineNode>(&operation))
     // Strided windows may leave out all positions that are not 0, so all of them have to be positive.
     return affine->weight_variance > 0 && of_input(0) == Positive::all;
-  if (const auto* row = std::get_if<RowNode>(&operation)) {
+  if (const RowStage* row = row_stage_of(operation)) {
     // A mask may leave only positions that are 0, such as those between the steps of a transposed convolution.
-    if (dynamic_cast<const MaskStage*>(row->stage.get()) != nullptr) return of_input(0) == Positive::all;
-    return of_input(0) != Positive::none && !makes_zero_of_one<Scalar>(*row->stage);
+    if (dynamic_cast<const MaskStage*>(row) != nullptr) return of_input(0) == Positive::all;
+    return of_input(0) != Positive::none && !makes_zero_of_one<Scalar>(*row);
   }
   if (const auto* sum = std::get_if<SumNode>(&operation)) {
     for (std::size_t k = 0; k < inputs.size(); ++k)

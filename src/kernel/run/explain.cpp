@@ -139,7 +139,7 @@ class PlanNode {
   }
 
   void describe(const PairNode& pair, PlanLine& line) const {
-    if (const PlaneMapping* mapping = plane_mapping(*pair.stage)) return describe(*mapping, line);
+    if (const PlaneMapping* mapping = plane_mapping(pair.stage.get())) return describe(*mapping, line);
     const Index positions = position_count(geometry_.shapes.left[node_.inputs[0]]);
     const PairSize size{
         positions, positions,

@@ -64,10 +64,10 @@ void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name)
     const auto [found, is_new] = shapes.try_emplace(x.shape(i));
     if (is_new) found->second = node_shapes(graph, x.shape(i));
     for (const Node& node : graph.nodes) {
-      const auto* pair = std::get_if<PairNode>(&node.operation);
+      const PairStage* pair = pair_stage_of(node.operation);
       if (pair == nullptr) continue;
       try {
-        pair->stage->check_graph(x.graph(i), found->second[node.inputs[0]]);
+        pair->check_graph(x.graph(i), found->second[node.inputs[0]]);
       } catch (const ArgumentError& error) {
         throw NetworkError(fmt::format("{}: {} (input {} of {})", node.path, error.what(), i, name));
       }
@@ -124,8 +124,7 @@ std::vector<ShapedInput> shaped_inputs(const Graph& graph, const Inputs<Scalar>&
 
 /// The check that a node makes of pairs of shapes; null for nodes that take all pairs.
 inline const ShapePairCheck* pair_check(const Node& node) {
-  if (const auto* pair = std::get_if<PairNode>(&node.operation))
-    return dynamic_cast<const ShapePairCheck*>(pair->stage.get());
+  if (const PairStage* pair = pair_stage_of(node.operation)) return dynamic_cast<const ShapePairCheck*>(pair);
   const auto* features = std::get_if<FeatureNode>(&node.operation);
   return features != nullptr ? dynamic_cast<const ShapePairCheck*>(features->stage.get()) : nullptr;
 }

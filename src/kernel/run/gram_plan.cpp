@@ -87,16 +87,16 @@ void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
 
 bool reads_graphs(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    return pair != nullptr && dynamic_cast<const GraphStage*>(pair->stage.get()) != nullptr;
+    const PairStage* pair = pair_stage_of(node.operation);
+    return pair != nullptr && dynamic_cast<const GraphStage*>(pair) != nullptr;
   });
 }
 
 bool states_read_ntk(const Graph& graph, const Shape& input) {
   const std::vector<Shape> shapes = node_shapes(graph, input);
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    const auto* pair = std::get_if<PairNode>(&node.operation);
-    const FunctionalStage* stage = pair == nullptr ? nullptr : functional_stage(*pair->stage);
+    const PairStage* pair = pair_stage_of(node.operation);
+    const FunctionalStage* stage = pair == nullptr ? nullptr : functional_stage(*pair);
     return stage != nullptr && stage->reads_own_ntk(shapes[node.inputs[0]]);
   });
 }

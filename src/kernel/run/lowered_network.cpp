@@ -70,7 +70,7 @@ Graph lower_largest(const Network& network, const NamedShapes& shapes, const Inp
 bool flattens(const Operation& operation) {
   if (const auto* readout = std::get_if<ReadoutNode>(&operation))
     return readout->kind == ReadoutKind::flatten;
-  if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
+  if (const PairStage* pair = pair_stage_of(operation)) return is_pulled_flatten(*pair);
   const auto is_flatten = [](const FeatureTransform& transform) {
     const auto* readout = std::get_if<FeatureReadout>(&transform);
     return readout != nullptr && readout->kind == ReadoutKind::flatten;

@@ -1,3 +1,4 @@
+// What check_laws() says of stages that break a law, and of networks that it cannot check.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The engine against the naive kernel, on random networks and on cases that once were wrong.
 #include <doctest/doctest.h>
 
 #include <algorithm>

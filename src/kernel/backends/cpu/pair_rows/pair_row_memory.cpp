@@ -9,8 +9,8 @@ namespace {
 Index scratch_size(const Program& program) {
   Index size = 0;
   for (const Instruction& instruction : program.pair_rows.instructions)
-    if (const auto* pair = std::get_if<PairNode>(&program.graph.nodes[instruction.node].operation))
-      size = std::max(size, static_cast<Index>(pair->stage->scratch_size({}, {})));
+    if (const PairStage* pair = pair_stage_of(program.graph.nodes[instruction.node].operation))
+      size = std::max(size, static_cast<Index>(pair->scratch_size({}, {})));
   return padded(size);
 }
 

@@ -36,12 +36,11 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     Shape shape = shapes[id];
     if (const auto* input = std::get_if<InputNode>(&operation))
       arrays = transformed_channels(input_shape, channels, input->transforms);
-    if (const auto* row = std::get_if<RowNode>(&operation))
-      arrays = static_cast<Index>(row->stage->auxiliary_count());
-    if (const auto* pair = std::get_if<PairNode>(&operation); pair != nullptr && !gathers_planes(operation)) {
+    if (const RowStage* row = row_stage_of(operation)) arrays = static_cast<Index>(row->auxiliary_count());
+    if (const PairStage* pair = pair_stage_of(operation); pair != nullptr && !gathers_planes(operation)) {
       shape = shapes[nodes[id].inputs[0]];
       arrays = 1;
-      extra = static_cast<Index>(pair->stage->state_size(shape));
+      extra = static_cast<Index>(pair->state_size(shape));
     }
     if (const auto* features = std::get_if<FeatureNode>(&operation))
       extra = static_cast<Index>(

@@ -26,7 +26,7 @@ Index mapped_kernel_size(const PairLayout& pair, NodeId node) {
 
 /// The terms of the map along each axis, for the two shapes of the pair.
 std::array<AxisMapping, 3> axis_mappings(const PairLayout& pair, NodeId node) {
-  const PlaneMapping& mapping = *plane_mapping(*std::get<PairNode>(pair.node(node).operation).stage);
+  const PlaneMapping& mapping = *plane_mapping(pair_stage_of(pair.node(node).operation));
   const NodeId input = pair.input_of(node);
   const auto left = mapping.sparse_axes(pair.geometry.shapes.left[input]),
              right = mapping.sparse_axes(pair.geometry.shapes.right[input]);

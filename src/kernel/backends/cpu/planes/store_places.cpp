@@ -112,8 +112,7 @@ bool is_only_loaded(const Program& program, NodeId node) {
 /// left out; loads write the zeros themselves.
 Offsets kept_offsets(const Program& program, const PairGeometry& geometry, NodeId node) {
   Offsets offsets = geometry.demanded[node];
-  const auto* pair = std::get_if<PairNode>(&program.graph.nodes[node].operation);
-  const PlaneMapping* mapping = pair != nullptr ? plane_mapping(*pair->stage) : nullptr;
+  const PlaneMapping* mapping = plane_mapping(pair_stage_of(program.graph.nodes[node].operation));
   if (mapping == nullptr || !is_only_loaded(program, node)) return offsets;
   const NodeId input = program.graph.nodes[node].inputs[0];
   const auto left = mapping->sparse_axes(geometry.shapes.left[input]),

@@ -14,8 +14,8 @@ constexpr Index most_entries = 2048;
 bool is_sequence(const Index3& sizes) { return sizes[0] == 1 && sizes[1] == 1; }
 
 bool is_aggregation(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return pair != nullptr && dynamic_cast<const GraphStage*>(pair->stage.get()) != nullptr;
+  const PairStage* pair = pair_stage_of(operation);
+  return pair != nullptr && dynamic_cast<const GraphStage*>(pair) != nullptr;
 }
 
 /// True if an instruction does the same at every offset.

@@ -11,8 +11,8 @@ namespace widelimit {
 
 /// Whether an operation has an adjoint.
 [[nodiscard]] inline bool has_backward_pass(const Operation& operation) {
-  if (const auto* row = std::get_if<RowNode>(&operation)) return row->stage->has_adjoint();
-  if (const auto* pair = std::get_if<PairNode>(&operation)) return pair->stage->has_adjoint();
+  if (const RowStage* row = row_stage_of(operation)) return row->has_adjoint();
+  if (const PairStage* pair = pair_stage_of(operation)) return pair->has_adjoint();
   if (const auto* local = std::get_if<LocalAffineNode>(&operation))
     return local->stage == nullptr || local->stage->has_adjoint();
   return true;

@@ -44,8 +44,8 @@ Steepness steepness_of(const RowStage& stage) {
 std::vector<bool> steep_nodes(const Graph& graph, bool with_ntk) {
   std::vector<bool> steep;
   for (const Node& node : graph.nodes) {
-    const auto* row = std::get_if<RowNode>(&node.operation);
-    const Steepness steepness = row == nullptr ? Steepness::bounded : steepness_of(*row->stage);
+    const RowStage* row = row_stage_of(node.operation);
+    const Steepness steepness = row == nullptr ? Steepness::bounded : steepness_of(*row);
     steep.push_back(steepness == Steepness::of_both || (with_ntk && steepness == Steepness::of_ntk));
   }
   return steep;

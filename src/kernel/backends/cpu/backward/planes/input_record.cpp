@@ -17,14 +17,14 @@ RecordLayout make_record_layout(const Program& program, const std::vector<Shape>
       positions = position_count(shapes[id]);
       of_input = transformed_channels(input, channels, features->transforms);
     }
-    if (const auto* row = std::get_if<RowNode>(&nodes[id].operation)) {
+    if (const RowStage* row = row_stage_of(nodes[id].operation)) {
       positions = position_count(shapes[id]);
-      auxiliaries = static_cast<Index>(row->stage->auxiliary_count());
+      auxiliaries = static_cast<Index>(row->auxiliary_count());
     }
-    if (const auto* pair = std::get_if<PairNode>(&nodes[id].operation)) {
+    if (const PairStage* pair = pair_stage_of(nodes[id].operation)) {
       const Shape& before = shapes[nodes[id].inputs[0]];
       positions = position_count(before);
-      state = static_cast<Index>(pair->stage->state_size(before));
+      state = static_cast<Index>(pair->state_size(before));
     }
     const Index arrays = of_input > 0 ? of_input : (positions > 0 ? 1 : 0);
     layout.positions.push_back(positions);

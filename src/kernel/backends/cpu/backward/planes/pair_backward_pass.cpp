@@ -52,8 +52,7 @@ std::unique_ptr<EntryGathering> PairBackwardPass<Scalar>::gathering_of(NodeId id
     const NodeId input = node(id).inputs[0];
     return std::make_unique<EntryGathering>(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
   }
-  const auto* pair = std::get_if<PairNode>(&node(id).operation);
-  const PlaneMapping* mapping = pair == nullptr ? nullptr : plane_mapping(*pair->stage);
+  const PlaneMapping* mapping = plane_mapping(pair_stage_of(node(id).operation));
   if (mapping == nullptr) return nullptr;
   const NodeId input = node(id).inputs[0];
   return std::make_unique<EntryGathering>(*mapping, geometry_.shapes.left[input],

@@ -108,7 +108,7 @@ TEST_CASE("EntryGathering: maps of positions") {
   int maps = 0;
   for (const Node& node : engine.program.graph.nodes) {
     const auto* pair = std::get_if<PairNode>(&node.operation);
-    const PlaneMapping* mapping = pair == nullptr ? nullptr : plane_mapping(*pair->stage);
+    const PlaneMapping* mapping = pair == nullptr ? nullptr : plane_mapping(pair->stage.get());
     if (mapping == nullptr) continue;
     ++maps;
     const Shape left{3, 4}, right{4, 2};
