@@ -13,7 +13,9 @@ namespace widelimit {
 namespace {
 
 Shape without_positions(const Shape& input) {
-  if (input.empty()) throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
+  if (input.empty())
+    throw ArgumentError(
+        "expected inputs with positions, got vectors; leave the layer out (named networks: axes=0)");
   return {};
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("networks that do not fit are errors with a path") {
       NetworkError);
   CHECK_THROWS_WITH_AS(
       made({flatten(), dense()}, {{}, 2}),
-      "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer out", NetworkError);
+      "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer out (named networks: axes=0)", NetworkError);
   CHECK_THROWS_WITH_AS(
       made({dense()}, {{4}, 2}),
       "network '': expected no positions after the last layer, got one axis of size 4; add flatten, "

@@ -184,7 +184,8 @@ TEST_CASE("shapes are checked") {
         "layers[0] (conv): expected at least 5 positions along axis 0 for the window, got 4");
   CHECK(lowered({dense(), pool2(), pool2(), pool2()}) ==
         "layers[3] (average_pool): expected at least 2 positions along axis 0 for the window, got 1");
-  const std::string vectors = "expected inputs with positions, got vectors; leave the layer out";
+  const std::string vectors =
+      "expected inputs with positions, got vectors; leave the layer out (named networks: axes=0)";
   CHECK(lowered({flatten()}, {}) == "layers[0] (flatten): " + vectors);
   CHECK(lowered({flatten(), global_average_pool()}) == "layers[1] (global_average_pool): " + vectors);
   CHECK(

@@ -9,7 +9,8 @@ namespace {
 /// The form of the site. Throws ArgumentError if it has no positions.
 const Form& form_with_positions(const Site& site) {
   if (site.input.shape.empty())
-    throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
+    throw ArgumentError(
+        "expected inputs with positions, got vectors; leave the layer out (named networks: axes=0)");
   return site.input;
 }
 
