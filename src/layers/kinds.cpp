@@ -95,12 +95,12 @@ std::string_view type_name(FieldType type) {
 }
 
 std::string KindField::range() const {
-  const bool below = std::isfinite(least), above = std::isfinite(most);
+  const bool below = std::isfinite(minimum), above = std::isfinite(maximum);
   if (below && above)
-    return above_least ? fmt::format("in ({:g}, {:g}]", least, most)
-                       : fmt::format("{:g} .. {:g}", least, most);
-  if (below) return fmt::format("{} {:g}", above_least ? ">" : ">=", least);
-  return above ? fmt::format("<= {:g}", most) : std::string{};
+    return above_minimum ? fmt::format("in ({:g}, {:g}]", minimum, maximum)
+                         : fmt::format("{:g} .. {:g}", minimum, maximum);
+  if (below) return fmt::format("{} {:g}", above_minimum ? ">" : ">=", minimum);
+  return above ? fmt::format("<= {:g}", maximum) : std::string{};
 }
 
 const KindRows& kind_rows() {
