@@ -1,8 +1,8 @@
 #include <optional>
 #include <vector>
 
-#include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
+#include "layers/dual_attention.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/elementwise_adjoint.hpp"
 #include "layers/rotary_table.hpp"
@@ -18,10 +18,9 @@ namespace {
 /// With rotary positions rho((i - a) - (j - b)) K~_ij stands for K~_ij, and likewise for T~_ij (section 3.5).
 ///
 /// The state of an input has its encoded variances K~_aa.
-class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
+class ElementwiseAttention final : public DualAttention<ElementwiseAttention> {
  public:
-  explicit ElementwiseAttention(const AttentionOptions& options)
-      : AttentionStage(options), zeta_{activation_of(options.weights.nonlinearity())} {}
+  using DualAttention::DualAttention;
 
   std::size_t state_size(const Shape& input) const override {
     return static_cast<std::size_t>(position_count(input));
@@ -56,7 +55,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const auto left = logit_variances(pair.left_state, d), right = logit_variances(pair.right_state, e);
     auto left_variances = variances(pair.left_state, d), right_variances = variances(pair.right_state, e);
     EncodedPair bars = encoded.zeros();
-    ElementwiseAdjoint backward_pass(*zeta_, options(), encoded, pair.same_input, pair.stop);
+    ElementwiseAdjoint backward_pass(zeta(), options(), encoded, pair.same_input, pair.stop);
     for_each_wanted(pair, [&](Index a, Index b) {
       // The adjoints of the four sums depend on the adjoint of the entry alone, so that they are known before the
       // sums. The call with empty sums adds nothing to the adjoints of K~_ab and T~_ab; the one after the sums are
@@ -94,7 +93,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const auto keys = biased_variances(encoded_variances, d, options().key_bias_variance);
     std::vector<PreparedVariances> prepared;
     for (Index a = 0; a < d; ++a)
-      prepared.emplace_back(*zeta_, (squared_query_key_std() * queries[a]) * keys);
+      prepared.emplace_back(zeta(), (squared_query_key_std() * queries[a]) * keys);
     return prepared;
   }
 
@@ -108,7 +107,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
           seen_left_(stage.options(), encoded.keys.rows()),
           seen_right_(stage.options(), encoded.keys.cols()),
           stop_{stop},
-          duals_(*stage.zeta_, encoded.keys.cols()),
+          duals_(stage.zeta(), encoded.keys.cols()),
           turns_(encoded.keys.cols()),
           turned_(encoded.keys.cols()) {
       if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
@@ -175,8 +174,6 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     Vector<double> turns_;
     Vector<double> turned_;
   };
-
-  numerics::ActivationPtr zeta_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
+#include "layers/dual_attention.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/graded_interpolation.hpp"
 #include "layers/graded_nodes.hpp"
@@ -92,10 +92,9 @@ class SumFunctions {
 /// with D are the same without the factor. All entries therefore need a few functions of one variable, which are
 /// singular at rho = +-1 only. They are tabulated once for each pair on intervals that are graded towards 1, and
 /// interpolated.
-class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
+class HomogeneousAttention final : public DualAttention<HomogeneousAttention> {
  public:
-  explicit HomogeneousAttention(const AttentionOptions& options)
-      : AttentionStage(options), zeta_{activation_of(options.weights.nonlinearity())} {}
+  using DualAttention::DualAttention;
 
   std::size_t state_size(const Shape& input) const override {
     return static_cast<std::size_t>(position_count(input));
@@ -130,7 +129,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
       interpolated.want(std::abs(correlations(a, b)));
     });
     const double key_bias = options().key_bias_variance;
-    const SumFunctions functions(*zeta_, encoded, biased_variances(pair.left_state, d, key_bias),
+    const SumFunctions functions(zeta(), encoded, biased_variances(pair.left_state, d, key_bias),
                                  biased_variances(pair.right_state, e, key_bias), pair.stop);
     interpolated.tabulate(functions);
     const double qk2 = squared_query_key_std();
@@ -166,7 +165,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     });
     constexpr double rounding = 8 * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
     const std::vector<NodeSums> mirrored =
-        homogeneous_adjoint(*zeta_, encoded, rounding, left, right, nodes, bars, pair.stop);
+        homogeneous_adjoint(zeta(), encoded, rounding, left, right, nodes, bars, pair.stop);
     add_entries_adjoint(pair, encoded, correlations, {nodes, mirrored}, adjoint, bars, left, right);
     add_encoded_adjoint(bars, adjoint);
     add_state_adjoint(left.adjoint, adjoint.left_state);
@@ -268,8 +267,6 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     if (determinant <= 0) return c < 0 ? -1 : 1;
     return std::clamp(c / roots, -1.0, 1.0);
   }
-
-  numerics::ActivationPtr zeta_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
+#include "layers/dual_attention.hpp"
 #include "layers/rotary_table.hpp"
 #include "layers/seen_positions.hpp"
 
@@ -63,9 +63,9 @@ class RectangleSpread {
 /// The weights are the Gaussian logits themselves, so that E = qk^2 K~_ab K~_ij and D = 1 (docs/theory/attention.md,
 /// section 3.3). All sums are over products of two covariances, over all (i, j) or over those that a and b see. With
 /// rotary positions every product is multiplied by rho((i - a) - (j - b)).
-class IdentityAttention final : public AttentionStage<IdentityAttention> {
+class IdentityAttention final : public DualAttention<IdentityAttention> {
  public:
-  using AttentionStage::AttentionStage;
+  using DualAttention::DualAttention;
 
   /// Three products of covariances with the NTK, one without, and their sums. With rotary positions this is done for
   /// every diagonal.

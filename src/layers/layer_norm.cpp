@@ -12,6 +12,7 @@
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
 #include "network/linear_stages.hpp"
+#include "network/scaling_pair_stage.hpp"
 #include "numerics/formula/homogeneous_formulas.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
@@ -123,7 +124,7 @@ class NormStage final : public RowStageOf<NormStage>,
 /// The norm with means over some axes. It needs the shape, which row stages do not know, so it is a pair stage whose
 /// state has the factors r. With a mask, means are over the positions that count; if there are none, covariances are
 /// 0, and so are the factors.
-class AxesNormStage final : public PairStageOf<AxesNormStage> {
+class AxesNormStage final : public PairStageOf<AxesNormStage>, public ScalingPairStage {
  public:
   AxesNormStage(NormKind kind, NormedAxes axes, double epsilon)
       : kind_{kind}, axes_{std::move(axes)}, epsilon_{epsilon} {}

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernel/backends/device/matrix_source.hpp"
+#include "kernel/backends/device/dual_attention_steps.hpp"
 #include "kernel/backends/device/readout_source.hpp"
 #include "kernel/backends/device/readout_terms.hpp"
 #include "network/linear_stages.hpp"
+#include "network/scaling_pair_stage.hpp"
 
 namespace widelimit {
 namespace {
@@ -49,7 +50,8 @@ class MatrixSteps {
       append(*positions, numbers);
       table = std::make_shared<const std::vector<double>>(std::move(numbers));
     }
-    add_entries(source_.values(before, values, weight, table != nullptr));
+    add_entries(source_.values(
+        before, {.to = values, .weight = weight, .encodings = table != nullptr, .adds_values = true}));
     steps_.back().table = std::move(table);
     using In = MatrixPlace::In;
     const MatrixPlace left_weights{In::left, of_.left.extra[of_.node], d_, 1},
@@ -65,6 +67,12 @@ class MatrixSteps {
       add_product({half_at, right_weights, d_, e_, e_, values, true});
       add_entries(source_.spread(values, after, factor, bias));
     }
+    return std::move(steps_);
+  }
+
+  std::vector<DeviceStep> scaling() {
+    add_entries(source_.scaled(kept_.nodes.at(input_), kept_.nodes.at(of_.node), of_.left.extra[of_.node],
+                               of_.right.extra[of_.node]));
     return std::move(steps_);
   }
 
@@ -86,17 +94,11 @@ class MatrixSteps {
   }
 
  private:
-  [[nodiscard]] DeviceStep step(MatrixKernel kernel, Index of_group) const {
-    return {.source = std::move(kernel.source),
-            .path = of_.program.graph.nodes[of_.node].path,
-            .offsets = std::move(kernel.numbers),
-            .shares = shares_of(kernel.items, of_group)};
-  }
   void add_entries(MatrixKernel kernel) {
-    steps_.push_back(step(std::move(kernel), entries_of_item * options_.group));
+    steps_.push_back(matrix_step(of_, std::move(kernel), entries_of_item * options_.group));
   }
   void add_product(const MatrixProduct& product) {
-    steps_.push_back(step(source_.product(product), source_.tile()));
+    steps_.push_back(matrix_step(of_, source_.product(product), source_.tile()));
   }
 
   /// Adds up the terms with a product of this number, or those without any.
@@ -155,25 +157,54 @@ bool is_pulled_readout(const Operation& operation) {
   return stage != nullptr && pulled_tree(*stage).has_value();
 }
 
-bool is_matrix_stage(const Operation& operation) {
-  return dynamic_cast<const SandwichStage*>(stage_of(operation)) != nullptr || is_pulled_readout(operation);
+namespace {
+
+bool is_scaling(const Operation& operation) {
+  return dynamic_cast<const ScalingPairStage*>(stage_of(operation)) != nullptr;
 }
 
-Index matrix_stage_numbers(const MatrixStage& stage) {
+}  // namespace
+
+bool is_matrix_stage(const Operation& operation) {
+  return dynamic_cast<const SandwichStage*>(stage_of(operation)) != nullptr ||
+         dual_attention(operation) != nullptr || is_scaling(operation) || is_pulled_readout(operation);
+}
+
+DeviceStep matrix_step(const MatrixStage& stage, MatrixKernel kernel, Index of_group) {
+  return {.source = std::move(kernel.source),
+          .path = stage.program.graph.nodes[stage.node].path,
+          .offsets = std::move(kernel.numbers),
+          .shares = shares_of(kernel.items, of_group)};
+}
+
+Index matrix_stage_numbers(const MatrixStage& stage, const ChainSourceOptions& options) {
   const NodeId input = stage.program.graph.nodes[stage.node].inputs[0];
   const Index entries =
       product(stage.geometry.left_sizes[input]) * product(stage.geometry.right_sizes[input]);
-  const auto tree = pulled_tree(*stage_of(stage.program.graph.nodes[stage.node].operation));
+  const Operation& operation = stage.program.graph.nodes[stage.node].operation;
+  if (const DualAttentionStage* dual = dual_attention(operation))
+    return dual_attention_numbers(*dual, entries, options.precision);
+  if (is_scaling(operation)) return 0;
+  const auto tree = pulled_tree(*stage_of(operation));
   if (!tree) return 2 * entries;
   return readout_terms(*tree, 1).products.empty() ? 0 : entries;
 }
 
 std::vector<DeviceStep> matrix_stage_steps(const MatrixStage& stage, const KeptNodes& kept, Index first,
                                            const ChainSourceOptions& options) {
-  const PairStage& of = *stage_of(stage.program.graph.nodes[stage.node].operation);
+  const Operation& operation = stage.program.graph.nodes[stage.node].operation;
+  if (dual_attention(operation) != nullptr) return dual_attention_steps(stage, kept, first, options);
+  const PairStage& of = *stage_of(operation);
   MatrixSteps steps(stage, kept, first, options);
+  if (is_scaling(operation)) return steps.scaling();
   if (const auto tree = pulled_tree(of)) return steps.readout(*tree);
   return steps.attention(dynamic_cast<const SandwichStage&>(of));
+}
+
+std::optional<DeviceStep> matrix_stage_record(const MatrixStage& stage, const KeptNodes& kept,
+                                              const ChainSourceOptions& options) {
+  if (dual_attention(stage.program.graph.nodes[stage.node].operation) == nullptr) return std::nullopt;
+  return dual_attention_record(stage, kept, options);
 }
 
 }  // namespace widelimit

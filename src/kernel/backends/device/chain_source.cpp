@@ -64,9 +64,7 @@ class Writer {
   [[nodiscard]] const Index3& right_size(std::size_t i) const {
     return geometry_.right_sizes[chain_.instructions[i].node];
   }
-  [[nodiscard]] std::string literal(double number) const {
-    return literal_of(number, options_.precision);
-  }
+  [[nodiscard]] std::string literal(double number) const { return literal_of(number, options_.precision); }
 
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -261,7 +259,7 @@ class Writer {
     } else {
       declare(i, "0", "0");
       if (affine_kind(node) == AffineKind::circular)
-        write_around(i, window);
+        write_around(i, window, true);
       else
         write_window(i, window);
     }
@@ -295,24 +293,42 @@ class Writer {
     line("}}}}");
   }
 
-  /// The same for windows that go around the border, from what is kept.
-  void write_around(std::size_t i, const Window3& window) {
+  /// The same from what is kept, for windows that go around the border, or see nothing beyond it.
+  void write_around(std::size_t i, const Window3& window, bool wraps) {
     const NodeId source = program_.graph.nodes[chain_.instructions[i].node].inputs[0];
     if (!is_kept(source)) return;
     const Index3 &left = geometry_.left_sizes[source], &right = geometry_.right_sizes[source];
     const Index3 left_front = window.front(left), right_front = window.front(right);
     for (std::size_t k = 0; k < 3; ++k) line("for (int i{0} = 0; i{0} < {1}; ++i{0}) {{", k, window.size[k]);
     for (std::size_t k = 0; k < 3; ++k) {
-      line("const int a{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], left_axis[k],
-           left_front[k], left[k]);
-      line("const int b{0} = around({1} * {2} + i{0} - {3}, {4});", k, window.stride[k], right_axis[k],
-           right_front[k], right[k]);
+      const auto position = [&](char name, char axis, Index front, Index size) {
+        const std::string place = fmt::format("{} * {} + i{} - {}", window.stride[k], axis, k, front);
+        if (wraps) return line("const int {}{} = around({}, {});", name, k, place, size);
+        line("const int {}{} = {};", name, k, place);
+        line("if ({0}{1} < {2} || {0}{1} >= {3}) continue;", name, k, window.begin[k],
+             window.end[k] < 0 ? size : std::min(window.end[k], size));
+      };
+      position('a', left_axis[k], left_front[k], left[k]);
+      position('b', right_axis[k], right_front[k], right[k]);
     }
     const KeptPlanes& planes = memory_.kept.nodes.at(source);
     for (const char kernel : {'k', 't'})
       if (kernel == 'k' || with_ntk())
         line("{}{} += {};", kernel, i, kept(planes, kernel, {"a0", "a1", "a2"}, {"b0", "b1", "b2"}));
     line("}}}}}}");
+  }
+
+  /// Entries of other positions than equal ones are 0, whatever the bias.
+  void write(std::size_t i, const LocalAffineNode& node) {
+    const Window3 window(node.affine.window);
+    declare(i, "0", "0");
+    line("if (u == x && v == y && w == z) {{");
+    write_around(i, window, affine_kind(node.affine) == AffineKind::circular);
+    entries_.write_affine(i, node.affine.weight_variance / static_cast<double>(product(window.size)),
+                          node.affine.bias_variance, node.affine.weights);
+    if (node.stage) entries_.write_affine_stage(i, *node.stage);
+    text_ += entries_.take();
+    line("}}");
   }
 
   void write(std::size_t i, const RowNode& node) {

@@ -51,7 +51,7 @@ class StepsBuilder {
     for (std::size_t s = 0; s < program.steps.size(); ++s) {
       place_map(s);
       if (is_matrix_step(s) && is_needed(s))
-        kept_.size = std::max(kept_.size, nodes_size_ + matrix_stage_numbers(matrix_stage(s)));
+        kept_.size = std::max(kept_.size, nodes_size_ + matrix_stage_numbers(matrix_stage(s), options_));
     }
     // The kernels count entries by ints.
     if (kept_.size > std::numeric_limits<int>::max())
@@ -66,7 +66,7 @@ class StepsBuilder {
   DevicePair build(bool records) {
     DevicePair pair;
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      if (records && is_run(s)) pair.steps.push_back(record(s));
+      if (records) add_record(s, pair.steps);
       add_step(s, records, pair.steps);
     }
     pair.kept = kept_.size * (options_.kernel == Kernel::with_ntk ? 2 : 1);
@@ -148,6 +148,15 @@ class StepsBuilder {
     ChainSourceOptions options = options_;
     options.records = true;
     return run(s, zero_places(), nullptr, options);
+  }
+
+  void add_record(std::size_t s, std::vector<DeviceStep>& steps) const {
+    if (is_run(s)) {
+      steps.push_back(record(s));
+    } else if (is_matrix_step(s)) {
+      if (auto of_stage = matrix_stage_record(matrix_stage(s), kept_, options_))
+        steps.push_back(std::move(*of_stage));
+    }
   }
 
   void add_step(std::size_t s, bool records, std::vector<DeviceStep>& steps) const {

@@ -6,10 +6,12 @@
 #include <set>
 
 #include "kernel/backends/device/attention_steps.hpp"
+#include "kernel/backends/device/dual_attention_steps.hpp"
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/map_source.hpp"
 #include "kernel/backends/device/scalar_source.hpp"
 #include "kernel/plan/affine_kind.hpp"
+#include "network/linear_stages.hpp"
 #include "widelimit/device_error.hpp"
 
 namespace widelimit {
@@ -20,10 +22,14 @@ std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
   if (const auto* row = std::get_if<RowNode>(&operation))
     return !has_source(*row->stage) ? "a formula that devices cannot read" : "";
+  if (const DualAttentionStage* attention = dual_attention(operation)) return dual_attention_gap(*attention);
   const auto* pair = std::get_if<PairNode>(&operation);
   if (pair != nullptr && position_matrices(operation) == nullptr && !is_matrix_stage(operation))
     return "covariances that are needed as a whole";
-  if (std::holds_alternative<LocalAffineNode>(operation)) return "weights of its own at each position";
+  const auto* local = std::get_if<LocalAffineNode>(&operation);
+  if (local != nullptr && local->stage &&
+      dynamic_cast<const AffineEntryStage*>(local->stage.get()) == nullptr)
+    return "a formula that devices cannot read";
   return "";
 }
 

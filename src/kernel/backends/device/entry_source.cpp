@@ -90,6 +90,14 @@ bool EntrySource::write_row(std::size_t i, const Instruction& instruction, const
   return apart;
 }
 
+void EntrySource::write_affine_stage(std::size_t i, const RowStage& stage) {
+  const auto [weight, bias, in_ntk, ntk_bias] = dynamic_cast<const AffineEntryStage&>(stage).entries();
+  if (with_ntk())
+    line("t{0} = fma({1}, t{0}, fma({2}, k{0}, {3}));", i, literal(weight), literal(in_ntk),
+         literal(ntk_bias));
+  line("k{0} = fma({1}, k{0}, {2});", i, literal(weight), literal(bias));
+}
+
 EntrySource::Numbers EntrySource::numbers(Statements& in, Side side, NodeId node,
                                           const RowFormula& formula) const {
   Numbers all;

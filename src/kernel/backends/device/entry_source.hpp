@@ -49,6 +49,8 @@ class EntrySource {
   /// `keeps_multiples`: multiples are perfectly correlated before the stage. True if the stage asks for them.
   bool write_row(std::size_t i, const Instruction& instruction, const RowStage& stage,
                  bool keeps_multiples = false);
+  /// The same of an AffineEntryStage, on what instruction i has already.
+  void write_affine_stage(std::size_t i, const RowStage& stage);
   void write_sum(std::size_t i, const Instruction& instruction, const SumNode& node);
   void write_product(std::size_t i, const Instruction& instruction, const ProductNode& node);
 

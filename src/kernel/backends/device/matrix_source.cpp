@@ -87,9 +87,10 @@ constexpr const char* values_body = R"(
     const real encoding = ENCODINGS ? table[n] : 0, value = fma(WEIGHT, numbers[from], encoding);
     numbers[to + n] = value;
 #if KERNELS == 2
-    numbers[to + size + n] = 2 * value + fma(WEIGHT, numbers[size + from], encoding);
+    numbers[to + size + n] = ADDED * value + fma(WEIGHT, numbers[size + from], encoding);
 #endif
   }
+  for (int n = share * GROUP + lane; n < offsets[18]; n += (int)shares * GROUP) numbers[offsets[17] + n] = 0;
 }
 )";
 
@@ -123,6 +124,19 @@ constexpr const char* sums_body = R"(
       add(&sum, &low, part);
     }
     numbers[of_kernel + to + i % count] = fma(FACTOR, sum + low, BIAS);
+  }
+}
+)";
+
+constexpr const char* scaled_body = R"(
+  global const int *to = offsets + 4, *from = offsets + 17;
+  for (int n = share * GROUP + lane; n < offsets[1]; n += (int)shares * GROUP) {
+    int a, b;
+    if (!positions_at(to, n, &a, &b)) continue;
+    const int place = place_in(from, a, b);
+    const real factor = left[offsets[2] + a] * right[offsets[3] + b];
+    for (int kernel_number = 0; kernel_number < KERNELS; ++kernel_number)
+      numbers[kernel_number * size + to[12] + n] = factor * numbers[kernel_number * size + place];
   }
 }
 )";
@@ -185,14 +199,14 @@ void append_numbers(const KeptPlanes& planes, std::vector<int>& numbers) {
   numbers.push_back(static_cast<int>(planes.first));
 }
 
-std::string MatrixSource::literal(double number) const {
-  return literal_of(number, options_.precision);
-}
+std::string MatrixSource::literal(double number) const { return literal_of(number, options_.precision); }
 
 std::string MatrixSource::beginning() const {
   return source_beginning(options_.precision) + around_function + kept_planes_functions + matrix_function +
          fmt::format("#define KERNELS {}\n#define GROUP {}\n#define DEPTH 16\n", kernels(), options_.group);
 }
+
+std::string MatrixSource::head() const { return run_kernel_head(options_) + pair_beginning; }
 
 MatrixKernel MatrixSource::product(const MatrixProduct& product) const {
   // 4 x 4 results an item.
@@ -208,18 +222,19 @@ MatrixKernel MatrixSource::product(const MatrixProduct& product) const {
       "// Numbers of an item are in registers only where their places are known.\n"
       "#define UNROLL _Pragma(\"unroll\")\n",
       across, down);
-  kernel.source += run_kernel_head(options_) + pair_beginning + product_body;
+  kernel.source += head() + product_body;
   return kernel;
 }
 
-MatrixKernel MatrixSource::values(const KeptPlanes& from, Index to, double weight, bool encodings) const {
+MatrixKernel MatrixSource::values(const KeptPlanes& from, const MatrixValues& values) const {
   const Index d = widelimit::product(from.left), e = widelimit::product(from.right);
   MatrixKernel kernel{.source = beginning(), .numbers = as_ints({size_, d, e}), .items = d * e};
   append_numbers(from, kernel.numbers);
-  kernel.numbers.push_back(static_cast<int>(to));
-  kernel.source +=
-      fmt::format("#define WEIGHT {}\n#define ENCODINGS {}\n", literal(weight), encodings ? 1 : 0);
-  kernel.source += run_kernel_head(options_) + pair_beginning + values_body;
+  for (const Index number : {values.to, values.clear_from, values.clear_count})
+    kernel.numbers.push_back(static_cast<int>(number));
+  kernel.source += fmt::format("#define WEIGHT {}\n#define ENCODINGS {}\n#define ADDED {}\n",
+                               literal(values.weight), values.encodings ? 1 : 0, values.adds_values ? 2 : 0);
+  kernel.source += head() + values_body;
   return kernel;
 }
 
@@ -229,7 +244,7 @@ MatrixKernel MatrixSource::spread(Index from, const KeptPlanes& to, double facto
                       .items = to.size()};
   append_numbers(to, kernel.numbers);
   kernel.source += fmt::format("#define FACTOR {}\n#define BIAS {}\n", literal(factor), literal(bias));
-  kernel.source += run_kernel_head(options_) + pair_beginning + spread_body;
+  kernel.source += head() + spread_body;
   return kernel;
 }
 
@@ -241,7 +256,17 @@ MatrixKernel MatrixSource::spread(const MatrixPlace& left, const MatrixPlace& ri
   append_place(left, kernel.numbers);
   append_place(right, kernel.numbers);
   kernel.source += fmt::format("#define FACTOR {}\n#define BIAS {}\n", literal(factor), literal(bias));
-  kernel.source += run_kernel_head(options_) + pair_beginning + sums_body;
+  kernel.source += head() + sums_body;
+  return kernel;
+}
+
+MatrixKernel MatrixSource::scaled(const KeptPlanes& from, const KeptPlanes& to, Index left_state,
+                                  Index right_state) const {
+  MatrixKernel kernel{.source = beginning() + head() + scaled_body,
+                      .numbers = as_ints({size_, to.size(), left_state, right_state}),
+                      .items = to.size()};
+  append_numbers(to, kernel.numbers);
+  append_numbers(from, kernel.numbers);
   return kernel;
 }
 

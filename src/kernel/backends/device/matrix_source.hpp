@@ -26,6 +26,17 @@ struct MatrixProduct {
   bool of_both_kernels;  ///< Whether there is a second product, of the NTK.
 };
 
+/// V = w K + R and T_V = w T + R as matrices, where R [d, d'] is the table if there are encodings.
+struct MatrixValues {
+  Index to;
+  double weight;
+  bool encodings;
+  /// T_V + 2 V in place of T_V.
+  bool adds_values = false;
+  /// Numbers of the NNGP that become 0 beside.
+  Index clear_from = 0, clear_count = 0;
+};
+
 /// A kernel and its numbers.
 struct MatrixKernel {
   std::string source;
@@ -44,17 +55,23 @@ class MatrixSource {
   /// Results of a product that a work-group computes at once.
   [[nodiscard]] Index tile() const { return 16 * options_.group; }
 
-  /// V = w K + R and T_V + 2 V = w T + R + 2 V as matrices; R [d, d'] is the table if there are encodings.
-  [[nodiscard]] MatrixKernel values(const KeptPlanes& from, Index to, double weight, bool encodings) const;
+  [[nodiscard]] MatrixKernel values(const KeptPlanes& from, const MatrixValues& values) const;
   /// K' = f M + b, from a matrix M to what is kept.
   [[nodiscard]] MatrixKernel spread(Index from, const KeptPlanes& to, double factor, double bias) const;
   /// The same for M = left right, where few entries are kept: these have the bits that product() gives them.
   [[nodiscard]] MatrixKernel spread(const MatrixPlace& left, const MatrixPlace& right, Index depth,
                                     const KeptPlanes& to, double factor, double bias) const;
+  /// K' = r_a K r'_b from what is kept to what is kept, where r and r' begin there in the states.
+  [[nodiscard]] MatrixKernel scaled(const KeptPlanes& from, const KeptPlanes& to, Index left_state,
+                                    Index right_state) const;
+
+  /// What all sources begin with, up to the arguments of the kernel: KERNELS, GROUP, functions of kept planes.
+  [[nodiscard]] std::string beginning() const;
+  /// The arguments of a kernel, and `lane`, `share`, `size`, `left`, `right` and `numbers` of its pair.
+  [[nodiscard]] std::string head() const;
 
  private:
   [[nodiscard]] int kernels() const { return options_.kernel == Kernel::with_ntk ? 2 : 1; }
-  [[nodiscard]] std::string beginning() const;
   [[nodiscard]] std::string literal(double number) const;
 
   ChainSourceOptions options_;

@@ -78,6 +78,59 @@ TEST_CASE("attention on a device is that of the CPU") {
   }
 }
 
+/// Attention at 1/sqrt(width).
+std::string gaussian(const std::string& weights, const std::string& fields = "") {
+  return R"({"layer": "attention", "scaling": "inverse_sqrt_width", "query_key_std": 0.7, "bias_variance": 0.2, "weights": )" +
+         weights + fields + "},";
+}
+
+const std::string in_logits =
+    R"(, "positions": {"kind": "structured", "rho": 0.8, "phi": 2, "input_weight": 0.6, "position_weight": 0.4, "in_values": false})";
+const std::string in_values =
+    R"(, "positions": {"kind": "identity", "rho": 0.8, "input_weight": 0.6, "position_weight": 0.4, "in_values": true})";
+const std::string biases = R"(, "query_bias_variance": 0.3, "key_bias_variance": 0.1)";
+
+TEST_CASE("attention at 1/sqrt(width) on a device is that of the CPU") {
+  const xt::xarray<double> x = images();
+  const Inputs<double> first(x), second(xt::xarray<double>(xt::view(x, xt::range(2, 4))));
+  const std::string front =
+      R"({"layer": "conv", "filter": [3, 2], "strides": [2, 2], "weight_variance": 2, "bias_variance": 0.01},)" +
+      relu;
+  for (const std::string& layers :
+       {front + gaussian(R"("identity")", in_values) + flatten,
+        front + gaussian(R"("identity")", biases) + norm + gaussian(R"("identity")", in_logits) + gap,
+        front + gaussian(R"("identity")", R"(, "causal": true)") + relu + gap,
+        front + gaussian(R"("relu")") + gaussian(R"("abs")", biases) + gap,
+        front + gaussian(R"("relu")", in_logits) + norm + relu + conv + relu + flatten,
+        front + beside(gaussian(R"({"layer": "leaky_relu", "slope": 0.3})", in_values) + dense) + norm +
+            relu + gap,
+        front + gaussian(R"("relu")", R"(, "causal": true)") + gap,
+        front + gaussian(R"("erf")", biases + in_logits) + gaussian(R"("gelu")") + relu + gap}) {
+    CAPTURE(layers);
+    const Network network = network_of(layers);
+    check_against_cpu<float>(network, first, second, float_error);
+    check_against_cpu<double>(network, first, second, double_error);
+  }
+}
+
+TEST_CASE("attention at 1/sqrt(width) of sequences on a device turns, and sees what its masks say") {
+  std::vector<xt::xarray<double>> sequences;
+  for (const Index length : {5, 7, 1})
+    sequences.push_back(random_inputs(static_cast<unsigned>(length), {length, 2}));
+  xt::xarray<bool> mask = xt::ones<bool>({3, 5});
+  mask(0, 4) = mask(0, 3) = mask(2, 1) = false;
+  const Inputs<double> masked(Inputs<double>(random_inputs(3, {3, 5, 2})), mask);
+  const std::string rotary = R"(, "rotary": {"frequencies": [1.0, 0.3]})";
+  for (const std::string& layers :
+       {gaussian(R"("relu")", rotary) + gaussian(R"("identity")", rotary + R"(, "causal": true)") + gap,
+        gaussian(R"("erf")", rotary + R"(, "window": 2)") + gaussian(R"("relu")", biases) + gap}) {
+    CAPTURE(layers);
+    const Network network = network_of(R"({"layer": "conv", "filter": [2]}, {"layer": "relu"},)" + layers);
+    check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
+    check_against_cpu<double>(network, masked, masked, double_error);
+  }
+}
+
 TEST_CASE("attention of sequences on a device sees what its masks say") {
   const Network network = network_of(
       R"({"layer": "conv", "filter": [2]}, {"layer": "relu"},
@@ -105,7 +158,8 @@ TEST_CASE("more positions than a tile of matrix products") {
 
 TEST_CASE("entries with attention do not depend on tiles, threads or the kernels that are asked for") {
   for (const std::string& layers :
-       {conv + relu + encoded + norm + relu + gap, conv + relu + attention + flatten}) {
+       {conv + relu + encoded + norm + relu + gap, conv + relu + attention + flatten,
+        conv + relu + gaussian(R"("relu")") + gaussian(R"("erf")") + norm + relu + gap}) {
     CAPTURE(layers);
     const Network network = network_of(layers);
     const Inputs<float> x(xt::xarray<float>(xt::cast<float>(images())));
@@ -137,15 +191,20 @@ TEST_CASE("layers between attentions that have formulas of their own") {
 
 TEST_CASE("attention that devices cannot compute is named") {
   const Inputs<float> x(xt::xarray<float>(xt::cast<float>(images())));
-  const std::string message = error_message<DeviceError>([&] {
-    return gram(
-        network_of(conv + relu +
-                   R"({"layer": "attention", "scaling": "inverse_sqrt_width", "weights": "relu"},)" + gap),
-        x, on_device());
-  });
-  CHECK(message.find("layers[2] (attention) has covariances that are needed as a whole") !=
+  const auto message_of = [&](const std::string& weights) {
+    return error_message<DeviceError>([&] {
+      return gram(
+          network_of(conv + relu + R"({"layer": "attention", "scaling": "inverse_sqrt_width", "weights": )" +
+                     weights + "}," + gap),
+          x, on_device());
+    });
+  };
+  const std::string sampled = message_of(R"("softmax")"), quadrature = message_of(R"("tanh")");
+  CHECK(sampled.find("layers[2] (attention) has covariances that are needed as a whole") !=
         std::string::npos);
-  CHECK(message.find("choose the device cpu") != std::string::npos);
+  CHECK(sampled.find("choose the device cpu") != std::string::npos);
+  CHECK(quadrature.find("layers[2] (attention) has weights by a formula that devices cannot read") !=
+        std::string::npos);
 }
 
 }  // namespace

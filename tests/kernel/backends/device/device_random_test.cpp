@@ -77,7 +77,9 @@ void check_case(const RandomCase& of, Counts& counts) {
 /// Every pair of shapes has programs of its own, and PoCL takes tenths of a second to compile each.
 bool is_quick(const RandomCase& of) { return !has_tag(of, "ragged"); }
 bool has_attention(const RandomCase& of) { return has_tag(of, "attention inverse_width"); }
+bool has_gaussian_logits(const RandomCase& of) { return has_tag(of, "attention inverse_sqrt_width"); }
 bool is_quick_attention(const RandomCase& of) { return is_quick(of) && has_attention(of); }
+bool is_quick_with_gaussian_logits(const RandomCase& of) { return is_quick(of) && has_gaussian_logits(of); }
 bool any(const RandomCase&) { return true; }
 
 /// Networks from a seed on that a device takes and that fit, so many of them.
@@ -112,6 +114,16 @@ TEST_CASE("a device computes random networks as plain loops do") {
 TEST_CASE("a device computes random networks with attention as plain loops do") {
   const Counts counts = check_cases(10'000, 3, is_quick_attention);
   if (std::getenv("WIDELIMIT_CASES") == nullptr) CHECK(counts.computed > 3);
+}
+
+TEST_CASE("a device computes random networks with attention at 1/sqrt(width) as plain loops do") {
+  const Counts counts = check_cases(10'000, 3, is_quick_with_gaussian_logits);
+  if (std::getenv("WIDELIMIT_CASES") == nullptr) CHECK(counts.computed > 3);
+}
+
+TEST_CASE("a device computes many random networks with attention at 1/sqrt(width) as plain loops do [slow]") {
+  const Counts counts = check_cases(30'000, 60, has_gaussian_logits);
+  if (std::getenv("WIDELIMIT_CASES") == nullptr) CHECK(counts.computed > 90);
 }
 
 TEST_CASE("a device computes many random networks with attention as plain loops do [slow]") {
