@@ -8,6 +8,7 @@
 
 #include "support/error_message.hpp"
 #include "widelimit/device_error.hpp"
+#include "widelimit/kernel/devices.hpp"
 
 namespace widelimit::testing::device_choice_test {
 namespace {
@@ -68,6 +69,16 @@ TEST_CASE("a choice names one device, or the error lists those that answer") {
   CHECK(error("gpu:3").find("expected a device that answers to \"gpu:3\"") != std::string::npos);
   CHECK(error("gpu:x").find("expected a device that answers to \"gpu:x\"") != std::string::npos);
   CHECK(error("").find("several devices answer") != std::string::npos);
+}
+
+TEST_CASE("one device, and the CPU, are everybody's turn") {
+  for (const int turn : {0, 1, 5}) {
+    CHECK(device_in_turn("pocl", turn) == "pocl");
+    CHECK(device_in_turn("pocl:all", turn) == "pocl:all");
+    CHECK(device_in_turn("cpu", turn) == "cpu");
+    CHECK(device_in_turn("", turn) == "");
+  }
+  CHECK_THROWS_AS(static_cast<void>(device_in_turn("nothing:all", 1)), DeviceError);
 }
 
 TEST_CASE("errors of a device name it, and the layer at which they happened") {
