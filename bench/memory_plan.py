@@ -32,6 +32,7 @@ CASES = [
     ("gp in a store, conjugate gradients", "fcn:axes=0", (64,), 2000, 50, "gp --store --solver cg", ["--solver", "cg"], []),
     ("fit, NNGP", "fcn:axes=0", (64,), 4000, 500, "fit", ["--kernel", "nngp"], []),
     ("fit, NTK", "fcn:axes=0", (64,), 2000, 200, "fit", ["--kernel", "ntk"], []),
+    ("fit, conjugate gradients", "fcn:axes=0", (64,), 4000, 300, "fit --solver cg", ["--kernel", "nngp", "--solver", "cg"], []),
 ]
 # Factorizations of these take minutes, so regularisers are given.
 GIVEN = ["--regulariser", "0.1"]
@@ -78,7 +79,7 @@ def command_line(program, network, command, data, out, options):
     if command.startswith("gram"):
         where = ["--store" if command.endswith("store") else "--out", out]
         return [program, "gram", network, "--x", data / "x_train.npy", *where, *options]
-    if command == "fit":
+    if command.startswith("fit"):
         return [program, "fit", "--network", network, "--data", "npy", "--path", data, "--model", out, *options]
     words = [program, "gp", "--network", network, "--data", "npy", "--path", data, *options]
     if "--store" in command:

@@ -121,17 +121,18 @@ void bind_options(nb::module_& module) {
       .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
       .def("set_criterion",
            [](ModelOptions& self, const std::string& word) { self.criterion = criterion_of(word); })
+      .def("set_cg",
+           [](ModelOptions& self, double residual) {
+             self.solver = gp::Solver::conjugate_gradients;
+             self.residual = residual;
+           })
       .def("set_regulariser",
            [](ModelOptions& self, double eps) { self.noise = gp::RelativeRegulariser(eps); })
       .def("set_noise_variance",
            [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
-      .def("set_noise_variances",
-           [](ModelOptions& self, const ArrayLikeObject& numbers) {
-             self.noise_variances = vector_of(numbers, "noise_variance");
-           })
-      .def("set_weights",
-           [](ModelOptions& self, const ArrayLikeObject& numbers) {
-             self.weights = vector_of(numbers, "weights");
+      .def("set_rows",
+           [](ModelOptions& self, const std::string& name, const ArrayLikeObject& numbers) {
+             (name == "weights" ? self.weights : self.noise_variances) = vector_of(numbers, name.c_str());
            })
       .def("set_learning",
            [](ModelOptions& self, int rounds, bool full_matrix, const std::vector<Index>& groups) {
@@ -154,8 +155,7 @@ ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
   return options;
 }
 
-/// The Python objects of a network or a model, whose functions are
-/// called, and of batches, whose arrays are referred to.
+/// The Python objects of a network or a model, whose functions are called, and of batches, whose arrays are read.
 template <typename Owner, typename Scalar>
 std::vector<nb::object> holders_of(const Owner& owner, const Batch<Scalar>& x,
                                    const Batch<Scalar>* other = nullptr) {
@@ -328,6 +328,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro(
           "kind",
           [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })
+      .def_prop_ro("solver", [](const Model& self) { return gp::solver_name(self.solver()); })
       .def_prop_ro("time", &Model::time)
       .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
       .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
@@ -347,7 +348,6 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("feature_map", [](const Model& self) { return factors_of(self.feature_map()); })
       .def_prop_ro("learned",
                    [](const Model& self) { return self.learned() ? described(*self.learned()) : nb::none(); })
-      .def_prop_ro("used_network", &Model::network)
       .def_prop_ro("preprocessing", &Model::preprocessing);
 }
 
@@ -397,22 +397,22 @@ Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double
 }
 
 void bind_preprocessing(nb::module_& module) {
-  nb::class_<Preprocessing>(
-      module, "Preprocessing",
-      "The processing of inputs before a kernel sees them, fitted to training inputs [n, spatial..., "
-      "channels].\n\n"
-      "kind: 'none'; 'pixel', every position's channels, 'image', every input, 'channel', every channel over "
-      "the "
-      "training inputs: mean 0 and standard deviation 1; 'zca': regularised whitening of whole inputs, "
-      "zca_regulariser > 0, relative to the mean eigenvalue of their covariance. Float32 stays float32, "
-      "all other types are computed as float64.")
+  nb::class_<Preprocessing>(module, "Preprocessing",
+                            "The processing of inputs before a kernel sees them, fitted to training inputs "
+                            "[n, spatial..., channels].\n\n"
+                            "kind: 'none'; 'pixel', every position's channels, 'image', every input, "
+                            "'channel', every channel over the "
+                            "training inputs: mean 0 and standard deviation 1; 'zca': regularised whitening "
+                            "of whole inputs, zca_regulariser "
+                            "> 0, relative to the mean eigenvalue of their covariance. Float32 stays "
+                            "float32, all other types are computed "
+                            "as float64.")
       .def(nb::init<>(), "Leaves inputs unchanged: kind 'none'.")
       .def_static("fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
                   "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false,
                   "Fits to training inputs, with mirror_images also to all of them reversed along the last "
                   "spatial axis, as models with flip need. ArgumentError for another kind, inputs without "
-                  "channels, NaN, "
-                  "and inputs that do not differ.")
+                  "channels, NaN, and inputs that do not differ.")
       .def_static("fit", &fitted<double>, "kind"_a, "train"_a,
                   "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false)
       .def("apply", &applied<float>, "x"_a.noconvert(),

@@ -83,17 +83,22 @@ class Selection(NamedTuple):
 
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-             preprocessing, threads, targets_as_they_are=False, gram_folder=None, exact_attention=False):
+             preprocessing, threads, targets_as_they_are=False, gram_folder=None, exact_attention=False, solver="cholesky",
+             residual=1e-10):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
+    if solver == "cg":
+        options.set_cg(real(residual, "residual"))
+    elif solver != "cholesky":
+        raise ValueError(f"solver: expected 'cholesky' or 'cg', got {solver!r}")
     options.time = real(time, "time")
     if regulariser is not None and noise_variance is not None:
         raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
     if regulariser is not None:
         options.set_regulariser(real(regulariser, "regulariser"))
     if noise_variance is not None and np.ndim(noise_variance) > 0:
-        options.set_noise_variances(numbers(noise_variance, name="noise_variance"))
+        options.set_rows("noise_variance", numbers(noise_variance, name="noise_variance"))
     elif noise_variance is not None:
         options.set_noise_variance(real(noise_variance, "noise_variance"))
     if grid is not None:
@@ -139,11 +144,19 @@ def _is_one_hot(rows):
     return len(np.unique(rows)) == 2 and bool(((rows == rows.max()).sum(1) == 1).all())
 
 
-def _check_criterion(criterion, validation):
-    """ValueError for criteria of validation data where there are none."""
+def _criterion(criterion, validation, solver, chooses):
+    """The criterion that is given, or the usual one; ValueError for those of validation data where there are none."""
+    if criterion is None and solver != "cg":
+        return "loo"
+    if criterion is None:
+        if chooses and validation is None:
+            raise ValueError("solver: 'cg' chooses the regulariser on validation data: give validation=(x, y) or a regulariser, or "
+                             "take 'cholesky'")
+        return "mse"
     if validation is None and criterion in ("accuracy", "mse", "nlpd"):
         raise ValueError(f"criterion: {criterion!r} is measured on validation data: give validation=(x, y), or take 'loo' or "
                          "'evidence'")
+    return criterion
 
 
 class _Classes:
@@ -257,7 +270,7 @@ class Model:
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
             relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
-            grid: Iterable[float] | None = None, criterion: str = "loo",
+            grid: Iterable[float] | None = None, criterion: str | None = None, solver: str = "cholesky", residual: float = 1e-10,
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
@@ -270,7 +283,12 @@ class Model:
                        of the labels 0, 1, ..., or of the different labels in ascending order
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
-                       either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
+                       either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'; None: 'loo', or
+                       'mse' of 'cg'
+        solver         'cholesky', or 'cg': conjugate gradients until this relative `residual`, which hold no second matrix, and within
+                       `with widelimit.device(...)`, for networks without positions, no matrix at all. They choose by 'mse' or
+                       'accuracy', and give no evidence, leave-one-out and finite times; predict() solves for variances with some tens
+                       of passes over the kernel for 256 inputs, mean() does not
         noise_variance of observations, in squared units of the targets: a number for all, whose kernel has these units too, or
                        known ones [n], beside which the amplitude is learned
         weights        [n], positive: the noise variance of a row is that of the model over its weight
@@ -298,12 +316,12 @@ class Model:
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
         check_network(network, "network, x, y")
-        _check_criterion(criterion, validation)
+        criterion = _criterion(criterion, validation, solver, regulariser is None and noise_variance is None)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention)
+                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual)
         if weights is not None:
-            options.set_weights(numbers(weights, name="weights"))
+            options.set_rows("weights", numbers(weights, name="weights"))
         _set_learning(options, relevance, learn_features, diagonal, groups)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
@@ -319,22 +337,23 @@ class Model:
                 options.set_progress(tell)
             model = _core.Model.fit(network, train, targets(y, "y"), *held, options)
         # A network with learned variances is another one.
-        used = model.used_network if model.learned is not None else network
+        used = model.network if model.learned is not None else network
         return cls(model, used, None if classes is None else classes.labels)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
-               kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo", flip: bool = False,
+               kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str | None = None, flip: bool = False,
                preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
                labels: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
-               graphs: Graphs | None = None, gram_folder: _Folder | None = None) -> Selection:
+               graphs: Graphs | None = None, gram_folder: _Folder | None = None, solver: str = "cholesky",
+               residual: float = 1e-10) -> Selection:
         """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
         errors and cost are those of fit(), without the factorization."""
         check_network(network, "network, x, y")
-        _check_criterion(criterion, validation)
+        criterion = _criterion(criterion, validation, solver, True)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
-                           gram_folder=gram_folder)
+                           gram_folder=gram_folder, solver=solver, residual=residual)
         targets = _targets
         if labels:
             classes = _Classes(y, ())
@@ -458,7 +477,8 @@ class Model:
         return places
 
     def leave_one_out(self) -> LeaveOneOut:
-        """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
+        """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time, and for
+        models of conjugate gradients."""
         return self._model.leave_one_out()
 
     def with_amplitude(self, amplitude: float) -> Model:
@@ -468,7 +488,8 @@ class Model:
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """The log marginal likelihood of the training targets; for 'bayesian' models only (ArgumentError)."""
+        """The log marginal likelihood of the training targets; for 'bayesian' models of the solver 'cholesky' only
+        (ArgumentError)."""
         return self._model.log_marginal_likelihood()
 
     @property
@@ -487,6 +508,11 @@ class Model:
     def kind(self) -> str:
         """'bayesian' or 'trained'."""
         return self._model.kind
+
+    @property
+    def solver(self) -> str:
+        """'cholesky' or 'cg': by which the model was fitted."""
+        return self._model.solver
 
     @property
     def time(self) -> float:

@@ -23,11 +23,10 @@ class MpiDealer final : public TileDealer {
   [[nodiscard]] std::function<Index()> deal() override;
   void wait_for_all() override;
   [[nodiscard]] bool is_first() const override { return rank_ == 0; }
+  [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int threads() const override { return threads_; }
   [[nodiscard]] Index sum(Index number) override;
   [[nodiscard]] const RankSolver* solver() const override { return solver_.get(); }
-
-  [[nodiscard]] int rank() const { return rank_; }
 
  private:
   /// Until all ranks are here. Sleeps meanwhile: others may need the processor.

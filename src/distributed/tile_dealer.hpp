@@ -20,6 +20,8 @@ class TileDealer {
   virtual void wait_for_all() = 0;
   /// Whether this is the process that does what is to be done once.
   [[nodiscard]] virtual bool is_first() const = 0;
+  /// The number of this process, from 0.
+  [[nodiscard]] virtual int rank() const = 0;
   /// Threads for each, where the user does not say.
   [[nodiscard]] virtual int threads() const = 0;
   /// "8 ranks, 2 threads each", and what they did together: a sum over all, to be called by all.

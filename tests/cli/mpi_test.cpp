@@ -266,3 +266,19 @@ TEST_CASE("widelimit-mpi: under a limit of the address space a rank counts the t
         std::string::npos);
 }
 #endif
+
+// Two of PoCL's devices, which execute OpenCL on the CPU.
+TEST_CASE("mpi: of several devices each rank has its own, and the result is that of one") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  write_images(folder, 14, 5);
+  const std::string store = (folder / "store").string(), device = " --device pocl";
+  const auto result = run_ranks("export POCL_DEVICES='pthread pthread'\nranks 2 " + gram_of(folder) + device +
+                                ":all --tile 4 --store " + store);
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  REQUIRE(run_program("store export " + store + " --npy " + (folder / "out").string()).code == 0);
+  REQUIRE(run_program(gram_of(folder) + device + " --out " + (folder / "one").string()).code == 0);
+  for (const char* name : {"nngp.npy", "ntk.npy"})
+    CHECK(file_text(folder / "out" / name) == file_text(folder / "one" / name));
+}

@@ -38,6 +38,54 @@ def test_predictions_are_those_of_regression(random):
     assert len(model) == 12 and model.outputs == 2 and model.kind == "bayesian" and model.network == network()
 
 
+@pytest.mark.parametrize("kind", ["bayesian", "trained"])
+def test_conjugate_gradients_solve_the_equations(random, kind, tmp_path):
+    x, test = random.normal(size=(60, 3)), random.normal(size=(7, 3))
+    y = np.sin(x[:, :2])
+    nngp, ntk = widelimit.gram(network(), np.concatenate([x, test]))
+    kernel, lam = nngp if kind == "bayesian" else ntk, 0.05
+    weights = np.linalg.solve(kernel[:60, :60] + lam * np.eye(60), kernel[:60])
+    mean = weights[:, 60:].T @ y
+    own, cross, among = nngp[60:, 60:], nngp[60:, :60], nngp[:60, :60]
+    b = weights[:, 60:]
+    covariance = own - cross @ b - (0 if kind == "bayesian" else (cross @ b).T - b.T @ among @ b)
+    held = random.normal(size=(30, 3))
+    fitted = Model.fit(network(), x, y, kind=kind, noise_variance=lam, targets_as_they_are=True, solver="cg", residual=1e-12)
+    with widelimit.device("pocl"):
+        on_device = Model.fit(network(), x, y, kind=kind, noise_variance=lam, targets_as_they_are=True, solver="cg", residual=1e-12)
+        found = on_device.predict(test)
+    fitted.save(tmp_path / "model")
+    for model in (fitted, on_device, Model.load(tmp_path / "model"), pickle.loads(pickle.dumps(fitted))):
+        assert model.solver == "cg" and model.kind == kind
+        np.testing.assert_allclose(model.mean(test), mean, rtol=1e-8)
+        np.testing.assert_allclose(model.predict(test).mean, mean, rtol=1e-8)
+        np.testing.assert_allclose(model.predict(test).standard_deviation[:, 0]**2, np.diag(covariance), rtol=1e-7)
+        np.testing.assert_allclose(model.predict_jointly(test).covariance[..., 1], covariance, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-8)
+    np.testing.assert_allclose(found.standard_deviation[:, 1]**2, np.diag(covariance), rtol=1e-7)
+    with pytest.raises(widelimit.ArgumentError, match="conjugate gradients"):
+        fitted.leave_one_out()
+    chosen = Model.fit(network(), x, y, kind=kind, validation=(held, np.sin(held[:, :2])), solver="cg", grid=[1e-3, 1e-1])
+    direct = Model.fit(network(), x, y, kind=kind, validation=(held, np.sin(held[:, :2])), criterion="mse", grid=[1e-3, 1e-1])
+    assert [each.best for each in chosen.selections] == [each.best for each in direct.selections]
+    one = Model.select(network(), x, y[:, 0], kind=kind, validation=(held, np.sin(held[:, 0])), solver="cg", grid=[1e-3, 1e-1])
+    assert one.best == chosen.selections[0].best
+    np.testing.assert_allclose(chosen.predict(test).standard_deviation, direct.predict(test).standard_deviation, rtol=1e-6)
+
+
+def test_conjugate_gradients_say_what_they_need(random):
+    x, y, _ = problem(random)
+    with pytest.raises(ValueError, match=r"solver: 'cg' chooses the regulariser on validation data"):
+        Model.fit(network(), x, y, solver="cg")
+    with pytest.raises(ValueError, match="solver: expected 'cholesky' or 'cg', got 'qr'"):
+        Model.fit(network(), x, y, solver="qr")
+    with pytest.raises(widelimit.ArgumentError, match="choose regularisers by accuracy or mean squared error"):
+        Model.fit(network(), x, y, solver="cg", criterion="evidence")
+    with pytest.raises(widelimit.ArgumentError, match="networks after training only"):
+        Model.fit(network(), x, y, solver="cg", kind="trained", time=2, regulariser=0.1)
+    assert Model.fit(network(), x, y, regulariser=0.1).solver == "cholesky"
+
+
 def test_what_is_left_out_is_predicted_from_the_others(random):
     x, y, _ = problem(random)
     left_out = Model.fit(network(), x, y, noise_variance=0.1, targets_as_they_are=True).leave_one_out()

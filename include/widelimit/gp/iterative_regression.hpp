@@ -51,6 +51,16 @@ class IterativeRegression {
   /// none, and for different noise.
   [[nodiscard]] static IterativeRegression joined(const std::vector<IterativeRegression>& parts);
 
+  /// One whose `weights` [n, outputs] were solved for before, of the noise variance `lambda`, with the amplitude 1.
+  /// ArgumentError for other shapes, and for numbers that are not finite.
+  [[nodiscard]] static IterativeRegression of_weights(std::shared_ptr<const KernelOperator> gram,
+                                                      Matrix<double> weights, double lambda,
+                                                      const ConjugateGradientOptions& options = {});
+
+  /// Another one of the same matrix, with which it shares the preconditioner.
+  [[nodiscard]] IterativeRegression with_weights(Matrix<double> weights, double lambda,
+                                                 const ConjugateGradientOptions& options) const;
+
   /// See Regression::with_amplitude().
   [[nodiscard]] IterativeRegression with_amplitude(double amplitude) const;
 
@@ -61,11 +71,18 @@ class IterativeRegression {
   [[nodiscard]] Vector<double> variance(const CrossGram& cross_gram,
                                         const Vector<double>& test_variances) const;
 
+  /// [n_test, n_test], exactly symmetric; see Regression::covariance(). Solves for every test input.
+  [[nodiscard]] Matrix<double> covariance(const CrossGram& cross_gram, Matrix<double> test_gram) const;
+
   /// [n_test], for converged networks whose NTK is the matrix here: ConvergedFlow::variance(). One pass over the NNGP
   /// in addition for a block of 512.
   [[nodiscard]] Vector<double> flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
                                              const CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
+
+  /// [n_test, n_test], the same for all pairs of test inputs. Holds n n_test numbers.
+  [[nodiscard]] Matrix<double> flow_covariance(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                               const CrossGram& ntk_cross, Matrix<double> nngp_test) const;
 
   /// ConvergedFlow::leave_one_out() with amplitude 1, for converged networks whose NTK is the matrix here. Solves for
   /// every training input, 256 at a time, with a pass over the NNGP each: at least n / 256 times the weights' cost.
@@ -97,6 +114,8 @@ class IterativeRegression {
                                                     const std::vector<double>& grid, Criterion criterion,
                                                     const ConjugateGradientOptions& options, bool apart);
   void take_weights(const ShiftedSolutions& path, std::size_t number, const std::vector<double>& lambdas);
+  void require_flow(const KernelOperator& nngp, const CrossGram& nngp_cross, const CrossGram& ntk_cross,
+                    const char* where) const;
   void fit_amplitude(const Matrix<double>& targets);
   [[nodiscard]] Matrix<double> solved(const Matrix<double>& b) const;
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/gp/target_scale.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/inputs.hpp"
@@ -70,6 +72,13 @@ struct ModelOptions {
   bool flip = false;
   /// With validation data: fit on training and validation data together once the regulariser is chosen.
   bool refit = false;
+  /// cholesky, or conjugate_gradients: these hold no second matrix, and none at all where a device multiplies without
+  /// it (KernelProducts). They choose by accuracy or mean_squared_error on validation data, have no evidence, finite
+  /// times, leave-one-out and calibration of classes, and solve for variances when they are asked for.
+  Solver solver = Solver::cholesky;
+  double residual = 1e-10;  ///< The relative residual at which conjugate gradients stop, also for variances.
+  /// Called after every pass of conjugate gradients with the kernel's name, "nngp" or "ntk".
+  std::function<void(const std::string& kernel, int passes, double residual)> iterations = {};
   /// Which inputs matter is learned from the training data first, for the kernel of `kind`: learn_inputs(), of whose
   /// options `how`, `groups`, `variances`, `steps`, `spread`, `rounds`, `full_matrix` and `most_inputs` are used. The
   /// model has the network and the map that were learned. With `flip` they are learned without mirror images.
@@ -138,6 +147,9 @@ enum class Sampling { joint, marginal };
 ///          Predicting: n kernel values for each new input, since the states of the training inputs are kept
 ///          (PreparedInputs), then n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
+///          With conjugate gradients: passes over the Gram matrix, which is held in the precision of the inputs or is
+///          nowhere. A model that was loaded computes it again for its first variances, and means take none. Variances
+///          take some tens of passes for 256 inputs.
 /// Threads  may share a model; copies are cheap.
 class Model {
  public:
@@ -206,10 +218,11 @@ class Model {
                                                           const GramOptions& run = {}) const;
 
   /// Predictions of each training target from all others; see Regression and GradientFlow. ArgumentError for
-  /// networks trained for a finite time: they have no closed form.
+  /// networks trained for a finite time, which have no closed form, and for conjugate gradients, for which each is a
+  /// system.
   [[nodiscard]] ModelLeaveOneOut leave_one_out() const;
 
-  /// `bayesian` only (ArgumentError): see Regression.
+  /// `bayesian` only, and not by conjugate gradients (ArgumentError): see Regression.
   [[nodiscard]] double log_marginal_likelihood() const;
 
   /// The same model with another factor on the kernels of standardised targets, for all outputs: the same means, other
@@ -217,7 +230,8 @@ class Model {
   [[nodiscard]] Model with_amplitude(double amplitude) const;
 
   [[nodiscard]] ModelKind kind() const;
-  [[nodiscard]] double time() const;                    ///< Of training.
+  [[nodiscard]] Solver solver() const;  ///< cholesky or conjugate_gradients: by which it was fitted.
+  [[nodiscard]] double time() const;    ///< Of training.
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;

@@ -36,6 +36,9 @@ class UnitPosterior {
   /// Predictions for the training targets of representative_inputs() from all others, with the amplitude 1;
   /// nothing if that would take a solve for each.
   [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
+  /// Of the training targets, [n, outputs]: the mean is the kernel with the training inputs times these. Null unless
+  /// they were solved for by conjugate gradients.
+  [[nodiscard]] virtual const Matrix<double>* weights() const { return nullptr; }
   /// How it was solved for, if that was by conjugate gradients.
   [[nodiscard]] virtual std::optional<IterativeSolution> solution() const { return std::nullopt; }
 };

@@ -27,6 +27,10 @@ struct DeviceDescription {
 /// Name, platform and driver of the device that GramOptions::device chooses; empty for the CPU. Throws DeviceError.
 [[nodiscard]] std::string device_in_full(const std::string& choice);
 
+/// Of several devices that a choice names the one whose number is `turn` modulo how many they are, as a choice; a
+/// choice of one, or of the CPU, as it is. Throws DeviceError.
+[[nodiscard]] std::string device_in_turn(const std::string& choice, int turn);
+
 /// What has to be installed before there are devices; empty if nothing is known to be missing.
 [[nodiscard]] std::string missing_for_devices();
 

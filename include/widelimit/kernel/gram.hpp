@@ -65,8 +65,8 @@ struct GramOptions {
   /// stack of planes.
   std::vector<double>* seconds_per_line = nullptr;
   /// Where kernels are computed: "cpu", or empty; "gpu"; or part of the name of a device or its platform
-  /// (widelimit/kernel/devices.hpp), case aside. Of several that answer, "gpu:1" or NAME:1 is the second. DeviceError
-  /// if there is none, if there are several, or if it cannot compute the network.
+  /// (widelimit/kernel/devices.hpp), case aside. Of several that answer, NAME:1 is the second; NAME:0,NAME:1 and
+  /// NAME:all share the tiles, if they are equal. DeviceError if there is none, or if it cannot compute the network.
   std::string device = {};
 };
 

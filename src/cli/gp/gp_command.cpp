@@ -119,6 +119,7 @@ class GpRun {
         networks_{networks_for(arguments, task_.train)},
         options_{options_of(arguments, task_)},
         places_{places_of(networks_)} {
+    options_.device = device_of(options_.device, context);
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
     output_.emplace(arguments.output, files_read_by(arguments), options_.inference, networks_, context,

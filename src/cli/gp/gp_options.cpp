@@ -34,8 +34,7 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
       "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
       "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]");
-  add_number(command, "--residual", inference.options.residual,
-             "Relative residual at which conjugate gradients stop", number_between_0_and_1(), "E");
+  add_residual_option(command, inference.options.residual);
   add_targets_option(command, inference.options.targets_as_they_are);
   add_flip_option(command, inference.flip);
   add_gram_option(command, inference.gram);

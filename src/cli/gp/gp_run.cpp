@@ -1,9 +1,6 @@
 #include "cli/gp/gp_run.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
-#include <memory>
 #include <utility>
 
 #include "cli/gp/gp_grams.hpp"
@@ -49,18 +46,10 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
   const gp::InferenceTargets targets{task.kind, *task.train.targets,
                                      task.validation ? &*task.validation->targets : nullptr,
                                      task.test.targets};
-  std::string shown;  // The kernel whose conjugate gradients the line tells of.
-  std::unique_ptr<StatusLine> line;
-  const auto show = [&](const std::string& kernel, int passes, double residual) {
-    if (!line || shown != kernel) line = std::make_unique<StatusLine>();
-    shown = kernel;
-    if (line->is_due())
-      line->show(fmt::format("{}: pass {}, relative residual {:.1e} (until {:.1e})", kernel, passes, residual,
-                             options.inference.residual));
-  };
-  return {.gram_seconds = gram_seconds,
-          .predictions = gp::infer(targets, options.inference, std::move(*grams),
-                                   solvers_of(options, context), context.interrupt.token(), show)};
+  return {
+      .gram_seconds = gram_seconds,
+      .predictions = gp::infer(targets, options.inference, std::move(*grams), solvers_of(options, context),
+                               context.interrupt.token(), iteration_line(options.inference.residual))};
 }
 
 template GpResult run_gp(const Network&, const GpTask<float>&, const GpOptions&, const RunContext&);

@@ -46,11 +46,12 @@ std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction, std::opti
   };
   add_prediction("gp", prediction);
   add_prediction("gp --store", stored);
-  // A model has one kernel.
-  if (prediction.needs.kernels != Kernels::both && !solver) {
+  // A model has one kernel, and is fitted by one process.
+  if (prediction.needs.kernels != Kernels::both && solver != gp::Solver::distributed) {
     gp::Workload model = prediction;
     model.work = gp::Work::model;
-    add("fit", model, gp::Solver::cholesky);
+    const gp::Solver with = solver.value_or(gp::Solver::cholesky);
+    add(solver ? fmt::format("fit --solver {}", gp::solver_name(with)) : "fit", model, with);
   }
   return runs;
 }

@@ -251,7 +251,8 @@ void run(const GramArguments& arguments, const RunContext& context) {
     return compute_into_store<Scalar>(
         arguments,
         {network, x.inputs(), x2 ? &x2->inputs() : nullptr, arguments.kernel.kernels,
-         arguments.kernel.threads, arguments.kernel.device, arguments.kernel.exact_attention},
+         arguments.kernel.threads, device_of(arguments.kernel.device, context),
+         arguments.kernel.exact_attention},
         context);
   OutputFolder folder(
       arguments.out,

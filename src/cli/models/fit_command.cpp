@@ -6,6 +6,7 @@
 
 #include "cli/gp/grid_edge.hpp"
 #include "cli/models/fit_search.hpp"
+#include "cli/models/fit_solver.hpp"
 #include "cli/models/learning.hpp"
 #include "cli/models/model_scores.hpp"
 #include "cli/options/inference_options.hpp"
@@ -45,6 +46,7 @@ struct FitArguments {
   std::optional<double> regulariser;
   std::optional<double> amplitude;
   std::optional<gp::Criterion> criterion;
+  FitSolver solver;
   bool flip = false;
   bool refit = false;
   bool targets_as_they_are = false;
@@ -54,11 +56,15 @@ struct FitArguments {
   std::filesystem::path reliability;
   std::filesystem::path model;
 
-  /// Whether anything but the scores of the last table reads validation data.
-  [[nodiscard]] bool reads_validation() const {
-    const bool chooses = !regulariser || !search.specs.empty();
-    return refit || (chooses && criterion && gp::needs_validation(*criterion));
+  /// Whether a regulariser is chosen, also that of a network that is searched for.
+  [[nodiscard]] bool chooses() const {
+    return (!regulariser && !data.encoding.noise_variance) || !search.specs.empty();
   }
+  [[nodiscard]] bool chooses_by_validation() const {
+    return chooses() && gp::needs_validation(criterion.value_or(solver.usual_criterion()));
+  }
+  /// Whether anything but the scores of the last table reads validation data.
+  [[nodiscard]] bool reads_validation() const { return refit || chooses_by_validation(); }
 };
 
 void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
@@ -76,6 +82,12 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
   const bool searches = !arguments.search.specs.empty();
   if (arguments.regulariser && arguments.criterion && !searches)
     throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
+  check_fit_solver_usage(command, arguments.solver,
+                         {.chooses = arguments.chooses(),
+                          .criterion = arguments.criterion,
+                          .has_time = arguments.time.has_value(),
+                          .knows_noise = arguments.data.encoding.noise_variance.has_value(),
+                          .has_amplitude = arguments.amplitude.has_value()});
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
 }
@@ -83,18 +95,21 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
 template <typename Scalar>
 void require_validation(const GpTask<Scalar>& task, const FitArguments& arguments) {
   if (task.validation) return;
-  const bool needed = arguments.criterion && gp::needs_validation(*arguments.criterion);
-  if (needed || arguments.refit)
-    throw DataError(fmt::format(
-        "{} takes validation data, there are none",
-        needed ? fmt::format("--criterion {}", criterion_name(*arguments.criterion)) : "--refit"));
+  if (arguments.criterion && gp::needs_validation(*arguments.criterion))
+    throw DataError(fmt::format("--criterion {} takes validation data, there are none",
+                                criterion_name(*arguments.criterion)));
+  if (arguments.chooses_by_validation())
+    throw DataError(
+        "--solver cg chooses the regulariser on validation data, there are none: give --validation N or "
+        "files of "
+        "them, --regulariser, or --solver cholesky");
+  if (arguments.refit) throw DataError("--refit takes validation data, there are none");
 }
 
 /// What means nothing for this kind of targets is refused before anything is computed.
 template <typename Scalar>
 void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
-  const bool chooses = !arguments.regulariser || !arguments.search.specs.empty();
-  if (arguments.criterion && chooses) gp::require_criterion(*arguments.criterion, task.kind);
+  if (arguments.criterion && arguments.chooses()) gp::require_criterion(*arguments.criterion, task.kind);
   if (arguments.reliability.empty()) return;
   const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
   if (task.kind == TargetKind::classes && seen) return;
@@ -124,7 +139,9 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.time = arguments.time.value_or(gp::infinite_time);
   options.flip = arguments.flip;
   if (arguments.regulariser) options.noise = gp::RelativeRegulariser(*arguments.regulariser);
-  options.criterion = arguments.criterion.value_or(options.criterion);
+  options.criterion = arguments.criterion.value_or(arguments.solver.usual_criterion());
+  options.solver = arguments.solver.solver();
+  options.residual = arguments.solver.residual;
   options.amplitude = arguments.amplitude;
   options.learning = learning_options(arguments.learning, task.channel_groups);
   options.noise_variances = task.noise_variances;
@@ -142,7 +159,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
 }
 
 gp::Criterion criterion_of(const FitArguments& arguments) {
-  return arguments.criterion.value_or(gp::ModelOptions().criterion);
+  return arguments.criterion.value_or(arguments.solver.usual_criterion());
 }
 
 template <typename Scalar>
@@ -164,6 +181,7 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
   if (validation) configuration["validation"] = described(*validation);
   if (arguments.regulariser) configuration["regulariser"] = *arguments.regulariser;
   if (arguments.flip) configuration["flip"] = true;
+  if (arguments.solver.iterates()) configuration["solver"] = "cg";
   return {.command = "fit --search", .configuration = std::move(configuration)};
 }
 
@@ -187,8 +205,16 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
                                validation, of_trials, criterion_of(arguments),
                                origin_of(given, train, validation, arguments), interrupt);
   }
-  ProgressBar bar(network.name(), Counted::pairs, arguments.kernel.threads);
-  options.gram.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
+  std::optional<ProgressBar> bar;
+  options.gram.progress = [&](const GramProgress& progress) {
+    if (!bar) bar.emplace(network.name(), Counted::pairs, arguments.kernel.threads);
+    bar->show(progress.done, progress.total);
+  };
+  options.iterations = [&bar, show = iteration_line(options.residual)](const std::string& kernel, int passes,
+                                                                       double residual) {
+    bar.reset();
+    show(kernel, passes, residual);
+  };
   return validation ? gp::Model::fit(network, train, *validation, options)
                     : gp::Model::fit(network, train.x, train.y, options);
 }
@@ -300,7 +326,7 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
   if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
   const gp::Criterion by = criterion_of(arguments);
-  const gp::Workload work{
+  gp::Workload work{
       .work = gp::Work::model,
       .needs = {.inputs = static_cast<Index>(task.train.size()) + (arguments.refit ? validation : 0),
                 .entry_bytes = sizeof(Scalar),
@@ -315,8 +341,11 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
                 .flip = arguments.flip},
       .plan = naming_errors(arguments.network,
                             [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); })};
+  // Matrices that are kept are computed as such.
+  if (!arguments.gram.empty()) work.plan->device_input_bytes = 0;
   gp::require_resources(
-      "fit", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(options.threads)), work);
+      "fit", gp::plan_resources(work, arguments.solver.solver(), gp::MemoryRoom::here(options.threads)),
+      work);
 }
 
 template <typename Scalar>
@@ -357,21 +386,6 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   draw_reliability(checked, arguments, context.interrupt);
 }
 
-void add_search_options(CLI::App& command, SearchChoice& search) {
-  add_value(command, "--search", search.specs,
-            "Number of the network file to choose by --criterion, PATH=LOW:HIGH[:linear|log|integer], "
-            "e.g. layers[0].weight_variance=0.5:4:log; may be repeated",
-            "SPEC");
-  add_value(
-      command, "--trials", search.trials,
-      fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials),
-      CLI::Range(1, 100'000).description(""), "N");
-  add_value(command, "--table", search.table,
-            "CSV file of the trials, replaced after each; a search that was stopped continues from it",
-            "FILE");
-  add_picture_option(command, "--plot", search.plot, "Picture of the trials");
-}
-
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_value(command, "--network", arguments.network, network_argument_help, "NETWORK")->required();
   add_value(command, "--depth", arguments.depth, "Option depth of the named networks", whole_number<Index>(0),
@@ -385,7 +399,8 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
             "T");
   add_value(command, "--regulariser", arguments.regulariser,
             "Noise variance relative to the mean diagonal of the kernel [chosen]", positive_number(), "R");
-  add_criterion_option(command, arguments.criterion, "loo");
+  add_criterion_option(command, arguments.criterion, "loo; with --solver cg, mse");
+  add_fit_solver_options(command, arguments.solver);
   add_value(command, "--amplitude", arguments.amplitude,
             "Factor on the kernels of standardised targets [fitted in closed form]", positive_number(), "A");
   command.add_flag("--refit", arguments.refit,
@@ -421,6 +436,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
       "m\n"
       "  widelimit fit --network conv-gap --data sample --search 'layers[0].weight_variance=0.5:4:log' "
       "--trials 20 --table trials.csv --plot trials.png --model best\n"
+      "  widelimit fit --network fcn:axes=0 --data npy --path arrays --solver cg --device gpu --model m\n"
       "  widelimit predict --model m --x new.npy --out predictions");
   command->callback([arguments, command, &context] {
     check_fit_usage(*command, *arguments);

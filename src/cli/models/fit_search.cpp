@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,7 +10,9 @@
 
 #include "cli/models/trial_table.hpp"
 #include "cli/options/inference_options.hpp"
+#include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
+#include "cli/output/output_options.hpp"
 #include "cli/output/result_text.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/inference.hpp"
@@ -189,6 +192,21 @@ class NetworkSearch {
 };
 
 }  // namespace
+
+void add_search_options(CLI::App& command, SearchChoice& search) {
+  add_value(command, "--search", search.specs,
+            "Number of the network file to choose by --criterion, PATH=LOW:HIGH[:linear|log|integer], "
+            "e.g. layers[0].weight_variance=0.5:4:log; may be repeated",
+            "SPEC");
+  add_value(
+      command, "--trials", search.trials,
+      fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials),
+      CLI::Range(1, 100'000).description(""), "N");
+  add_value(command, "--table", search.table,
+            "CSV file of the trials, replaced after each; a search that was stopped continues from it",
+            "FILE");
+  add_picture_option(command, "--plot", search.plot, "Picture of the trials");
+}
 
 template <typename Scalar>
 Network searched_network(const SearchSpace& space, const SearchChoice& choice,

@@ -10,6 +10,10 @@
 #include "cli/program/interrupt.hpp"
 #include "widelimit/gp/model.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace widelimit::cli {
 
 /// What `fit --search` was asked for.
@@ -19,6 +23,9 @@ struct SearchChoice {
   std::filesystem::path table;  ///< Of the trials; empty: none is kept.
   std::filesystem::path plot;   ///< Empty: none is drawn.
 };
+
+/// Adds --search, --trials, --table and --plot.
+void add_search_options(CLI::App& command, SearchChoice& search);
 
 /// The network whose best regulariser does best by `criterion`. Prints a line a trial. A network that cannot be
 /// computed is a trial without a score; the search goes on. Throws NumericalError if none can.

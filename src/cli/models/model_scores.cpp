@@ -35,7 +35,7 @@ gp::ModelPrediction with_amplitude_one(const gp::Model& model, const gp::ModelPr
 }
 
 std::optional<QualityLine> leave_one_out_scores(const gp::Model& model, const Matrix<double>& targets) {
-  if (model.time() != gp::infinite_time) return std::nullopt;
+  if (model.time() != gp::infinite_time || model.solver() != gp::Solver::cholesky) return std::nullopt;
   const gp::ModelLeaveOneOut others = model.leave_one_out();
   const Matrix<double> mean = targets - others.residuals;
   Matrix<double> probabilities;
@@ -69,7 +69,10 @@ std::string model_text(const gp::Model& model) {
   text += fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
                       outputs_text(model), shared_or_range(model.amplitude(), number, numbers),
                       shared_or_range(model.noise_variance(), number, numbers));
-  if (bayesian) text += fmt::format(", log marginal likelihood {:.6g}", model.log_marginal_likelihood());
+  if (model.solver() != gp::Solver::cholesky)
+    text += ", by conjugate gradients";
+  else if (bayesian)
+    text += fmt::format(", log marginal likelihood {:.6g}", model.log_marginal_likelihood());
   return text + "\n";
 }
 

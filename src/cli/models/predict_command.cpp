@@ -71,7 +71,8 @@ GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction fo
       Vector<double>::Constant(model.outputs(), std::numeric_limits<double>::quiet_NaN());
   prediction.amplitude = model.amplitude();
   prediction.noise_variance = found.noise_variance;
-  if (bayesian) prediction.log_marginal_likelihood = model.log_marginal_likelihood();
+  if (bayesian && model.solver() == gp::Solver::cholesky)
+    prediction.log_marginal_likelihood = model.log_marginal_likelihood();
   if (truth)
     prediction.scores =
         gp::prediction_scores(found.mean, found.observation_variance(), found.class_probabilities, *truth);
@@ -170,8 +171,8 @@ void require_room(const gp::Model& model, const Inputs<double>& x, const Predict
   gp::Workload work =
       naming_errors(arguments.inputs.inputs().string(), [&] { return model.workload(x, run); });
   work.drawn = {arguments.samples, !arguments.marginal, arguments.prior_samples};
-  gp::require_resources(
-      "predict", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(run.threads)), work);
+  gp::require_resources("predict",
+                        gp::plan_resources(work, model.solver(), gp::MemoryRoom::here(run.threads)), work);
 }
 
 void run_predict(const PredictArguments& arguments, const RunContext& context) {

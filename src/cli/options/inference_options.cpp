@@ -45,6 +45,11 @@ void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, con
                          "cholesky|cg|distributed", text);
 }
 
+void add_residual_option(CLI::App& command, double& residual) {
+  add_number(command, "--residual", residual, "Relative residual at which conjugate gradients stop",
+             number_between_0_and_1(), "E");
+}
+
 void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
   add_value(command, "--gram", folder,
             "Folder in which Gram matrices are kept: those that are there are read, others are computed",

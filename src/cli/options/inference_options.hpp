@@ -20,6 +20,9 @@ void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& crite
 /// Adds --solver; `text` says what it means.
 void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);
 
+/// Adds --residual, of conjugate gradients.
+void add_residual_option(CLI::App& command, double& residual);
+
 /// Adds --gram: a folder of Gram matrices.
 void add_gram_option(CLI::App& command, std::filesystem::path& folder);
 

@@ -11,7 +11,8 @@ void add_device_option(CLI::App& command, std::string& device) {
   add_value(
       command, "--device", device,
       "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as the command "
-      "devices prints it, followed by :N where several answer [cpu]",
+      "devices prints it, followed by :N where several answer; NAME:0,NAME:1 and NAME:all share the tiles "
+      "[cpu]",
       "cpu|gpu|NAME");
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "cli/output/terminal_columns.hpp"
@@ -130,6 +131,20 @@ void ProgressBar::show(const State& state) {
     is_named_ = true;
   }
   line_.show(progress_text(label_, state, counted_, line_.width()));
+}
+
+std::function<void(const std::string& kernel, int passes, double residual)> iteration_line(double until) {
+  struct Shown {
+    std::string kernel;
+    std::unique_ptr<StatusLine> line;
+  };
+  return [until, shown = std::make_shared<Shown>()](const std::string& kernel, int passes, double residual) {
+    if (!shown->line || shown->kernel != kernel) shown->line = std::make_unique<StatusLine>();
+    shown->kernel = kernel;
+    if (shown->line->is_due())
+      shown->line->show(fmt::format("{}: pass {}, relative residual {:.1e} (until {:.1e})", kernel, passes,
+                                    residual, until));
+  };
 }
 
 std::string progress_text(const std::string& label, const ProgressBar::State& state, Counted counted,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,6 +82,11 @@ class ProgressBar {
   Pace pace_;
   bool is_named_ = false;  ///< What it computes with.
 };
+
+/// A line of how far conjugate gradients are, which end at the relative residual `until`: called with the kernel's name
+/// after every pass.
+[[nodiscard]] std::function<void(const std::string& kernel, int passes, double residual)> iteration_line(
+    double until);
 
 /// "struct [######..................]  25 %, 3 of 12 tiles, 1.2 M pairs/s, 0:40 left" in at most so many letters: the
 /// bar gives way first, then tiles and rate, then the end of the label.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -56,6 +57,10 @@ std::string shell_quoted(std::string_view word) {
   std::string result = "'";
   for (const char c : word) result += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
   return result + "'";
+}
+
+std::string device_of(const std::string& choice, const RunContext& context) {
+  return context.dealer == nullptr ? choice : device_in_turn(choice, context.dealer->rank());
 }
 
 std::string shell_command_line(const std::vector<std::string>& words) {

@@ -18,6 +18,10 @@ struct RunContext {
   std::string mpi;  ///< What the program has of MPI.
 };
 
+/// Where this process computes kernels: of several devices that a choice of --device names, each process of a run has
+/// one, in turn; a process that is alone has all.
+[[nodiscard]] std::string device_of(const std::string& choice, const RunContext& context);
+
 /// A word as a shell reads it: quoted where need be, as $'...' (of bash, zsh and ksh) where it holds what
 /// visible_text() hides.
 [[nodiscard]] std::string shell_quoted(std::string_view word);

@@ -55,6 +55,15 @@ void write_posterior(ArrayFolderWriter& folder, Json& document, const TrainedNet
   folder.write(file_of("weights", number), trained.weights);
 }
 
+void write_posterior(ArrayFolderWriter& folder, Json& document, const IterativeWeights& iterative,
+                     std::size_t number) {
+  document["kind"] = "iterative";
+  document["kernel"] = iterative.kernel;
+  document["lambda"] = iterative.lambda;
+  document["relative_residual"] = iterative.relative_residual;
+  folder.write(file_of("weights", number), iterative.weights);
+}
+
 Json numbers_of(const Vector<double>& vector) {
   return std::vector<double>(vector.data(), vector.data() + vector.size());
 }
@@ -88,6 +97,20 @@ void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelStat
   }
 }
 
+IterativeWeights read_iterative(const ArrayFolderReader& folder, const JsonValue& described,
+                                std::size_t number) {
+  IterativeWeights iterative{described.at("kernel"), folder.matrix(file_of("weights", number)),
+                             described.at("lambda"), described.at("relative_residual")};
+  if (iterative.kernel != "nngp" && iterative.kernel != "ntk")
+    described.at("kernel").fail(fmt::format("expected \"nngp\" or \"ntk\", got \"{}\"", iterative.kernel));
+  if (!(iterative.lambda >= 0) || !std::isfinite(iterative.lambda))
+    described.at("lambda").fail(fmt::format("expected a number of 0 or more, got {}", iterative.lambda));
+  if (!(iterative.relative_residual > 0 && iterative.relative_residual < 1))
+    described.at("relative_residual")
+        .fail(fmt::format("expected a number between 0 and 1, got {}", iterative.relative_residual));
+  return iterative;
+}
+
 Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& described, std::size_t number,
                          int threads) {
   const std::string kind = described.at("kind");
@@ -101,8 +124,10 @@ Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& descr
                                    // kept with the amplitude 1.
                                    .amplitude = 1},
                                   threads);
+  if (kind == "iterative") return read_iterative(folder, described, number);
   if (kind != "trained")
-    described.at("kind").fail(fmt::format("expected \"bayesian\" or \"trained\", got \"{}\"", kind));
+    described.at("kind").fail(
+        fmt::format("expected \"bayesian\", \"trained\" or \"iterative\", got \"{}\"", kind));
   const JsonValue time = described.at("time");
   // The weights are computed again from the parts. Their file is read only so that damage to it is an error.
   static_cast<void>(folder.matrix(file_of("weights", number)));
@@ -120,6 +145,7 @@ Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& descr
 
 const Matrix<double>& weights_of(const Posterior& posterior) {
   if (const auto* trained = std::get_if<TrainedNetworks>(&posterior)) return trained->weights;
+  if (const auto* iterative = std::get_if<IterativeWeights>(&posterior)) return iterative->weights;
   return std::get<Regression>(posterior).weights();
 }
 
@@ -201,6 +227,16 @@ bool outputs_fit(const ModelState& state, Index inputs) {
   return std::ranges::all_of(found, [](bool each) { return each; });
 }
 
+/// Whether all posteriors are of one kind, and multiply with one kernel.
+bool kinds_fit(const ModelState& state) {
+  const Posterior& first = state.posteriors.front().posterior;
+  const auto* iterative = std::get_if<IterativeWeights>(&first);
+  return std::ranges::all_of(state.posteriors, [&](const OutputPosterior& part) {
+    return part.posterior.index() == first.index() &&
+           (iterative == nullptr || std::get<IterativeWeights>(part.posterior).kernel == iterative->kernel);
+  });
+}
+
 /// Checksums prove that files are those that were written; this proves that they belong to each other.
 void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   const Index inputs = std::visit([](const auto& kernel) { return kernel.train().size(); }, state.kernel);
@@ -209,6 +245,8 @@ void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   // Two classes share one output.
   const bool names_fit = names == 0 || names == std::max<Index>(2, outputs);
   const bool factors_fit = state.row_factors.size() == 0 || state.row_factors.size() == inputs;
+  if (!kinds_fit(state))
+    folder.document().at("posteriors").fail("expected posteriors of one kind, and of one kernel");
   if (factors_fit && state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
       outputs_fit(state, inputs))
     return;
@@ -262,7 +300,7 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
   return naming_errors(path.string(), [&] {
     require_room(folder, options.threads);
     const JsonValue& document = folder.document();
-    auto state = std::make_shared<const ModelState>(
+    auto state = std::make_shared<ModelState>(
         ModelState{.kernel = read_kernel(folder, options),
                    .posteriors = read_posteriors(folder, options.threads),
                    .targets = folder.matrix("y.npy"),
@@ -275,6 +313,12 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .learned = {},
                    .row_factors = read_row_factors(folder)});
     check_sizes(folder, *state);
+    if (std::holds_alternative<IterativeWeights>(state->posteriors.front().posterior))
+      std::visit(
+          [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
+            state->iterative = std::make_shared<IterativeKernels<Scalar>>(kernel, state->row_factors);
+          },
+          state->kernel);
     return Model(std::move(state));
   });
 }

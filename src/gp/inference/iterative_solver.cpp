@@ -43,6 +43,8 @@ class IterativePosterior final : public UnitPosterior {
     return Vector<double>::Constant(weights.cols(), others.most_likely_scale(where));
   }
 
+  [[nodiscard]] const Matrix<double>* weights() const override { return &fitted_.weights(); }
+
   [[nodiscard]] std::optional<IterativeSolution> solution() const override {
     return IterativeSolution{fitted_.passes(), fitted_.relative_residual()};
   }

@@ -67,10 +67,21 @@ decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, co
       state.kernel);
 }
 
+Kernels kernels_of(const ModelState& state) { return is_trained(state) ? Kernels::both : Kernels::nngp; }
+
 template <typename Scalar>
 CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Kernels kernels,
                            const GramOptions& run) {
-  return in_precision(state, x, [&](const auto& own, const auto& kernel) {
+  return in_precision(state, x, [&]<typename Own>(const Inputs<Own>& own, const ModelKernel<Own>& kernel) {
+    if (iterative_weights(state) != nullptr) {
+      const auto& iterative = std::get<std::shared_ptr<IterativeKernels<Own>>>(state.iterative);
+      return CrossKernels{.nngp = {},
+                          .ntk = {},
+                          .source = iterative->with_train(own, with(kernels, run)),
+                          .equations = [iterative, run = with(kernels_of(state), run)](const auto& weights) {
+                            return iterative->equations(weights, run);
+                          }};
+    }
     const auto result = kernel.gram_with_train(own, with(kernels, run));
     CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
     if (state.row_factors.size() > 0) cross.nngp *= state.row_factors.asDiagonal();
@@ -100,6 +111,10 @@ Matrix<double> mean_of(const TrainedNetworks& trained, const CrossKernels& cross
   return multiply(cross.ntk, Transpose::no, trained.weights, Transpose::no);
 }
 
+Matrix<double> mean_of(const IterativeWeights& iterative, const CrossKernels& cross) {
+  return cross.source->as_cross(iterative.kernel).multiply(iterative.weights);
+}
+
 Vector<double> variance_of(const Regression& regression, const CrossKernels& cross,
                            const Vector<double>& prior) {
   return regression.variance(cross.nngp, prior);
@@ -108,6 +123,14 @@ Vector<double> variance_of(const Regression& regression, const CrossKernels& cro
 Vector<double> variance_of(const TrainedNetworks& trained, const CrossKernels& cross,
                            const Vector<double>& prior) {
   return trained.flow.variance(trained.time, cross.nngp, cross.ntk, prior);
+}
+
+Vector<double> variance_of(const IterativeWeights& iterative, const CrossKernels& cross,
+                           const Vector<double>& prior) {
+  const KernelEquations equations = cross.equations(iterative);
+  const CrossGram nngp = cross.source->as_cross("nngp");
+  if (!iterative.is_trained()) return equations.regression.variance(nngp, prior);
+  return equations.regression.flow_variance(*equations.nngp, nngp, cross.source->as_cross("ntk"), prior);
 }
 
 Matrix<double> covariance_of(const Regression& regression, const CrossKernels& cross, Matrix<double> prior) {
@@ -119,10 +142,13 @@ Matrix<double> covariance_of(const TrainedNetworks& trained, const CrossKernels&
   return trained.flow.covariance(trained.time, cross.nngp, cross.ntk, std::move(prior));
 }
 
-const Posterior& first_posterior(const ModelState& state) { return state.posteriors.front().posterior; }
-
-bool is_trained(const ModelState& state) {
-  return std::holds_alternative<TrainedNetworks>(first_posterior(state));
+Matrix<double> covariance_of(const IterativeWeights& iterative, const CrossKernels& cross,
+                             Matrix<double> prior) {
+  const KernelEquations equations = cross.equations(iterative);
+  const CrossGram nngp = cross.source->as_cross("nngp");
+  if (!iterative.is_trained()) return equations.regression.covariance(nngp, std::move(prior));
+  return equations.regression.flow_covariance(*equations.nngp, nngp, cross.source->as_cross("ntk"),
+                                              std::move(prior));
 }
 
 /// Means of all outputs, in the units of the targets.
@@ -138,34 +164,20 @@ Matrix<double> mean_of(const ModelState& state, const CrossKernels& cross) {
   return state.scale.restored(means);
 }
 
-/// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
-double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k) {
-  const double factor = state.scale.factors()(part.outputs[k]);
-  return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
-}
-
-/// [outputs], from numbers of each part with the amplitude 1.
-template <typename Unit>
-Vector<double> by_output(const ModelState& state, const Unit& unit) {
-  Vector<double> numbers(state.targets.cols());
-  for (const OutputPosterior& part : state.posteriors)
-    for (std::size_t k = 0; k < part.outputs.size(); ++k)
-      numbers(part.outputs[k]) = unit(part) * variance_factor(state, part, k);
-  return numbers;
-}
-
-double unit_noise(const OutputPosterior& part) {
-  if (const auto* regression = std::get_if<Regression>(&part.posterior)) return regression->noise_variance();
-  return std::get<TrainedNetworks>(part.posterior).flow.regulariser_variance();
-}
-
 /// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
 void require_amplitudes(const ModelState& state, const char* where) {
   for (const OutputPosterior& part : state.posteriors)
     for (const double amplitude : part.amplitudes) require_fitted_amplitude(amplitude, where);
 }
 
-Kernels kernels_of(const ModelState& state) { return is_trained(state) ? Kernels::both : Kernels::nngp; }
+/// Throws ArgumentError for models of conjugate gradients.
+void require_factorized(const ModelState& state, const char* where, const char* reason) {
+  if (iterative_weights(state) != nullptr)
+    throw ArgumentError(
+        fmt::format("{}: the model was fitted by conjugate gradients (solver cg), {}; fit it with "
+                    "the solver cholesky, or score it on data that were held back",
+                    where, reason));
+}
 
 void require_count(Index count, const char* where) {
   if (count < 1) throw ArgumentError(fmt::format("{}: expected a count of at least 1, got {}", where, count));
@@ -251,6 +263,7 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
                               .finite_times = false,
                               .test = own.size(),
                               .outputs = outputs(),
+                              .chooses = false,
                               .flip = kernel.flips()},
                     .plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0),
                     .input_bytes = copies * numbers * sizeof(Own),
@@ -351,6 +364,7 @@ ModelLeaveOneOut Model::leave_one_out() const {
         "Model::leave_one_out: networks trained for time {} have no closed form, only those trained for "
         "infinite time; hold data back and predict them, or take the model at infinite time",
         time()));
+  require_factorized(*state_, "Model::leave_one_out", "which would solve for every training input");
   require_amplitudes(*state_, "Model::leave_one_out");
   ModelLeaveOneOut others{Matrix<double>(train_size(), outputs()), Matrix<double>(train_size(), outputs())};
   for (const OutputPosterior& part : state_->posteriors) {
@@ -376,6 +390,7 @@ double Model::log_marginal_likelihood() const {
   if (is_trained(*state_))
     throw ArgumentError(
         "Model::log_marginal_likelihood: trained networks have no evidence, bayesian models do");
+  require_factorized(*state_, "Model::log_marginal_likelihood", "which know no determinant");
   require_amplitudes(*state_, "Model::log_marginal_likelihood");
   double sum = 0;
   Matrix<double> standardised = state_->scale.standardised(state_->targets);
@@ -410,27 +425,6 @@ Model Model::with_amplitude(double amplitude) const {
   }
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
-
-ModelKind Model::kind() const { return is_trained(*state_) ? ModelKind::trained : ModelKind::bayesian; }
-
-double Model::time() const {
-  const auto* trained = std::get_if<TrainedNetworks>(&first_posterior(*state_));
-  return trained != nullptr ? trained->time : infinite_time;
-}
-
-Vector<double> Model::amplitude() const {
-  Vector<double> amplitudes(outputs());
-  for (const OutputPosterior& part : state_->posteriors)
-    for (std::size_t k = 0; k < part.outputs.size(); ++k)
-      amplitudes(part.outputs[k]) = part.amplitudes(static_cast<Index>(k));
-  return amplitudes;
-}
-
-const ClassCalibration& Model::class_calibration() const {
-  return state_->posteriors.front().class_calibration;
-}
-
-Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 
 template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;
 template Workload Model::workload(const Inputs<double>&, const GramOptions&) const;

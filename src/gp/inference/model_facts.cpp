@@ -6,6 +6,67 @@
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::gp {
+namespace {
+
+const Posterior& first_posterior(const ModelState& state) { return state.posteriors.front().posterior; }
+
+/// [outputs], from numbers of each part with the amplitude 1.
+template <typename Unit>
+Vector<double> by_output(const ModelState& state, const Unit& unit) {
+  Vector<double> numbers(state.targets.cols());
+  for (const OutputPosterior& part : state.posteriors)
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      numbers(part.outputs[k]) = unit(part) * variance_factor(state, part, k);
+  return numbers;
+}
+
+double unit_noise(const OutputPosterior& part) {
+  if (const auto* regression = std::get_if<Regression>(&part.posterior)) return regression->noise_variance();
+  if (const auto* iterative = std::get_if<IterativeWeights>(&part.posterior)) return iterative->lambda;
+  return std::get<TrainedNetworks>(part.posterior).flow.regulariser_variance();
+}
+
+}  // namespace
+
+const IterativeWeights* iterative_weights(const ModelState& state) {
+  return std::get_if<IterativeWeights>(&first_posterior(state));
+}
+
+bool is_trained(const ModelState& state) {
+  const IterativeWeights* iterative = iterative_weights(state);
+  return iterative != nullptr ? iterative->is_trained()
+                              : std::holds_alternative<TrainedNetworks>(first_posterior(state));
+}
+
+double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k) {
+  const double factor = state.scale.factors()(part.outputs[k]);
+  return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
+}
+
+ModelKind Model::kind() const { return is_trained(*state_) ? ModelKind::trained : ModelKind::bayesian; }
+
+Solver Model::solver() const {
+  return iterative_weights(*state_) != nullptr ? Solver::conjugate_gradients : Solver::cholesky;
+}
+
+double Model::time() const {
+  const auto* trained = std::get_if<TrainedNetworks>(&first_posterior(*state_));
+  return trained != nullptr ? trained->time : infinite_time;
+}
+
+Vector<double> Model::amplitude() const {
+  Vector<double> amplitudes(outputs());
+  for (const OutputPosterior& part : state_->posteriors)
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      amplitudes(part.outputs[k]) = part.amplitudes(static_cast<Index>(k));
+  return amplitudes;
+}
+
+const ClassCalibration& Model::class_calibration() const {
+  return state_->posteriors.front().class_calibration;
+}
+
+Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 
 const TargetScale& Model::target_scale() const { return state_->scale; }
 

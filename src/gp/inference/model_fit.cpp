@@ -1,3 +1,5 @@
+#include "gp/inference/model_fit.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,9 +20,19 @@
 #include "widelimit/gp/inference.hpp"
 
 namespace widelimit::gp {
-namespace {
 
-constexpr const char* fit_place = "Model::fit";
+bool is_in_units_of_targets(const ModelOptions& options) {
+  return options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
+}
+
+TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {
+  if (!options.class_names.empty() || options.targets_as_they_are)
+    return TargetScale::identity(targets.cols());
+  // A noise in units of the targets leaves their scale as it is.
+  return is_in_units_of_targets(options) ? TargetScale::centre(targets) : TargetScale::fit(targets);
+}
+
+namespace {
 
 template <typename Scalar>
 void require_labelled(const LabelledInputs<Scalar>& data, const char* name) {
@@ -52,28 +64,9 @@ void require_options(const ModelOptions& options, Index outputs) {
                                     std::max<Index>(outputs, 2), outputs, names));
 }
 
-/// [[first, cross^T], [cross, second]].
-template <typename Scalar>
-Matrix<Scalar> joined_gram(const Matrix<Scalar>& first, const Matrix<Scalar>& cross,
-                           const Matrix<Scalar>& second) {
-  const Index n = first.rows(), more = second.rows();
-  Matrix<Scalar> joined(n + more, n + more);
-  joined << first, cross.transpose(), cross, second;
-  return joined;
-}
-
 GramOptions with_kernels(GramOptions options, Kernels kernels) {
   options.kernels = kernels;
   return options;
-}
-
-/// The scale in which targets meet a prior.
-TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {
-  if (!options.class_names.empty() || options.targets_as_they_are)
-    return TargetScale::identity(targets.cols());
-  // A noise in units of the targets leaves their scale as it is.
-  const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
-  return in_units ? TargetScale::centre(targets) : TargetScale::fit(targets);
 }
 
 void require_rows(const ModelOptions& options, Index rows, bool classes) {
@@ -92,18 +85,19 @@ void require_rows(const ModelOptions& options, Index rows, bool classes) {
 template <typename Scalar>
 class ModelFit {
  public:
-  ModelFit(const Network& network, const LabelledInputs<Scalar>& train,
-           const LabelledInputs<Scalar>* validation, const ModelOptions& options)
-      : network_{network},
-        train_{train},
-        validation_{validation},
-        options_{options},
-        kernels_{
-            with_kernels(options.gram, options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::both)},
-        kernel_(network, train.x, options.flip, options.gram) {
+  explicit ModelFit(const FitTask<Scalar>& task)
+      : task_{task},
+        network_{task.network},
+        train_{task.train},
+        validation_{task.validation},
+        options_{task.options},
+        kernels_{with_kernels(options_.gram,
+                              options_.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::both)},
+        kernel_(network_, train_.x, options_.flip, options_.gram) {
     kernels_.seconds_per_line = nullptr;
-    if (options.gram_folder) cache_.emplace(*options.gram_folder, treatment_of(options.flip, options.gram));
-    gram_ = stored(train.x, nullptr, [this] { return kernel_.gram(kernels_); });
+    if (options_.gram_folder)
+      cache_.emplace(*options_.gram_folder, treatment_of(options_.flip, options_.gram));
+    gram_ = stored(train_.x, nullptr, [this] { return kernel_.gram(kernels_); });
     if (validation_ != nullptr) compare_validation();
     if (row_factors_.size() == 0) return;
     const Vector<Scalar> factors = row_factors_.template cast<Scalar>();
@@ -144,12 +138,8 @@ class ModelFit {
     return cache_ ? cache_->get(network_, x1, x2, kernels_.kernels, compute) : compute();
   }
 
-  [[nodiscard]] bool is_classes() const { return !options_.class_names.empty(); }
-  /// Whether each output has a regulariser and an amplitude of its own.
-  [[nodiscard]] bool apart() const { return !is_classes() && train_.y.cols() > 1; }
-  [[nodiscard]] bool in_units_of_targets() const {
-    return options_.noise && std::holds_alternative<AbsoluteNoise>(*options_.noise);
-  }
+  [[nodiscard]] bool apart() const { return task_.apart(); }
+  [[nodiscard]] bool in_units_of_targets() const { return is_in_units_of_targets(options_); }
 
   [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
     return fit_scale(targets, options_);
@@ -278,7 +268,7 @@ class ModelFit {
   template <typename Others>
   [[nodiscard]] OutputPosterior with_class_calibration(OutputPosterior part, const Matrix<double>& targets,
                                                        const Others& others) const {
-    if (is_classes() && !options_.amplitude && !in_units_of_targets()) {
+    if (task_.is_classes() && !options_.amplitude && !in_units_of_targets()) {
       LeaveOneOut left_out = others();
       if (row_factors_.size() > 0)
         left_out =
@@ -298,6 +288,7 @@ class ModelFit {
     return fitted(apart());
   }
 
+  const FitTask<Scalar>& task_;
   const Network& network_;
   const LabelledInputs<Scalar>& train_;
   const LabelledInputs<Scalar>* validation_;
@@ -327,8 +318,12 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
   require_options(options, train.y.cols());
   require_rows(options, train.x.size(), !options.class_names.empty());
   const TargetKind kind = options.class_names.empty() ? TargetKind::numbers : TargetKind::classes;
-  const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
-  if (!options.amplitude && !in_units)
+  if (options.solver == Solver::distributed)
+    throw ArgumentError(fmt::format(
+        "{}: expected the solver cholesky or conjugate_gradients; only gp shares its matrix among ranks",
+        fit_place));
+  if (options.solver == Solver::conjugate_gradients) require_iterative(options);
+  if (!options.amplitude && !is_in_units_of_targets(options))
     require_varying_targets(train.y, kind, options.targets_as_they_are, "give one");
   if (!options.noise) require_criterion(options.criterion, kind);
   if (!options.noise && needs_validation(options.criterion) && validation == nullptr)
@@ -345,7 +340,9 @@ struct LearnedTask {
   std::optional<LabelledInputs<Scalar>> validation;
   ModelOptions options;
 
-  [[nodiscard]] const LabelledInputs<Scalar>* seen() const { return validation ? &*validation : nullptr; }
+  [[nodiscard]] FitTask<Scalar> for_fit() const {
+    return {learned.network, train, validation ? &*validation : nullptr, options};
+  }
 };
 
 template <typename Scalar>
@@ -367,15 +364,27 @@ LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Sc
 }
 
 template <typename Scalar>
+ModelState fitted_by_solver(const FitTask<Scalar>& task) {
+  return task.options.solver == Solver::conjugate_gradients ? fit_iteratively(task)
+                                                            : ModelFit<Scalar>(task).run();
+}
+
+template <typename Scalar>
+std::vector<Selection> selected_by_solver(const FitTask<Scalar>& task) {
+  return task.options.solver == Solver::conjugate_gradients ? select_iteratively(task)
+                                                            : ModelFit<Scalar>(task).select();
+}
+
+template <typename Scalar>
 std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledInputs<Scalar>& train,
                                          const LabelledInputs<Scalar>* validation,
                                          const ModelOptions& options) {
   require_data(train, validation, options);
   if (options.learning.how == InputLearning::none)
-    return std::make_shared<const ModelState>(ModelFit<Scalar>(network, train, validation, options).run());
+    return std::make_shared<const ModelState>(
+        fitted_by_solver(FitTask<Scalar>{network, train, validation, options}));
   LearnedTask<Scalar> task = learned_task(network, train, validation, options);
-  auto state = std::make_shared<ModelState>(
-      ModelFit<Scalar>(task.learned.network, task.train, task.seen(), task.options).run());
+  auto state = std::make_shared<ModelState>(fitted_by_solver(task.for_fit()));
   state->map = task.learned.map;
   state->learned = std::move(task.learned);
   return state;
@@ -414,9 +423,9 @@ std::vector<Selection> Model::select(const Network& network, const LabelledInput
   const LabelledInputs<Scalar>* seen = validation ? &*validation : nullptr;
   require_data(train, seen, options);
   if (options.learning.how == InputLearning::none)
-    return ModelFit<Scalar>(network, train, seen, options).select();
+    return selected_by_solver(FitTask<Scalar>{network, train, seen, options});
   const LearnedTask<Scalar> task = learned_task(network, train, seen, options);
-  return ModelFit<Scalar>(task.learned.network, task.train, task.seen(), task.options).select();
+  return selected_by_solver(task.for_fit());
 }
 
 template std::vector<Selection> Model::select(const Network&, const LabelledInputs<float>&,

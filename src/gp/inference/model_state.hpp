@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "gp/gram_sources/model_kernel.hpp"
+#include "gp/inference/iterative_kernels.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
@@ -24,13 +27,17 @@ struct TrainedNetworks {
       : flow{std::move(fitted)}, time{training_time}, weights{flow.weights(time)} {}
 };
 
-/// Kernels between new inputs and the training inputs, in double.
+/// Kernels between new inputs and the training inputs.
 struct CrossKernels {
+  // For factorized posteriors, in double.
   Matrix<double> nngp;
   Matrix<double> ntk;
+  // For those of conjugate gradients.
+  std::shared_ptr<const GramSource> source = {};
+  std::function<KernelEquations(const IterativeWeights&)> equations = {};
 };
 
-using Posterior = std::variant<Regression, TrainedNetworks>;
+using Posterior = std::variant<Regression, TrainedNetworks, IterativeWeights>;
 
 /// Outputs that share a regulariser: their posterior has the amplitude 1 and standardised targets.
 struct OutputPosterior {
@@ -41,6 +48,10 @@ struct OutputPosterior {
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
+
+/// Of the type of the training inputs.
+using AnyIterativeKernels =
+    std::variant<std::shared_ptr<IterativeKernels<float>>, std::shared_ptr<IterativeKernels<double>>>;
 
 /// All that a model is. It never changes, so that copies of a model share it.
 struct ModelState {
@@ -57,6 +68,15 @@ struct ModelState {
   /// Roots of the weights of the training inputs, [n], or empty: the posteriors are those of the Gram matrix whose rows
   /// and columns, and of the targets whose rows, are multiplied by them, so that all noise is alike.
   Vector<double> row_factors = {};
+  AnyIterativeKernels iterative = {};  ///< Null unless the posteriors are IterativeWeights.
 };
+
+/// Null unless conjugate gradients fitted the model.
+[[nodiscard]] const IterativeWeights* iterative_weights(const ModelState& state);
+
+[[nodiscard]] bool is_trained(const ModelState& state);
+
+/// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
+[[nodiscard]] double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k);
 
 }  // namespace widelimit::gp

@@ -7,6 +7,7 @@
 
 #include "gp/checks.hpp"
 #include "gp/solvers/flow_leave_one_out.hpp"
+#include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/shifted_solver.hpp"
 #include "gp/solvers/variances.hpp"
 #include "widelimit/error.hpp"
@@ -89,6 +90,28 @@ IterativeRegression IterativeRegression::joined(const std::vector<IterativeRegre
   return result;
 }
 
+IterativeRegression IterativeRegression::of_weights(std::shared_ptr<const KernelOperator> gram,
+                                                    Matrix<double> weights, double lambda,
+                                                    const ConjugateGradientOptions& options) {
+  return IterativeRegression(std::move(gram), options).with_weights(std::move(weights), lambda, options);
+}
+
+IterativeRegression IterativeRegression::with_weights(Matrix<double> weights, double lambda,
+                                                      const ConjugateGradientOptions& options) const {
+  constexpr const char* where = "IterativeRegression::with_weights";
+  require_shape(weights, gram_->size(), -1, where, "the weights");
+  require_finite(weights, where, "the weights");
+  require_not_negative(lambda, where, "lambda");
+  IterativeRegression result = *this;
+  result.options_ = options;
+  result.weights_ = std::move(weights);
+  result.lambda_ = lambda;
+  result.amplitude_ = 1;
+  result.passes_ = 0;
+  result.relative_residual_ = options.relative_residual;
+  return result;
+}
+
 IterativeRegression IterativeRegression::with_amplitude(double amplitude) const {
   require_amplitude(amplitude, "IterativeRegression::with_amplitude");
   IterativeRegression result = *this;
@@ -135,6 +158,18 @@ Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) 
   return result;
 }
 
+void IterativeRegression::require_flow(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                       const CrossGram& ntk_cross, const char* where) const {
+  require_fitted_amplitude(amplitude_, where);
+  const Index n = weights_.rows();
+  require_cross_columns(ntk_cross, n, where, "the cross NTK");
+  require_cross_columns(nngp_cross, n, where, "the cross NNGP Gram matrix");
+  if (nngp_cross.rows() != ntk_cross.rows())
+    throw ArgumentError(fmt::format("{}: both cross Gram matrices must have as many rows, got {} and {}",
+                                    where, nngp_cross.rows(), ntk_cross.rows()));
+  require_nngp_size(nngp, n, where);
+}
+
 Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
                                              const Vector<double>& test_variances) const {
   constexpr const char* where = "IterativeRegression::variance";
@@ -151,19 +186,24 @@ Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
   return amplitude_ * without_rounding_below_zero(std::move(variance), test_variances, where);
 }
 
+Matrix<double> IterativeRegression::covariance(const CrossGram& cross_gram, Matrix<double> test_gram) const {
+  constexpr const char* where = "IterativeRegression::covariance";
+  require_fitted_amplitude(amplitude_, where);
+  require_cross_columns(cross_gram, weights_.rows(), where, "the cross Gram matrix");
+  require_test_gram(test_gram, cross_gram.rows(), where, options_.threads);
+  for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
+    test_gram.middleCols(first, count) -= cross_gram.multiply(responses(cross_gram.block(first, count)));
+  });
+  mirror_upper_triangle(test_gram);
+  return amplitude_ * test_gram;
+}
+
 Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
                                                   const CrossGram& ntk_cross,
                                                   const Vector<double>& nngp_test_variances) const {
   constexpr const char* where = "IterativeRegression::flow_variance";
-  require_fitted_amplitude(amplitude_, where);
-  const Index n = weights_.rows();
-  require_cross_columns(ntk_cross, n, where, "the cross NTK");
-  require_cross_columns(nngp_cross, n, where, "the cross NNGP Gram matrix");
-  if (nngp_cross.rows() != ntk_cross.rows())
-    throw ArgumentError(fmt::format("{}: both cross Gram matrices must have as many rows, got {} and {}",
-                                    where, nngp_cross.rows(), ntk_cross.rows()));
+  require_flow(nngp, nngp_cross, ntk_cross, where);
   require_test_variances(nngp_test_variances, ntk_cross.rows(), where);
-  require_nngp_size(nngp, n, where);
   Vector<double> variance = nngp_test_variances;
   for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
     // docs/theory/inference.md, section 3, at infinite time: row by row K_** + b^T (K b - 2 K_*^T).
@@ -173,6 +213,28 @@ Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, co
     variance.segment(first, count) += left.cwiseProduct(b).colwise().sum().transpose();
   });
   return amplitude_ * without_rounding_below_zero(variance, nngp_test_variances, where);
+}
+
+Matrix<double> IterativeRegression::flow_covariance(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                                    const CrossGram& ntk_cross,
+                                                    Matrix<double> nngp_test) const {
+  constexpr const char* where = "IterativeRegression::flow_covariance";
+  require_flow(nngp, nngp_cross, ntk_cross, where);
+  require_test_gram(nngp_test, ntk_cross.rows(), where, options_.threads);
+  Matrix<double> b(weights_.rows(), ntk_cross.rows());
+  for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    b.middleCols(first, count) = responses(ntk_cross.block(first, count));
+  });
+  for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    // The covariance is K_** + S + S^T with S^T = (B^T K / 2 - K_*) B, a block of whose columns is made here.
+    const auto columns = b.middleCols(first, count);
+    Matrix<double> s = b.transpose() * nngp.multiply(0.5 * columns);
+    s -= nngp_cross.multiply(columns);
+    nngp_test.middleCols(first, count) += s;
+    nngp_test.middleRows(first, count) += s.transpose();
+  });
+  mirror_upper_triangle(nngp_test);
+  return amplitude_ * nngp_test;
 }
 
 }  // namespace widelimit::gp

@@ -42,7 +42,10 @@ class Phases {
 
   std::vector<MemoryPhase> all() {
     if (work_.work == Work::new_inputs) {
-      add_new_inputs();
+      if (solver_ == Solver::conjugate_gradients)
+        add_new_inputs_iteratively();
+      else
+        add_new_inputs();
       return std::move(phases_);
     }
     add("kernels", {{"states", states()}, {"workspaces", workspaces()}, {"mirror images", mirrored()}});
@@ -101,7 +104,7 @@ class Phases {
 
   /// Whether the matrix is nowhere: a device makes its tiles in every product.
   [[nodiscard]] bool multiplies_on_device() const {
-    return solver_ == Solver::conjugate_gradients && work_.work == Work::prediction && !needs_.in_store &&
+    return solver_ == Solver::conjugate_gradients && work_.work != Work::kernels && !needs_.in_store &&
            !needs_.flip && work_.plan && work_.plan->device_input_bytes > 0;
   }
 
@@ -198,6 +201,20 @@ class Phases {
   [[nodiscard]] double systems() const {
     return needs_.chooses ? static_cast<double>(needs_.outputs * needs_.candidates)
                           : static_cast<double>(needs_.outputs);
+  }
+
+  /// Of a model of conjugate gradients, which computes the kernels of its training inputs for variances.
+  void add_new_inputs_iteratively() {
+    add("kernels", {{"states", states()}, {"workspaces", workspaces()}, {"mirror images", mirrored()}});
+    add_iterations();
+    const auto count = static_cast<double>(needs_.test), outputs = static_cast<double>(needs_.outputs);
+    const double square = count * count * real;
+    if (work_.drawn.posterior > 0 && work_.drawn.jointly)
+      add("covariance of new inputs", {{"covariances", 5 * square}, {"rows", 2 * real * count * n_}});
+    if (work_.drawn.prior > 0) add_with("root of the prior covariance", 0, {{"covariances", 4 * square}});
+    if (work_.drawn.posterior + work_.drawn.prior > 0)
+      add("functions", {{"functions", 2 * static_cast<double>(work_.drawn.posterior + work_.drawn.prior) *
+                                          count * outputs * real}});
   }
 
   /// Of a model: its matrices are in memory already, and the states of its training inputs stay once they are made.

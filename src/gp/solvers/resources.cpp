@@ -87,7 +87,7 @@ std::vector<Alternative> alternatives(const Workload& work, Solver solver) {
     all.push_back(std::move(other));
   };
   const SolverNeeds& needs = work.needs;
-  const bool can_iterate = work.work == Work::prediction && !needs.finite_times;
+  const bool can_iterate = !needs.finite_times && work.work != Work::kernels;
   const bool can_store = work.work != Work::model && !needs.in_store && !needs.flip;
   const auto nothing = [](Workload&) {};
   const auto in_store = [](Workload& other) { other.needs.in_store = true; };
@@ -97,7 +97,7 @@ std::vector<Alternative> alternatives(const Workload& work, Solver solver) {
   if (can_store) add_one("--store DIR", solver, in_store);
   if (can_store && can_iterate && solver == Solver::cholesky)
     add_one("--store DIR --solver cg", Solver::conjugate_gradients, in_store);
-  if (work.work == Work::model)
+  if (work.work == Work::model && !needs.flip)
     add_one("gp with --store DIR --solver cg, which keeps no model", Solver::conjugate_gradients,
             [](Workload& other) {
               other.work = Work::prediction;

@@ -244,6 +244,8 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
     plan.device_input_bytes = product_bytes_of_input(gram_plan, sizeof(Scalar));
   if (gram_plan.device != nullptr)
     plan.device =
+        (gram_plan.device->devices() > 1 ? fmt::format("each of {} devices ", gram_plan.device->devices())
+                                         : "") +
         gram_plan.device->session().device().name +
         (gram_plan.vectors_only ? " computes all pairs, the CPU checks the inputs"
                                 : " computes everything with positions, the CPU what comes after them");

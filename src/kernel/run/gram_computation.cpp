@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "kernel/backends/device/device_plan.hpp"
 #include "kernel/backends/device/device_readouts.hpp"
 #include "kernel/run/first_error.hpp"
 #include "kernel/run/input_recording.hpp"
@@ -18,6 +19,12 @@
 
 namespace widelimit {
 namespace {
+
+/// One at least for each of several devices, which wait for theirs.
+int thread_count(const GramPlan& plan, const GramOptions& options) {
+  const int threads = numerics::resolve_threads(options.threads, "gram");
+  return plan.device == nullptr ? threads : std::max(threads, static_cast<int>(plan.device->devices()));
+}
 
 /// Runs a tile of two batches with its sides exchanged, and writes the transpose of the result. Which input of a pair
 /// is the left one decides the order of sums, so exchanging the sides gives the bits of a Gram matrix of the whole
@@ -59,7 +66,7 @@ GramComputation<Scalar, Result>::GramComputation(const GramPlan& plan, const Gra
                                                  ProgressCounter& progress)
     : plan_{plan},
       options_{options},
-      arena_(numerics::resolve_threads(options.threads, "gram")),
+      arena_(thread_count(plan, options)),
       progress_{progress},
       state_workers_([&plan, &options] { return StateWorker<Scalar>(plan, StopRequest(options.stop)); }) {}
 

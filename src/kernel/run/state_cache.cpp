@@ -1,6 +1,8 @@
 #include "kernel/run/state_cache.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "kernel/backends/device/device_plan.hpp"
 
@@ -28,10 +30,10 @@ bool states_agree(const GramPlan& a, const GramPlan& b) {
                             a.program.as_matrix == b.program.as_matrix &&
                             std::equal(nodes_a.begin(), nodes_a.end(), nodes_b.begin(), nodes_b.end(),
                                        [](const Node& x, const Node& y) { return are_same(x, y); });
-  const auto device_of = [](const GramPlan& plan) {
-    return plan.device == nullptr ? nullptr : &plan.device->session();
+  const auto devices_of = [](const GramPlan& plan) {
+    return plan.device == nullptr ? std::vector<std::shared_ptr<opencl::Session>>() : plan.device->sessions();
   };
-  return same_program && device_of(a) == device_of(b) &&
+  return same_program && devices_of(a) == devices_of(b) &&
          std::all_of(a.state_layouts.begin(), a.state_layouts.end(), [&](const auto& shape_and_layout) {
            const auto other = b.state_layouts.find(shape_and_layout.first);
            return other == b.state_layouts.end() || are_same(shape_and_layout.second, other->second);

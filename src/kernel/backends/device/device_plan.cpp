@@ -26,12 +26,12 @@ constexpr Index most_sum_bytes = Index{64} << 20, largest_side = 256;
 
 }  // namespace
 
-DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan,
+DevicePlan::DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, const GramPlan& plan,
                        std::size_t scalar_bytes)
-    : session_{std::move(session)},
+    : sessions_{std::move(sessions)},
       precision_{scalar_bytes == sizeof(float) && !plan.in_double ? numerics::formula::Precision::narrow
                                                                   : numerics::formula::Precision::wide} {
-  const opencl::Device& device = session_->device();
+  const opencl::Device& device = session().device();
   group_ =
       std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
   require_no_gaps(device_gaps(plan.program), device.name);
@@ -42,7 +42,7 @@ DevicePlan::DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan&
 }
 
 void DevicePlan::make_vectors(const GramPlan& plan) {
-  const opencl::Device& device = session_->device();
+  const opencl::Device& device = session().device();
   const bool large = device.is_gpu && device.largest_group >= large_square_side * large_square_side;
   const Index side = large ? large_square_side : small_square_side;
   const StateLayout& layout = plan.any_layout();
@@ -61,7 +61,7 @@ ChainSourceOptions DevicePlan::source_options(Kernel kernel) const {
 }
 
 void DevicePlan::require_memory(const DevicePair& pair) const {
-  const opencl::Device& device = session_->device();
+  const opencl::Device& device = session().device();
   for (const DeviceStep& step : pair.steps)
     if (step.local_bytes > device.local_memory)
       throw DeviceError(fmt::format(
@@ -101,7 +101,7 @@ const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& s
 }
 
 std::size_t DevicePlan::state_memory(std::size_t wanted) const {
-  const opencl::Device& device = session_->device();
+  const opencl::Device& device = session().device();
   // Half of a device's memory is left to kept states of other plans, to sums, and to other programs.
   return static_cast<std::size_t>(
       std::min({std::uint64_t{wanted}, device.memory / 2, 2 * device.largest_buffer}));

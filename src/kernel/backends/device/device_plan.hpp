@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,16 +26,22 @@ struct DeviceVectorPlan {
   Index group_side;      ///< Of those.
 };
 
-/// How a plan is computed on a device: the sources of its steps. What comes after the positions stays on the CPU,
-/// unless nothing has positions.
+/// How a plan is computed on a device, or on several equal ones: the sources of its steps. What comes after the
+/// positions stays on the CPU, unless nothing has positions.
 class DevicePlan {
  public:
   /// Throws DeviceError, naming the layers, if the device cannot compute the plan.
-  DevicePlan(std::shared_ptr<opencl::Session> session, const GramPlan& plan, std::size_t scalar_bytes);
+  /// `sessions`: of equal devices, which share the tiles.
+  DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, const GramPlan& plan,
+             std::size_t scalar_bytes);
 
   // The plan is that whose member this is: plans are moved while they are made.
 
-  [[nodiscard]] opencl::Session& session() const { return *session_; }
+  [[nodiscard]] opencl::Session& session(std::size_t device = 0) const { return *sessions_[device]; }
+  [[nodiscard]] const std::vector<std::shared_ptr<opencl::Session>>& sessions() const { return sessions_; }
+  [[nodiscard]] std::size_t devices() const { return sessions_.size(); }
+  /// The number of a device for the next worker: they are dealt in turn.
+  [[nodiscard]] std::size_t next_device() const { return dealt_++ % devices(); }
   /// The steps of pairs of inputs with these states.
   [[nodiscard]] const DevicePair& pair(const GramPlan& plan, const StateLayout& left,
                                        const StateLayout& right) const;
@@ -55,7 +62,8 @@ class DevicePlan {
 
   void make_vectors(const GramPlan& plan);
 
-  std::shared_ptr<opencl::Session> session_;
+  std::vector<std::shared_ptr<opencl::Session>> sessions_;
+  mutable std::atomic<std::size_t> dealt_ = 0;
   numerics::formula::Precision precision_;
   Index group_;
   std::optional<DeviceVectorPlan> vectors_;

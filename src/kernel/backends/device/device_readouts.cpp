@@ -7,7 +7,9 @@ namespace widelimit {
 
 template <typename Scalar>
 DeviceReadouts<Scalar>::DeviceReadouts(const GramPlan& plan, StopRequest stop)
-    : plan_{plan}, launcher_(plan.device->session(), plan.device->group(), stop) {}
+    : plan_{plan},
+      device_{plan.device->next_device()},
+      launcher_(plan.device->session(device_), plan.device->group(), stop) {}
 
 template <typename Scalar>
 void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left,
@@ -22,7 +24,7 @@ void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Sc
   for (const DeviceStep& step : steps.steps)
     if (step.sums) entries_[step.sums->readout].assign(pairs.size(), {});
   launcher_.run(
-      steps, pairs, left.buffer(), right.buffer(),
+      steps, pairs, left.buffer(device_), right.buffer(device_),
       [&](const DeviceStep& step, Index first, std::span<const Scalar> sums) { add_up(step, first, sums); });
 }
 

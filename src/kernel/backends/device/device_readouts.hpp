@@ -10,8 +10,8 @@
 
 namespace widelimit {
 
-/// Computes the readouts of tiles of pairs on a device, as PlaneExecutor does on the CPU. Every thread has its own
-/// queue.
+/// Computes the readouts of tiles of pairs on a device, the next one of several, as PlaneExecutor does on the CPU.
+/// Every thread has its own queue.
 template <typename Scalar>
 class DeviceReadouts final : public TileReadouts<Scalar> {
  public:
@@ -35,6 +35,7 @@ class DeviceReadouts final : public TileReadouts<Scalar> {
   void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
 
   const GramPlan& plan_;
+  std::size_t device_;  ///< Its number.
   DeviceLauncher<Scalar> launcher_;
   std::map<NodeId, std::vector<Entry>> entries_;  ///< [readout][pair]
 };

@@ -10,41 +10,44 @@ namespace widelimit {
 
 template <typename Scalar>
 DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar>& block, StopRequest stop)
-    : first_{block[block.begin()].numbers()},
-      count_{block.end() - block.begin()},
-      buffer_{plan.device->session().buffer(static_cast<std::size_t>(block.size()) * sizeof(Scalar))} {
-  opencl::Queue queue = plan.device->session().queue();
-  queue.write(buffer_, first_, buffer_.bytes());
-  if (plan.vectors_only)
-    plan.device->session().naming("the inputs", [&] { record_vectors(*plan.device, queue); });
-  else
-    record_positions(plan, block, stop);
+    : first_{block[block.begin()].numbers()}, count_{block.end() - block.begin()} {
+  for (const auto& session : plan.device->sessions()) {
+    Place& place = places_.emplace_back(
+        Place{session->buffer(static_cast<std::size_t>(block.size()) * sizeof(Scalar)), {}});
+    session->queue().write(place.buffer, first_, place.buffer.bytes());
+    if (plan.vectors_only)
+      session->naming("the inputs", [&] { record_vectors(*plan.device, *session, place); });
+    else
+      record_positions(plan, *session, place, block, stop);
+  }
 }
 
 template <typename Scalar>
-void DeviceStates<Scalar>::record_vectors(const DevicePlan& device, opencl::Queue& queue) {
-  const VectorSource& source = device.vectors().source;
-  numbers_ = device.session().buffer(static_cast<std::size_t>(source.numbers() * count_) * sizeof(Scalar));
-  opencl::Kernel kernel = device.session().kernel(source.record(), "record");
-  kernel.set(0, buffer_);
+void DeviceStates<Scalar>::record_vectors(const DevicePlan& plan, opencl::Session& session, Place& place) {
+  const VectorSource& source = plan.vectors().source;
+  place.numbers = session.buffer(static_cast<std::size_t>(source.numbers() * count_) * sizeof(Scalar));
+  opencl::Kernel kernel = session.kernel(source.record(), "record");
+  kernel.set(0, place.buffer);
   kernel.set(1, static_cast<std::uint64_t>(count_));
-  kernel.set(2, numbers_);
-  const Index group = device.group();
+  kernel.set(2, place.numbers);
+  const Index group = plan.group();
+  opencl::Queue queue = session.queue();
   queue.run(kernel, static_cast<std::size_t>((count_ + group - 1) / group), static_cast<std::size_t>(group));
   queue.finish();
 }
 
 template <typename Scalar>
-void DeviceStates<Scalar>::record_positions(const GramPlan& plan, const StateBlock<Scalar>& block,
+void DeviceStates<Scalar>::record_positions(const GramPlan& plan, opencl::Session& session,
+                                            const Place& place, const StateBlock<Scalar>& block,
                                             StopRequest stop) {
   const DevicePlan& device = *plan.device;
-  DeviceLauncher<Scalar> launcher(device.session(), device.group(), stop);
+  DeviceLauncher<Scalar> launcher(session, device.group(), stop);
   using Pair = typename DeviceLauncher<Scalar>::Pair;
   std::map<const StateLayout*, std::vector<Pair>> itself;
   for (Index i = block.begin(); i < block.end(); ++i)
-    itself[&block[i].layout()].push_back({place(block[i]), place(block[i]), 1});
+    itself[&block[i].layout()].push_back({this->place(block[i]), this->place(block[i]), 1});
   for (const auto& [layout, inputs] : itself)
-    launcher.run(device.records(plan, *layout), inputs, buffer_, buffer_, {});
+    launcher.run(device.records(plan, *layout), inputs, place.buffer, place.buffer, {});
 }
 
 template class DeviceStates<float>;

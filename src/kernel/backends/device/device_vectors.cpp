@@ -18,7 +18,11 @@ std::size_t groups_of(Index items, Index group) {
 
 template <typename Scalar>
 DeviceVectors<Scalar>::DeviceVectors(const GramPlan& plan, StopRequest stop)
-    : plan_{plan}, device_{*plan.device}, queue_{device_.session().queue()}, stop_{stop} {}
+    : plan_{plan},
+      device_{*plan.device},
+      number_{device_.next_device()},
+      queue_{device_.session(number_).queue()},
+      stop_{stop} {}
 
 template <typename Scalar>
 typename DeviceVectors<Scalar>::Side DeviceVectors<Scalar>::side(const StateRange<Scalar>& range) {
@@ -54,7 +58,7 @@ template <typename Scalar>
 void DeviceVectors<Scalar>::run(const Side& left, const Side& right, bool symmetric) {
   rows_ = left.size();
   columns_ = right.size();
-  opencl::Session& session = device_.session();
+  opencl::Session& session = device_.session(number_);
   const auto sources = device_.vectors().inputs.size();
   const auto entries = static_cast<std::size_t>(rows_ * columns_);
   const std::size_t kernels = plan_.kernel == Kernel::with_ntk ? 2 : 1;
@@ -76,12 +80,12 @@ template <typename Scalar>
 void DeviceVectors<Scalar>::multiply(std::size_t source, const Side& left, const Side& right,
                                      bool symmetric) {
   const DeviceVectorPlan& vectors = device_.vectors();
-  opencl::Kernel kernel = device_.session().kernel(vectors.products, "products");
+  opencl::Kernel kernel = device_.session(number_).kernel(vectors.products, "products");
   // The variances of a source are two rows of the numbers of inputs.
   const auto set = [&](cl_uint first, const Side& side) {
-    kernel.set(first, side.states.buffer());
+    kernel.set(first, side.states.buffer(number_));
     kernel.set(first + 1, static_cast<std::uint64_t>(side.begin));
-    kernel.set(first + 2, side.states.numbers());
+    kernel.set(first + 2, side.states.numbers(number_));
     kernel.set(first + 3, static_cast<std::uint64_t>(side.states.count()));
   };
   set(0, left);
@@ -104,9 +108,9 @@ void DeviceVectors<Scalar>::multiply(std::size_t source, const Side& left, const
 
 template <typename Scalar>
 void DeviceVectors<Scalar>::evaluate(const Side& left, const Side& right, bool symmetric) {
-  opencl::Kernel kernel = device_.session().kernel(device_.vectors().source.values(), "values");
+  opencl::Kernel kernel = device_.session(number_).kernel(device_.vectors().source.values(), "values");
   const auto set = [&](cl_uint first, const Side& side) {
-    kernel.set(first, side.states.numbers());
+    kernel.set(first, side.states.numbers(number_));
     kernel.set(first + 1, static_cast<std::uint64_t>(side.begin));
     kernel.set(first + 2, static_cast<std::uint64_t>(side.states.count()));
   };

@@ -9,7 +9,7 @@
 namespace widelimit {
 
 /// Computes tiles of pairs of inputs without positions on a device, from the products of their vectors to the output.
-/// Every thread has its own queue.
+/// Every thread has its own queue, on the next one of several devices.
 template <typename Scalar>
 class DeviceVectors final : public TileBackend<Scalar> {
  public:
@@ -41,6 +41,7 @@ class DeviceVectors final : public TileBackend<Scalar> {
 
   const GramPlan& plan_;
   const DevicePlan& device_;
+  std::size_t number_;  ///< Of the device, among several.
   opencl::Queue queue_;
   StopRequest stop_;
   opencl::Buffer products_, multiples_, values_;

@@ -150,7 +150,7 @@ class KernelProducts<Scalar>::Products::Of final : public Products,
   Of(const Network& network, const Inputs<Scalar>& x, GramPlan plan, const GramOptions& options)
       : network_{network},
         like_{first_of(x)},
-        engine_(std::move(plan), open_device(options.device), options),
+        engine_(std::move(plan), open_device(options.device, "products without the matrix"), options),
         inputs_{engine_.packed(engine_.plan(), x, "x", &own_)} {
     opencl::Queue queue = engine_.session().queue();
     inputs_.set_numbers_in_order(queue);

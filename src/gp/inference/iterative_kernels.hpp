@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "gp/gram_sources/model_kernel.hpp"
+#include "widelimit/gp/gram_source.hpp"
+#include "widelimit/gp/iterative_regression.hpp"
+#include "widelimit/kernel/kernel_products.hpp"
+
+namespace widelimit::gp {
+
+/// Weights that conjugate gradients found, with the amplitude 1. No matrix was factorized: variances are solved for
+/// when they are asked for.
+struct IterativeWeights {
+  std::string kernel;        ///< "nngp": a bayesian posterior; "ntk": networks after training.
+  Matrix<double> weights;    ///< [n, outputs]: the mean is the kernel with the training inputs times these.
+  double lambda;             ///< The variance of the noise.
+  double relative_residual;  ///< At which solutions stop.
+
+  [[nodiscard]] bool is_trained() const { return kernel == "ntk"; }
+};
+
+/// What solves with the kernels of a model's training inputs.
+struct KernelEquations {
+  IterativeRegression regression;
+  std::shared_ptr<const KernelOperator> nngp;  ///< For networks after training, whose variances take it too.
+};
+
+/// The kernels that a model of conjugate gradients multiplies with: of its training inputs, made when they are first
+/// asked for and then kept with their preconditioners, and of other inputs with them. There are no matrices where a
+/// device multiplies without them (KernelProducts). Threads may share an object.
+template <typename Scalar>
+class IterativeKernels {
+ public:
+  using Matrices = std::shared_ptr<const GramResult<Scalar>>;
+
+  /// `row_factors`: see ModelState.
+  IterativeKernels(ModelKernel<Scalar> kernel, Vector<double> row_factors)
+      : kernel_{std::move(kernel)}, factors_{std::move(row_factors)} {}
+
+  /// Whether the device of these options computes the kernels anew in every product.
+  [[nodiscard]] bool multiplies_on_device(const GramOptions& run) const;
+
+  /// Hands over the kernels of the training inputs, which then need not be computed.
+  void keep(Matrices matrices);
+
+  /// `run.kernels` of the training inputs.
+  [[nodiscard]] std::unique_ptr<GramSource> train(const GramOptions& run);
+  /// Of other inputs with them.
+  [[nodiscard]] std::unique_ptr<GramSource> with_train(const Inputs<Scalar>& x, const GramOptions& run);
+  /// Those of other inputs with them that are in memory.
+  [[nodiscard]] std::unique_ptr<GramSource> with_train(Matrices matrices) const;
+
+  [[nodiscard]] KernelEquations equations(const IterativeWeights& weights, const GramOptions& run);
+
+ private:
+  [[nodiscard]] std::unique_ptr<GramSource> made(const GramOptions& run);
+  [[nodiscard]] const KernelProducts<Scalar>& products(const GramOptions& run);
+  [[nodiscard]] std::unique_ptr<GramSource> weighted(std::unique_ptr<GramSource> source, bool rows_too) const;
+
+  ModelKernel<Scalar> kernel_;
+  Vector<double> factors_;
+  std::mutex making_;
+  Matrices matrices_;
+  std::optional<KernelProducts<Scalar>> products_;
+  std::string device_;                                   ///< Of the products, in full.
+  std::map<std::string, IterativeRegression> prepared_;  ///< [kernel], with their preconditioners.
+};
+
+}  // namespace widelimit::gp
