@@ -10,6 +10,7 @@
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
 
 namespace widelimit::gp {
@@ -57,6 +58,7 @@ struct ModelState {
   /// Roots of the weights of the training inputs, [n], or empty: the posteriors are those of the Gram matrix whose rows
   /// and columns, and of the targets whose rows, are multiplied by them, so that all noise is alike.
   Vector<double> row_factors = {};
+  ObservationLaw law = {};  ///< Of numbers around their means.
 };
 
 }  // namespace widelimit::gp
