@@ -27,6 +27,7 @@
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/prediction_quality.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/regression.hpp"

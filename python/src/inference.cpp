@@ -4,9 +4,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "batches.hpp"
 #include "left_out.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/median_distance.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
 
 namespace widelimit::python {
@@ -245,9 +248,23 @@ void bind_flow(nb::module_& module) {
                    "The variance added to the NTK's diagonal, amplitude included; 0 without a regulariser.");
 }
 
+template <typename Scalar>
+void bind_median_distance(nb::module_& module) {
+  module.def(
+      "median_distance", [](const Batch<Scalar>& x) { return gp::median_distance(x.inputs); }, "x"_a);
+}
+
 }  // namespace
 
 void bind_inference(nb::module_& module) {
+  bind_median_distance<float>(module);
+  bind_median_distance<double>(module);
+  module.def(
+      "central_half_width",
+      [](double degrees_of_freedom, double scale, double probability) {
+        return gp::ObservationLaw{degrees_of_freedom, scale}.half_width(probability);
+      },
+      "degrees_of_freedom"_a, "scale"_a, "probability"_a);
   bind_regression(module);
   bind_flow(module);
 }

@@ -240,7 +240,8 @@ nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
       [model = &self, inputs = x.inputs](const GramOptions& run) { return model->predict(inputs, run); },
       holders_of(self, x));
   return nb::make_tuple(array_of(std::move(found.mean)), array_of(found.standard_deviation()),
-                        array_of(found.noise_variance), array_or_none(std::move(found.class_probabilities)));
+                        array_of(found.noise_variance), array_or_none(std::move(found.class_probabilities)),
+                        nb::make_tuple(found.law.degrees_of_freedom, found.law.scale));
 }
 
 template <typename Scalar>

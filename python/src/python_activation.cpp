@@ -74,13 +74,13 @@ class DualFromPython final : public numerics::Activation {
     (*slopes_)(all.data(), 1, &p, &q, &c);
     return {dual(p, q, c), {all[0], all[3]}, {all[1], all[4]}, all[5], all[2]};
   }
-  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { go_back(row); }
-  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { go_back(row); }
+  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { backward_pass(row); }
+  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { backward_pass(row); }
 
  private:
   /// One call of the functions for a row.
   template <typename Scalar>
-  void go_back(const numerics::AdjointRow<Scalar>& row) const {
+  void backward_pass(const numerics::AdjointRow<Scalar>& row) const {
     if (!slopes_) return Activation::apply_adjoint(row);
     const bool with_ntk = row.ntk_adjoint != nullptr;
     std::vector<double> all(6 * row.size), factors(with_ntk ? row.size : 0);

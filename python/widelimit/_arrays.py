@@ -211,6 +211,9 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
     else:
         arrays = numbers(inputs, dtype, name, of_inputs=True)
+        if arrays.size == 0 and np.ndim(inputs) < 2:
+            raise ValueError(f"{name}: expected inputs [n, channels] or [n, positions..., channels], got an empty array of shape "
+                             f"{np.shape(inputs)}; no inputs of 3 channels have shape (0, 3)")
         _suspect_channels_first(arrays.shape, name)
     return kind(arrays, _lengths(lengths, f"lengths of {name}"), _masks(mask, f"mask of {name}", is_ragged(inputs)),
                 _graphs(graphs))

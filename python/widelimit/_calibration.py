@@ -37,7 +37,7 @@ def _scores(mean, variances):
     mean, variances = numbers(mean, name="mean"), numbers(variances, name="variances")
     if variances.ndim != 1:
         raise ValueError(f"variances: expected a vector [n], got an array of shape {variances.shape}")
-    return (mean.reshape(len(variances), -1) if mean.ndim == 1 else mean), variances
+    return (mean[:, None] if mean.ndim == 1 else mean), variances
 
 
 class ClassCalibration(NamedTuple):
@@ -87,6 +87,8 @@ def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     ArgumentError for anything else. Source: Guo et al. 2017, On calibration of modern neural networks, equation 3.
     """
     true = np.asarray(labels)
+    if true.size == 0:
+        raise ValueError("labels: expected a label or more, got an empty array")
     if true.dtype.kind not in "iu" or true.ndim != 1:
         raise TypeError(f"labels: expected integers [n], got {true.dtype} of shape {true.shape}")
     rows, error = _core.calibration(numbers(probabilities, name="probabilities"), true.tolist(), int(bins))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
+from ._automatic import automatic_networks
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
 from ._fields import error_of_files
@@ -25,18 +26,50 @@ _Folder = Union[str, "os.PathLike[str]"]
 Validation = Union[Tuple[Inputs, ArrayLike], Dict[str, Any]]
 
 
+class ObservationLaw(NamedTuple):
+    """The law of observations around their means, in deviations (roots of their variances, noise included): Student's t
+    distribution where the amplitude was fitted to the targets, with a degree of freedom for each row, less one for standardised
+    targets; else, and for classes, the normal distribution, whose degrees of freedom are infinite."""
+
+    degrees_of_freedom: float = np.inf
+    scale: float = 1.0
+
+    def half_width(self, probability: float) -> float:
+        """How many deviations on each side of the mean hold an observation with this probability. ArgumentError unless it lies
+        between 0 and 1."""
+        return _core.central_half_width(self.degrees_of_freedom, self.scale, real(probability, "probability"))
+
+
 class Prediction(NamedTuple):
     """The prediction of a model for inputs, in the units of the targets: mean and standard deviation of the function, both [n,
-    outputs], the noise variance of observations [outputs], and for classes the probabilities [n, classes], else None."""
+    outputs], the noise variance of observations [outputs], for classes the probabilities [n, classes], else None, and the
+    ObservationLaw of numbers."""
 
     mean: Numbers
     standard_deviation: Numbers
     noise_variance: Numbers
     class_probabilities: Numbers | Any
+    law: ObservationLaw = ObservationLaw()
+
+    def intervals(self, probability: float = 0.95) -> tuple[Numbers, Numbers]:
+        """Ends, both [n, outputs], of the central intervals in which an observation lies with this probability, by its law: wider
+        than those of a normal distribution where the amplitude was fitted to few rows. ArgumentError unless it lies between 0
+        and 1."""
+        deviations = np.sqrt(self.standard_deviation**2 + self.noise_variance)
+        half = self.law.half_width(probability) * deviations
+        return self.mean - half, self.mean + half
 
     def _repr_html_(self) -> str:
         found = {"mean": self.mean, "standard deviation": self.standard_deviation, "probability": self.class_probabilities}
         return rows_html({name: array for name, array in found.items() if array is not None and np.size(array)})
+
+
+def _prediction(found, class_names):
+    """From the tuple of the compiled half, which has no probabilities of no inputs."""
+    mean, deviation, noise, probabilities, law = found
+    if class_names and probabilities is None:
+        probabilities = np.zeros((len(mean), len(class_names)))
+    return Prediction(mean, deviation, noise, probabilities, ObservationLaw(*law))
 
 
 class JointPrediction(NamedTuple):
@@ -98,7 +131,7 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     if regulariser is not None:
         options.set_regulariser(real(regulariser, "regulariser"))
     if noise_variance is not None and np.ndim(noise_variance) > 0:
-        options.set_rows("noise_variance", numbers(noise_variance, name="noise_variance"))
+        options.set_rows("noise_variance", _of_rows(noise_variance, "noise_variance"))
     elif noise_variance is not None:
         options.set_noise_variance(real(noise_variance, "noise_variance"))
     if grid is not None:
@@ -114,6 +147,14 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.set_threads(threads)
     options.set_device()
     return options
+
+
+def _of_rows(values, name):
+    """Numbers of the training inputs, of which no array means that there are none."""
+    values = numbers(values, name=name)
+    if values.size == 0:
+        raise ValueError(f"{name}: expected a number for each input, got an empty array; None means that there are none")
+    return values
 
 
 def _set_learning(options, relevance, rounds, diagonal, groups):
@@ -172,6 +213,8 @@ class _Classes:
     @staticmethod
     def _checked(labels, name):
         labels = np.asarray(labels)
+        if labels.size == 0:
+            raise ValueError(f"{name}: expected a label for each input, got an empty array of shape {labels.shape}")
         if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.ravel()):
             labels = labels.astype(str)
         if labels.dtype.kind in "biuf" and labels.ndim == 2 and labels.shape[1] > 1 and _is_one_hot(labels):
@@ -218,6 +261,8 @@ def _held_out(validation, inputs, targets):
 
 def _targets(y, name):
     y = numbers(y, name=name)
+    if y.size == 0:
+        raise ValueError(f"{name}: expected a target or more for each input, got an empty array of shape {y.shape}")
     return y if y.ndim == 2 else y.reshape(len(y), -1)
 
 
@@ -239,13 +284,17 @@ class _Inputs:
             raise NotImplementedError("preprocessing: expected one array of inputs, got a list of different sizes")
         return numbers(x, name="x")
 
+    def prepared(self, x):
+        """Inputs as the network gets them."""
+        return x if self.preprocessing.kind == "none" else self.preprocessing.apply(self._array(x))
+
     def batch(self, x, name, lengths=None, mask=None, graphs=None):
         """A batch as the compiled half takes it."""
         if self.preprocessing.kind != "none":
             if mask is not None or lengths is not None:
                 raise NotImplementedError(f"preprocessing: expected 'none' for inputs with a mask or lengths, since "
                                           f"{self.preprocessing.kind!r} reads all positions")
-            x = self.preprocessing.apply(self._array(x))
+        x = self.prepared(x)
         return batch(x, self.dtype, name, lengths, mask, graphs)
 
 
@@ -266,7 +315,7 @@ class Model:
         self._network = model.network if network is None else network
 
     @classmethod
-    def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
+    def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
             relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
@@ -277,6 +326,8 @@ class Model:
             gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
+        network        a Network, or for inputs [n, channels] 'auto': of three hidden ReLU layers, and squared exponentials of one,
+                       two and four times the median distance of x, the one under which the targets are most likely
         validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
                        of these inputs; y are labels if those of the training are
         labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
@@ -315,13 +366,16 @@ class Model:
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
+        if isinstance(network, str):
+            given = {name: value for name, value in locals().items() if name not in ("cls", "network", "x", "y")}
+            return cls._of_likeliest(network, x, y, given)
         check_network(network, "network, x, y")
         criterion = _criterion(criterion, validation, solver, regulariser is None and noise_variance is None)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
                            inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual)
         if weights is not None:
-            options.set_rows("weights", numbers(weights, name="weights"))
+            options.set_rows("weights", _of_rows(weights, "weights"))
         _set_learning(options, relevance, learn_features, diagonal, groups)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
@@ -339,6 +393,24 @@ class Model:
         # A network with learned variances is another one.
         used = model.network if model.learned is not None else network
         return cls(model, used, None if classes is None else classes.labels)
+
+    @classmethod
+    def _of_likeliest(cls, word, x, y, given):
+        """The model with the highest evidence of those of automatic_networks(), with the given options of fit()."""
+        if given["kind"] != "bayesian":
+            raise ValueError(f"network: {word!r} compares evidences, which kind={given['kind']!r} has none of; give a Network")
+        inputs = _Inputs(given["preprocessing"], x, given["precision"], given["flip"])
+        networks = automatic_networks(word, numbers(inputs.prepared(x), inputs.dtype, "x"))
+        given["preprocessing"] = inputs.preprocessing
+        fits = []
+        for network in networks:
+            try:
+                fits.append(cls.fit(network, x, y, **given))
+            except _core.NumericalError as failed:
+                error = failed
+        if not fits:
+            raise error
+        return max(fits, key=lambda model: model.log_marginal_likelihood)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
@@ -396,7 +468,7 @@ class Model:
         another form than the training inputs', and for NaN."""
         whole_batch = self._batch(x, lengths, mask, graphs)
         if batch_size is None and (progress is None or progress is False):
-            return Prediction(*self._model.predict(whole_batch, threads))
+            return _prediction(self._model.predict(whole_batch, threads), self.class_names)
         inputs = list(x) if is_ragged(x) else numbers(x, type_of_inputs(None, x), "x")
         size = max(1, -(-len(inputs) // 20)) if batch_size is None else whole(batch_size, "batch_size", 1)
         parts = []
@@ -405,11 +477,11 @@ class Model:
                 rows = slice(first, min(first + size, len(inputs)))
                 others = [None if given is None else given[rows] for given in (lengths, mask, graphs)]
                 some = _Inputs(self.preprocessing, inputs[rows], None).batch(inputs[rows], "x", *others)
-                parts.append(Prediction(*self._model.predict(some, threads)))
+                parts.append(_prediction(self._model.predict(some, threads), self.class_names))
                 if tell is not None:
                     tell(rows.stop, len(inputs))
         if not parts:
-            return Prediction(*self._model.predict(whole_batch, threads))
+            return _prediction(self._model.predict(whole_batch, threads), self.class_names)
         joined = {name: np.concatenate([getattr(part, name) for part in parts])
                   for name in ("mean", "standard_deviation", "class_probabilities")
                   if getattr(parts[0], name) is not None and np.size(getattr(parts[0], name))}
@@ -448,6 +520,8 @@ class Model:
         """The score of predictions as scikit-learn defines it. For classes it is the share predicted correctly, where y are labels
         as in fit() (for a loaded model, names of classes, or their numbers from 0). For numbers it is R^2, 1 minus the mean squared
         error over the variance of y, averaged over outputs. ValueError for unknown labels, and for targets that do not differ."""
+        if len(x) == 0:
+            raise ValueError("score: x: expected an input or more, got none")
         if self.class_names:
             places = self.predict(x, threads=threads, lengths=lengths, mask=mask, graphs=graphs).class_probabilities.argmax(1)
             true = self._places_of(y)

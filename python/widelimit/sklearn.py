@@ -15,10 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._arrays import numbers, whole
+from ._automatic import automatic_networks, default_network
 from ._calibration import fit_class_calibration
 from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
-from .layers import dense, relu
 from .models import _learn_inputs, class_scores
 
 
@@ -42,12 +42,6 @@ def _known_variances(noise_variance, count):
     if not (np.isfinite(variances) & (variances > 0)).all():
         raise ValueError("noise_variance: expected positive, finite numbers")
     return np.broadcast_to(variances, (count,)).copy()
-
-
-def default_network() -> Network:
-    """Three hidden ReLU layers, weight variance 2 and bias variance 0.01."""
-    hidden = [dense(2, 0.01), relu()]
-    return Network([*hidden, *hidden, *hidden, dense(1, 0.01)])
 
 
 class NetworkKernel(Kernel):
@@ -94,7 +88,7 @@ class NetworkKernel(Kernel):
 class _WideNetwork(BaseEstimator):
     """The common part of both estimators: the posterior of a network's kernel with a regulariser chosen from a list."""
 
-    def __init__(self, network: Network | None = None, kernel: str = "nngp",
+    def __init__(self, network: Network | str | None = None, kernel: str = "nngp",
                  regularizer: float | Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
                  precision: str = "double", threads: int = 0, relevance: bool = False, learn_features: int = 0) -> None:
         self.network = network
@@ -160,8 +154,22 @@ class _WideNetwork(BaseEstimator):
         """weights [n], or None; noise: of the rows over that of each output, [n, outputs], or None."""
         if self.kernel not in ("nngp", "ntk"):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
+        if not isinstance(self.network, str):
+            return self._fit_network(default_network() if self.network is None else self.network, X, targets, apart, weights, noise)
+        fits = []
+        for network in automatic_networks(self.network, X):
+            try:
+                fits.append(dict(vars(self._fit_network(network, X, targets, apart, weights, noise))))
+            except NumericalError as failed:
+                error = failed
+        if not fits:
+            raise error
+        vars(self).update(max(fits, key=lambda fit: fit["log_marginal_likelihood_"]))
+        return self
+
+    def _fit_network(self, network, X, targets, apart, weights, noise):
         candidates = self._candidates()
-        self._network = default_network() if self.network is None else self.network
+        self._network = network
         candidates = self._learn(X, targets, candidates, classes=not apart)
         self._rows, self._count = np.ones(len(X)), len(X)
         if weights is not None:
@@ -179,6 +187,7 @@ class _WideNetwork(BaseEstimator):
                 of_output = [(eps, self._part(posterior, column)) for eps, posterior in fits]
                 best.append(max(of_output, key=lambda fit, c=column: self._likelihood(fit[1], c)))
         self._chosen, self._posteriors = [eps for eps, _ in best], [posterior for _, posterior in best]
+        self.network_ = self._network
         self.regularizer_ = self._chosen[0] if len(set(self._chosen)) == 1 else np.array(self._chosen)
         self.log_marginal_likelihood_ = sum(self._likelihood(*part) for part in zip(self._posteriors, range(len(best))))
         return self
@@ -273,7 +282,8 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     deviation of 0, and a warning says so. Deviations allow for mean and amplitude being fitted: intervals of 1.96 deviations are
     the 95 % intervals of Student's t distribution, which few rows make wider (20 rows by 9 %, 5 rows by 58 %).
 
-    network      a Network; None: three hidden ReLU layers
+    network      a Network; None: three hidden ReLU layers; 'auto': of these and squared exponentials of one, two and four times the
+                 median distance of the rows, the one under which the targets are most likely (`network_`)
     kernel       'nngp' or 'ntk'
     regularizer  relative to the kernel's mean diagonal. Of several, the one under which the targets are most likely is chosen
                  (`regularizer_`, an array if outputs differ), each with its amplitude in closed form. Candidates below the
@@ -360,6 +370,9 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
         """X [n, features], y [n] of any labels; sample_weight [n], 0 or more: a row of weight k counts as k equal rows.
         Unless all weights are whole numbers, probabilities are fitted to rows left out as a whole, each once."""
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {np.shape(y)} instead; "
+                             "the labels of one-hot rows are np.argmax(y, axis=1)")
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         X, y, weights = _weighted_rows(X, y, sample_weight)

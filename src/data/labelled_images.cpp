@@ -43,11 +43,28 @@ void check_labels(std::span<const int> labels, std::size_t classes) {
   }
 }
 
-std::vector<Indices> split_as_drawn(std::size_t items, std::span<const std::size_t> counts,
-                                    std::uint64_t seed) {
-  // Parts are pieces of one random order, so that none depends on those after it.
-  Indices order = iota(items);
-  shuffle(order, RandomStream(seed, order_streams));
+/// An order of which every piece has the shares of the classes: the items of a class, in random order, stand as far
+/// apart as they can, each class from a random place on.
+Indices order_of_shares(std::span<const int> labels, std::size_t classes, std::uint64_t seed) {
+  std::vector<Indices> by_class(classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) by_class[static_cast<std::size_t>(labels[i])].push_back(i);
+  std::vector<double> places(labels.size());
+  for (std::size_t c = 0; c < classes; ++c) {
+    RandomStream stream(seed, class_streams + c);
+    shuffle(by_class[c], stream);
+    // A class of one item stands in the middle, where those who split into test and training have the training.
+    const double first = by_class[c].size() == 1 ? 0.5 : RandomStream(seed, quota_streams + c).uniform();
+    for (std::size_t k = 0; k < by_class[c].size(); ++k)
+      places[by_class[c][k]] = (static_cast<double>(k) + first) / static_cast<double>(by_class[c].size());
+  }
+  Indices order = iota(labels.size());
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return places[i]; });
+  return order;
+}
+
+/// Parts are pieces of one order, so that none depends on those after it.
+std::vector<Indices> pieces_of(const Indices& order, std::span<const std::size_t> counts) {
+  const std::size_t items = order.size();
   std::vector<Indices> parts;
   std::size_t begin = 0;
   for (const std::size_t count : counts) {
@@ -109,7 +126,14 @@ std::vector<Indices> split_indices(std::span<const int> labels, std::size_t clas
   if (classes == 0) throw ArgumentError("split: the number of classes must be positive, got 0");
   check_labels(labels, classes);
   if (balance == ClassBalance::equal) return split_equally(labels, classes, counts, seed);
-  return split_as_drawn(labels.size(), counts, seed);
+  if (balance == ClassBalance::as_in_all) {
+    auto parts = pieces_of(order_of_shares(labels, classes, seed), counts);
+    for (std::size_t p = 0; p < parts.size(); ++p) shuffle(parts[p], RandomStream(seed, order_streams + p));
+    return parts;
+  }
+  Indices order = iota(labels.size());
+  shuffle(order, RandomStream(seed, order_streams));
+  return pieces_of(order, counts);
 }
 
 LabelledImages select(const LabelledImages& data, std::span<const std::size_t> indices) {

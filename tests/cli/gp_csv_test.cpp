@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -224,10 +225,136 @@ TEST_CASE("gp: options of tables are for tables") {
     CHECK(result.code == 2);
     CHECK(result.errors.find(message) != std::string::npos);
   };
-  check("--data csv --path t.csv", "--target COLUMN for --data csv");
+  check("--data csv --path t.csv", "--target COLUMN[,...] for --data csv");
   check("--data csv --target t", "--path");
   check("--data sample --target t", "--target: for --data csv only");
   check("--data npy --path . --ignore t", "--ignore: for --data csv only");
+  check("--data sample --stratify no", "--stratify: for --data npy and csv only");
+}
+
+TEST_CASE("gp --stratify: of classes every part has its share, of numbers there are none") {
+  const TemporaryFolder folder;
+  std::string text = "a,kind,y\n";
+  for (int i = 0; i < 100; ++i)
+    text += fmt::format("{},{},{}\n", std::sin(1.0 + 3.1 * i), i % 10 == 3 ? "rare" : "common",
+                        std::cos(2.3 * i));
+  write_text(folder / "t.csv", text);
+  const auto rare_of = [&](const std::string& options) {
+    const auto result =
+        run_program(csv_run + "--ignore y --target kind --force --path " + (folder / "t.csv").string() +
+                    " --out " + (folder / "out").string() + options);
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    int rare = 0;
+    // "INDEX,t.csv:LINE,CLASS,..."
+    for (const auto& row : lines_of(file_text(folder / "out/predictions.csv")))
+      rare += row.compare(row.find(',', row.find(',') + 1), 6, ",rare,") == 0 ? 1 : 0;
+    return rare;
+  };
+  std::set<int> drawn;
+  for (int seed = 0; seed < 4; ++seed) {
+    CHECK(std::abs(rare_of(fmt::format(" --seed {}", seed)) - 2) <= 1);
+    drawn.insert(rare_of(fmt::format(" --stratify no --test 40 --seed {}", seed)));
+  }
+  CHECK(rare_of(" --stratify yes") == rare_of(""));
+  CHECK(drawn.size() > 1);
+  CHECK(csv_error(folder, text, "--ignore kind --target y --stratify yes")
+            .find("--stratify yes: the targets are numbers, of which parts have no shares") !=
+        std::string::npos);
+
+  xt::xarray<double> x = xt::xarray<double>::from_shape({40, 2});
+  xt::xarray<std::int64_t> labels = xt::xarray<std::int64_t>::from_shape({40});
+  for (std::size_t i = 0; i < 40; ++i) {
+    x(i, 0) = std::sin(static_cast<double>(i));
+    x(i, 1) = std::cos(3.0 * static_cast<double>(i));
+    labels(i) = i < 10 ? 1 : 0;
+  }
+  data::write_npy(folder / "x.npy", x);
+  data::write_npy(folder / "y.npy", labels);
+  const auto split = run_program(
+      "gp --network fcn --kernel nngp --data npy --no-pictures --no-report --json --path " + folder.string());
+  CAPTURE(split.errors);
+  REQUIRE(split.code == 0);
+  const auto of_test = nlohmann::json::parse(split.output)[0]["results"][0]["classes"];
+  CHECK(std::abs(of_test[1]["inputs"].get<int>() - 2) <= 1);
+}
+
+TEST_CASE("gp, fit and predict: several columns of targets") {
+  const TemporaryFolder folder;
+  std::string text = "a,b,first,\"second, m\"\n";
+  for (int i = 0; i < 60; ++i) {
+    const double a = std::sin(1.0 + 3.1 * i), b = std::cos(2.3 * i);
+    text += fmt::format("{},{},{},{}\n", a, b, a + b, std::round(10 * a * b));
+  }
+  write_text(folder / "t.csv", text);
+  const std::string path = " --path " + (folder / "t.csv").string();
+  const auto result = run_program(csv_run + "--target first,b" + path + " --ignore \"second, m\" --json");
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  // A column whose name has a comma is one target.
+  const auto one = run_program(csv_run + "--target \"second, m\" --targets numbers" + path);
+  CHECK(one.code == 0);
+  CHECK(lines_of(one.output)[0].find("target 'second, m' (numbers)") != std::string::npos);
+
+  const auto fails = [&](const std::string& options, const char* message) {
+    const auto failed = run_program(csv_run + options + path);
+    CHECK(failed.code == 1);
+    CHECK(failed.errors.find(message) != std::string::npos);
+  };
+  fails("--target first,c", "--target: there is no column 'c'; there are a, b, first, second, m");
+  fails("--target first,first", "--target: the column 'first' is named twice");
+  fails("--target first,b --targets classes", "--target names 2 columns, which are numbers");
+
+  const std::string model = (folder / "model").string();
+  const auto fitted = run_program("fit --network fcn --data csv --target first,b --ignore \"second, m\"" +
+                                  path + " --model " + model);
+  CAPTURE(fitted.errors);
+  REQUIRE(fitted.code == 0);
+  CHECK(fitted.output.find("target 'first', 'b' (numbers)") != std::string::npos);
+  const auto predicted = run_program("predict --json --model " + model + " --csv " +
+                                     (folder / "t.csv").string() + " --out " + (folder / "out").string());
+  CAPTURE(predicted.errors);
+  REQUIRE(predicted.code == 0);
+  CHECK(data::read_npy<double>(folder / "out/mean.npy").shape(1) == 2);
+  CHECK(lines_of(file_text(folder / "out/predictions.csv"))[0].starts_with("index,id,target_0,target_1,"));
+  write_text(folder / "new.csv", "a,first\n0.5,1\n");  // Of one of the targets the truth is not known.
+  const auto unknown = run_program("predict --force --model " + model + " --csv " +
+                                   (folder / "new.csv").string() + " --out " + (folder / "out").string());
+  CHECK(unknown.code == 0);
+  CHECK(lines_of(file_text(folder / "out/predictions.csv"))[0].starts_with("index,id,nngp_"));
+}
+
+TEST_CASE("gp: intervals of few rows are those of Student's t distribution") {
+  const TemporaryFolder folder;
+  std::string text = "a,y\n";
+  for (int i = 0; i < 14; ++i) text += fmt::format("{},{}\n", std::sin(1.0 + 3.1 * i), std::cos(2.3 * i));
+  write_text(folder / "t.csv", text);
+  const auto run = [&](const std::string& options) {
+    const auto result =
+        run_program(csv_run + "--target y --train 10 --test 4 --force --path " + (folder / "t.csv").string() +
+                    " --out " + (folder / "out").string() + options);
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
+    std::vector<double> numbers;
+    for (std::size_t begin = 0; begin != std::string::npos;) {
+      const std::size_t end = rows[1].find(',', begin);
+      const std::string field = rows[1].substr(begin, end - begin);
+      numbers.push_back(field.find(':') == std::string::npos ? std::stod(field) : 0);
+      begin = end == std::string::npos ? end : end + 1;
+    }
+    REQUIRE(rows[0].starts_with(
+        "index,id,target_0,nngp_standard_deviation,nngp_observation_deviation,"
+        "nngp_lower_50,nngp_upper_50,nngp_lower_90,nngp_upper_90,nngp_lower_95,nngp_upper_95"));
+    return (numbers[10] - numbers[9]) / (2 * numbers[4]);
+  };
+  // 9 degrees of freedom: 2.2621571628 sqrt(10 / 9).
+  CHECK(run("") == doctest::Approx(2.3845314).epsilon(1e-6));
+  CHECK(nlohmann::json::parse(file_text(folder / "out/results.json"))["results"][0]["degrees_of_freedom"] ==
+        9);
+  CHECK(run(" --amplitude 1") == doctest::Approx(1.9599640).epsilon(1e-6));
+  CHECK_FALSE(nlohmann::json::parse(file_text(folder / "out/results.json"))["results"][0].contains(
+      "degrees_of_freedom"));
 }
 
 TEST_CASE("gp: x.npy and y.npy are split, and test rows stay the same") {

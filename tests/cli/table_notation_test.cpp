@@ -150,6 +150,41 @@ TEST_CASE("gp: how every column was read is printed, and stands in results.json"
   CHECK(lines_of(file_text(folder / "out/predictions.csv"))[1].starts_with("0,r"));
 }
 
+TEST_CASE("gp, fit and predict: truth values are one number, in capitals or not") {
+  const TemporaryFolder folder;
+  std::string numbers = "a,flag,y\n", words = numbers;
+  for (int i = 0; i < 30; ++i) {
+    numbers += fmt::format("{},{},{}\n", a_of(i), i % 3 == 0 ? 1 : 0, y_of(i));
+    words += fmt::format("{},{},{}\n", a_of(i), i % 3 == 0 ? (i % 2 ? "True" : " TRUE") : "false", y_of(i));
+  }
+  const auto first = run_table(folder, numbers, "--target y"),
+             second = run_table(folder, words, "--target y");
+  CAPTURE(second.errors);
+  CHECK(second.output.find("columns: numbers a; truth values flag; target y\n") != std::string::npos);
+  CHECK(second.results["results"][0]["mean_squared_error"] ==
+        first.results["results"][0]["mean_squared_error"]);
+  CHECK(run_table(folder, words, "--target y --categorical flag").output.find("categories flag (") !=
+        std::string::npos);
+
+  const std::string model = (folder / "model").string(), file = (folder / "new.csv").string();
+  std::filesystem::create_directory(folder / "tables");
+  write_table_text(folder / "tables/train.csv", words);
+  REQUIRE(run_program("fit --network fcn --data csv --target y --path " + (folder / "tables").string() +
+                      " --model " + model)
+              .code == 0);
+  const auto mean_of = [&](const std::string& rows) {
+    write_table_text(file, "a,flag\n" + rows);
+    const auto result = run_program("predict --force --model " + model + " --csv " + file + " --out " +
+                                    (folder / "predicted").string());
+    return result.code == 0 ? file_text(folder / "predicted/mean.npy") : result.errors;
+  };
+  CHECK(mean_of("1.5,True\n2,FALSE\n") == mean_of("1.5,true\n2,false\n"));
+  CHECK(mean_of("1.5,True\n") != mean_of("1.5,False\n"));
+  CHECK(mean_of("1.5,yes\n")
+            .find("column 'flag': expected true or false as in the training table, found 'yes'") !=
+        std::string::npos);
+}
+
 TEST_CASE("gp: test rows that are training rows are noticed") {
   const TemporaryFolder folder;
   std::string train = "a,colour,y\n", test = train;

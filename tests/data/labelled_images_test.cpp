@@ -42,7 +42,7 @@ Indices class_counts(const Indices& part, const std::vector<int>& labels, std::s
 TEST_CASE("split: parts are disjoint, of the sizes asked for and the same for equal seeds") {
   const auto labels = cyclic_labels(100, 10);
   const Indices counts = {30, 50, 20};
-  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::equal}) {
+  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::as_in_all, ClassBalance::equal}) {
     const auto parts = split_indices(labels, 10, counts, balance, 5);
     CHECK(parts == split_indices(labels, 10, counts, balance, 5));
     CHECK(parts != split_indices(labels, 10, counts, balance, 6));
@@ -60,7 +60,7 @@ TEST_CASE("split: parts are disjoint, of the sizes asked for and the same for eq
 
 TEST_CASE("split: a part depends on the parts before it only") {
   const auto labels = cyclic_labels(100, 10);
-  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::equal}) {
+  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::as_in_all, ClassBalance::equal}) {
     const auto with_validation = split_indices(labels, 10, Indices{37, 40}, balance, 1);
     const auto alone = split_indices(labels, 10, Indices{37}, balance, 1);
     CHECK(with_validation[0] == alone[0]);
@@ -84,9 +84,28 @@ TEST_CASE("split: equal balance gives equal class counts, one more where the cou
   CHECK(class_counts(drawn[0], labels, 10)[0] > 70);
 }
 
+TEST_CASE("split: parts have the shares that classes have, and a class of one is in the middle") {
+  std::vector<int> labels(90, 0);
+  labels.insert(labels.end(), 20, 1);
+  labels.insert(labels.end(), 9, 2);
+  labels.push_back(3);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto parts = split_indices(labels, 4, Indices{24, 72, 24}, ClassBalance::as_in_all, seed);
+    const std::array<double, 3> sizes{24.0 / 120, 72.0 / 120, 24.0 / 120};
+    for (std::size_t p = 0; p < 3; ++p) {
+      const Indices counts = class_counts(parts[p], labels, 4);
+      for (std::size_t c = 0; c < 3; ++c) {
+        const double expected = sizes[p] * std::array{90.0, 20.0, 9.0}[c];
+        CHECK(std::abs(static_cast<double>(counts[c]) - expected) <= 2);
+      }
+      CHECK(counts[3] == (p == 1 ? 1 : 0));
+    }
+  }
+}
+
 TEST_CASE("split: every item is as likely as any other") {
   const auto labels = cyclic_labels(20, 2);
-  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::equal}) {
+  for (const auto balance : {ClassBalance::as_drawn, ClassBalance::as_in_all, ClassBalance::equal}) {
     std::vector<int> drawn(20, 0), first(20, 0);
     const int draws = 4000;
     for (int seed = 0; seed < draws; ++seed) {

@@ -1,4 +1,5 @@
-// Against scikit-learn 1.9.1: StandardScaler with LogisticRegression(tol=1e-12) and RidgeCV(10^-2, ..., 10^5).
+// Against scikit-learn 1.9.1: StandardScaler with LogisticRegression(C=1 / penalty, tol=1e-12), its penalty by the same
+// fifths held out, and RidgeCV(10^-2, ..., 10^5).
 #include "widelimit/gp/baselines.hpp"
 
 #include <doctest/doctest.h>
@@ -44,14 +45,16 @@ void check_close(const Matrix<double>& found, const Matrix<double>& expected, do
 
 }  // namespace
 
-TEST_CASE("baselines: logistic regression is that of scikit-learn") {
+TEST_CASE(
+    "baselines: logistic regression is that of scikit-learn, with the penalty that predicts inputs held "
+    "out") {
   const Matrix<double> train = narrow_inputs(0, 30, 1), test = narrow_inputs(100, 5, 2);
   check_close(logistic_baseline(train, three_classes, 3, test),
-              Matrix<double>{{0.0357423351, 0.7904884849, 0.17376918},
-                             {0.2848413706, 0.6263849683, 0.0887736611},
-                             {0.961847519, 0.0020149081, 0.036137573},
-                             {0.5770099334, 0.1949129863, 0.2280770804},
-                             {0.0192418923, 0.5562883489, 0.4244697588}},
+              Matrix<double>{{0.0014660661, 0.9706187826, 0.0279151513},
+                             {0.2175274991, 0.7310408415, 0.0514316594},
+                             {0.9972200742, 0.0000001626, 0.0027797632},
+                             {0.7161111866, 0.0196756824, 0.2642131310},
+                             {0.0007974177, 0.5802857662, 0.4189168161}},  // penalty 1/10
               2e-6);
   std::vector<int> two_classes;
   for (const int label : three_classes) two_classes.push_back(label == 2 ? 1 : 0);
@@ -60,13 +63,13 @@ TEST_CASE("baselines: logistic regression is that of scikit-learn") {
                              {0.9482286097, 0.0517713903},
                              {0.8793736145, 0.1206263855},
                              {0.8845928154, 0.1154071846},
-                             {0.5249587657, 0.4750412343}},
+                             {0.5249587657, 0.4750412343}},  // penalty 1
               2e-6);
   check_close(
       logistic_baseline(wide_inputs(1, 8), std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1}, 3, wide_inputs(20, 3)),
-      Matrix<double>{{0.2067711334, 0.5170695946, 0.276159272},
-                     {0.9444517445, 0.0140561743, 0.0414920812},
-                     {0.3172962733, 0.5601386326, 0.1225650941}},
+      Matrix<double>{{0.3749967640, 0.3750012333, 0.2500020028},
+                     {0.3750415874, 0.3749596443, 0.2499987683},
+                     {0.3749985627, 0.3750073730, 0.2499940644}},  // penalty 10^5: nothing is learned
       2e-6);
 }
 
@@ -86,6 +89,35 @@ TEST_CASE("baselines: ridge regression is that of scikit-learn, its variance the
   const NumberBaseline wide = linear_baseline(wide_inputs(1, 8), powers, wide_inputs(20, 3));
   check_close(wide.mean, Matrix<double>{{-7.502885401}, {-13.0191229928}, {-9.1627085791}}, 1e-7);
   check_close(wide.variances, Matrix<double>::Constant(3, 1, 47.675142735302956), 1e-7);
+}
+
+TEST_CASE("baselines: labels that the columns decide have the smallest penalty") {
+  const Matrix<double> train = narrow_inputs(0, 30, 1);
+  std::vector<int> labels;
+  for (int i = 0; i < 30; ++i) labels.push_back(train(i, 0) + 0.3 * std::sin(11.0 * i) > 0 ? 1 : 0);
+  check_close(logistic_baseline(train, labels, 2, narrow_inputs(100, 5, 2)),
+              Matrix<double>{{0.9998061510, 0.0001938490},
+                             {0.0004242532, 0.9995757468},
+                             {0.0000000005, 0.9999999995},
+                             {0.0000029012, 0.9999970988},
+                             {0.9787730069, 0.0212269931}},  // penalty 1/100
+              2e-6);
+}
+
+TEST_CASE("baselines: many columns without a signal are not fitted") {
+  // 40 inputs of 200 columns: with the penalty 1 all labels are fitted, and others predicted with certainty.
+  Matrix<double> train(40, 200), test(200, 200);
+  std::vector<int> labels, truths;
+  for (int i = 0; i < 240; ++i) {
+    Matrix<double>& x = i < 40 ? train : test;
+    for (int k = 0; k < 200; ++k) x(i < 40 ? i : i - 40, k) = std::sin(1.7 * (i + 3) * (i + 3) * (k + 1.3));
+    (i < 40 ? labels : truths).push_back(i * i / 3 % 2);
+  }
+  const Matrix<double> probabilities = logistic_baseline(train, labels, 2, test);
+  double loss = 0;
+  for (std::size_t i = 0; i < truths.size(); ++i)
+    loss -= std::log(probabilities(static_cast<Index>(i), truths[i])) / static_cast<double>(truths.size());
+  CHECK(loss < 0.75);
 }
 
 TEST_CASE("baselines: inputs that say nothing leave the frequencies and the mean") {

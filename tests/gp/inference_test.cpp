@@ -7,6 +7,7 @@
 
 #include "problem.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/regression.hpp"
 
 using namespace widelimit;
@@ -65,6 +66,30 @@ TEST_CASE("inference: targets as they are, with a given regulariser, are a Regre
   CHECK(found[0].mean == expected.mean(p.nngp_cross));
   CHECK(found[0].variance.col(0) == expected.variance(p.nngp_cross, p.nngp_test.diagonal()));
   CHECK(*found[0].log_marginal_likelihood == expected.log_marginal_likelihood());
+}
+
+TEST_CASE("inference: Student's t distribution where the amplitude is fitted to numbers") {
+  const Problem p = make_problem(12, 4, 1, 6);
+  const auto laws_with = [&p](const InferenceOptions& options) {
+    std::vector<ObservationLaw> laws;
+    for (const KernelPrediction& found : inferred(p, options)) laws.push_back(found.law);
+    return laws;
+  };
+  const ObservationLaw fitted = ObservationLaw::of_fitted_amplitude(12, true);
+  CHECK(laws_with({.times = {1.5}}) == std::vector<ObservationLaw>(3, fitted));
+  InferenceOptions as_they_are{.kernels = Kernels::nngp};
+  as_they_are.targets_as_they_are = true;
+  CHECK(laws_with(as_they_are) == std::vector{ObservationLaw{12, 1}});
+  CHECK(laws_with({.kernels = Kernels::nngp, .amplitude = 2})[0].is_normal());
+  InferenceOptions known{.kernels = Kernels::nngp};
+  known.noise_variances = Vector<double>::Constant(12, 0.1);
+  CHECK(laws_with(known)[0].is_normal());
+
+  const Matrix<double> truth = random_matrix(p.nngp_cross.rows(), p.targets.cols(), 8);
+  const KernelPrediction found = inferred(p, {.kernels = Kernels::nngp})[0];
+  CHECK(found.scores->negative_log_predictive_density ==
+        negative_log_predictive_density(
+            found.mean, found.variance.rowwise() + found.noise_variance.transpose(), truth, fitted));
 }
 
 TEST_CASE("inference: what means nothing is refused, and a stop is heard") {

@@ -110,6 +110,32 @@ TEST_CASE("model files: what is loaded predicts the same bits, of either kind") 
   CHECK(Model::load(folder.path() / "converged").time() == infinite_time);
 }
 
+TEST_CASE("model files: the law of observations is kept, and normal in models of before") {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "model";
+  const Inputs<double> test(random_matrix(4, 3, 2));
+  saved_model().save(place);
+  CHECK(Model::load(place).predict(test).law == ObservationLaw::of_fitted_amplitude(14, true));
+  const auto saved = nlohmann::json::parse(bytes_of(place / "model.json"));
+  const auto rewrite = [&](const auto& change) {
+    auto changed = saved;
+    change(changed);
+    changed.erase("crc32");
+    changed["crc32"] = sum_of(changed.dump());
+    put_bytes(place / "model.json", changed.dump());
+  };
+  rewrite([](auto& document) { document.erase("observation_law"); });
+  CHECK(Model::load(place).predict(test).law.is_normal());
+  rewrite([](auto& document) { document["observation_law"]["scale"] = 0; });
+  CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains("expected positive degrees of freedom"),
+                       DataError);
+  ModelOptions given;
+  given.amplitude = 2;
+  saved_model(given).save(place);
+  CHECK_FALSE(nlohmann::json::parse(bytes_of(place / "model.json")).contains("observation_law"));
+  CHECK(Model::load(place).predict(test).law.is_normal());
+}
+
 TEST_CASE("model files: float inputs and sequences of different length") {
   const TemporaryFolder folder;
   const Matrix<float> x = random_matrix(9, 3, 4).cast<float>();

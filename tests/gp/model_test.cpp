@@ -90,6 +90,23 @@ TEST_CASE("model: inputs of another scale than the training inputs are told") {
   CHECK(of_rows.range_warning(Inputs<double>(outer)) != "");
 }
 
+TEST_CASE("model: training inputs among others are counted, number for number") {
+  Matrix<double> x = model_inputs(9, 1);
+  x(0, 0) = 0;
+  Matrix<double> others(4, 4);
+  others << x.row(3), x.row(0), model_inputs(1, 2), x.row(8);
+  others(1, 0) = -0.0;
+  others(3, 2) += 1e-9;
+  const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x));
+  CHECK(model.training_inputs_among(Inputs<double>(others)) == 2);
+  CHECK(model.training_inputs_among(Inputs<double>(x)) == 9);
+  // In float the last row is a training row as well.
+  const Matrix<float> rounded = x.cast<float>();
+  const Model narrow = Model::fit(model_network(), Inputs<float>(rounded), model_targets(x));
+  CHECK(narrow.training_inputs_among(Inputs<double>(others)) == 3);
+  CHECK(narrow.training_inputs_among(Inputs<float>(rounded)) == 9);
+}
+
 TEST_CASE("model: new inputs are like those of the training") {
   const Matrix<double> x = model_inputs(10, 1);
   const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x), {});
@@ -198,6 +215,39 @@ TEST_CASE("model: trained networks are a GradientFlow with both kernels, at any 
               "have no closed form, only those trained for infinite time; hold data back and predict them"),
           ArgumentError);
   }
+}
+
+TEST_CASE("model: observations have Student's t distribution where the amplitude is fitted to numbers") {
+  const Matrix<double> x = model_inputs(9, 1), y = model_targets(x);
+  const Inputs<double> inputs(x), test(model_inputs(3, 2));
+  const auto law_with = [&](const ModelOptions& options) {
+    return Model::fit(model_network(), inputs, y, options).predict(test).law;
+  };
+  ModelOptions options;
+  CHECK(law_with(options) == ObservationLaw{8, std::sqrt(9.0 / 8)});
+  options.kind = ModelKind::trained;
+  options.time = 3;
+  CHECK(law_with(options) == ObservationLaw{8, std::sqrt(9.0 / 8)});
+  options = {};
+  options.targets_as_they_are = true;
+  CHECK(law_with(options) == ObservationLaw{9, 1});
+  options = {};
+  options.amplitude = 1;
+  CHECK(law_with(options).is_normal());
+  options = {};
+  options.noise = AbsoluteNoise(0.1);
+  CHECK(law_with(options).is_normal());
+  options = {};
+  options.class_names = {"a", "b"};
+  CHECK(law_with(options).is_normal());
+  CHECK(Model::fit(model_network(), inputs, y).with_amplitude(2).predict(test).law.is_normal());
+  // A refit has the rows of both sets.
+  options = {};
+  options.refit = true;
+  const Matrix<double> more = model_inputs(5, 3);
+  const Model both =
+      Model::fit<double>(model_network(), {inputs, y}, {Inputs<double>(more), model_targets(more)}, options);
+  CHECK(both.predict(test).law.degrees_of_freedom == 13);
 }
 
 TEST_CASE("model: single inputs are predicted as in a batch, of either precision") {

@@ -85,7 +85,21 @@ TEST_CASE("prediction quality: numbers, R2 as scikit-learn has it, and coverage 
         Approx(0.94).epsilon(1e-13));
 }
 
-TEST_CASE("prediction quality: intervals hold the share that they are named after") {
-  for (const CentralInterval& interval : central_intervals)
-    CHECK(std::erf(interval.deviations / std::sqrt(2.0)) == Approx(interval.percent / 100.0).epsilon(1e-14));
+TEST_CASE("prediction quality: intervals and densities are those of the law") {
+  // 1, 2, 2 and 1/2 deviations; 50 % of Student's t with 3 degrees of freedom are within 0.76 of them, 90 % in 2.35.
+  const Matrix<double> mean{{1.2}, {1.7}, {3.0}, {1.0}}, targets{{1.0}, {2.0}, {3.5}, {0.5}};
+  const Matrix<double> variances{{0.04}, {0.0225}, {0.0625}, {1.0}};
+  const ObservationLaw law{3, 1};
+  const NumbersQuality quality = numbers_quality(mean, variances, targets, law);
+  CHECK(quality.coverage == std::array<double, 3>{0.25, 1, 1});
+  double sum = 0;
+  for (Index i = 0; i < 4; ++i)
+    sum += 0.5 * std::log(variances(i, 0)) -
+           law.log_density((mean(i, 0) - targets(i, 0)) / std::sqrt(variances(i, 0)));
+  CHECK(quality.negative_log_predictive_density == Approx(sum / 4).epsilon(1e-13));
+  CHECK(prediction_quality(mean, variances, {}, targets, law).numbers->coverage == quality.coverage);
+  // Two outputs: the sum of their densities, also where they share variances.
+  const Matrix<double> twice = mean.replicate(1, 2);
+  CHECK(negative_log_predictive_density(twice, variances.replicate(1, 2), targets.replicate(1, 2), law) ==
+        Approx(sum / 2).epsilon(1e-13));
 }

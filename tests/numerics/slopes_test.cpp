@@ -327,7 +327,7 @@ struct AdjointNumbers {
     right_adjoint.assign(p.size(), Scalar(7));
   }
 
-  void go_back(const Activation& activation, bool with_ntk) {
+  void backward_pass(const Activation& activation, bool with_ntk) {
     const std::size_t count = activation.auxiliary_count(), size = p.size();
     std::vector<Scalar> numbers(2 * count * size);
     std::vector<Scalar*> left, right;
@@ -352,7 +352,7 @@ TEST_CASE_TEMPLATE("slopes: rows go back by them", Scalar, float, double) {
       CAPTURE(tested);
       const AdjointNumbers<Scalar> before(random_pairs(37, 5));
       AdjointNumbers<Scalar> after = before;
-      after.go_back(*activation, with_ntk);
+      after.backward_pass(*activation, with_ntk);
       for (std::size_t i = 0; i < before.p.size(); ++i) {
         const auto wide = [](Scalar x) { return static_cast<double>(x); };
         const double p = wide(before.p[i]), q = wide(before.q[i]), c = wide(before.c[i]);
@@ -388,14 +388,14 @@ TEST_CASE_TEMPLATE("slopes: no entry of a row depends on its neighbours, out of 
     CAPTURE(tested);
     AdjointNumbers<Scalar> all(pairs);
     const AdjointNumbers<Scalar> before = all;
-    all.go_back(*activation, true);
+    all.backward_pass(*activation, true);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (i == 4) continue;  // Of some forms nothing is finite there.
       AdjointNumbers<Scalar> alone({pairs[i]});
       alone.ntk[0] = before.ntk[i];
       alone.nngp_adjoint[0] = before.nngp_adjoint[i];
       alone.ntk_adjoint[0] = before.ntk_adjoint[i];
-      alone.go_back(*activation, true);
+      alone.backward_pass(*activation, true);
       CHECK(alone.nngp_adjoint[0] == all.nngp_adjoint[i]);
       CHECK(alone.ntk_adjoint[0] == all.ntk_adjoint[i]);
       CHECK(alone.left_adjoint[0] == all.left_adjoint[i]);

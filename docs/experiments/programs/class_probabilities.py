@@ -1,28 +1,26 @@
-"""Probabilities of classes: widelimit's default beside scikit-learn's logistic regression and Gaussian-process classifier.
+"""Probabilities of classes: widelimit's defaults beside scikit-learn's logistic regression and Gaussian-process classifier.
 
-For every problem and seed: log loss, accuracy, and the mean probability of the last class over its rate, on rows that nothing
-was fitted to. Writes a CSV row for each (--out), and prints means over the seeds with standard errors. Needs scikit-learn.
+    python class_probabilities.py compute [SEEDS]
+    python class_probabilities.py summary
 
-    python docs/experiments/programs/class_probabilities.py --seeds 8 --out docs/experiments/data/class_probabilities.csv
-"""
-
-import argparse
-import csv
+For every problem, seed and method: log loss, accuracy, and the mean probability of the last class and its rate, on rows that nothing
+was fitted to. Rows are appended, so that a run that was stopped goes on. Needs scikit-learn."""
+import sys
 import warnings
 
 import numpy as np
+import widelimit
+from decision_tables import AUTOMATIC
 from sklearn import datasets
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression
-
-import widelimit
 from widelimit.sklearn import default_network
 
-from tables import head
+from tables import EXPERIMENTS, Table, rows_of, shows
 
-COLUMNS = ["problem", "seed", "method", "log_loss", "accuracy", "last_class_probability", "last_class_rate"]
+PAGE = EXPERIMENTS.parent / "inference.md"
+METHODS = ("defaults", AUTOMATIC, "logistic", "GPC")
 
 
 def bundled(load, train):
@@ -47,65 +45,67 @@ def few_positives(random):
     return x, (score > np.quantile(score, 0.95)).astype(int), 400
 
 
-# Gaussian-process classification takes n^3 for every step of its search: not for 3,000 rows.
-PROBLEMS = {"without signal, 400": (without_signal(400), True), "without signal, 3000": (without_signal(3000), False),
-            "5 % positives, a ring": (few_positives, True), "iris": (bundled(datasets.load_iris, 100), True),
-            "wine": (bundled(datasets.load_wine, 118), True), "breast cancer": (bundled(datasets.load_breast_cancer, 380), True),
-            "digits": (bundled(datasets.load_digits, 500), True)}
+# Name: (rows for a generator, whether GPC, which takes n^3 for every step of its search, is among the methods).
+PROBLEMS = {"no signal, rates .90 / .08 / .02, 400": (without_signal(400), True), "the same, 3,000": (without_signal(3000), False),
+            "5 % positives, outside a ring, 400": (few_positives, True), "iris, 100": (bundled(datasets.load_iris, 100), True),
+            "wine, 118": (bundled(datasets.load_wine, 118), True), "breast cancer, 380": (bundled(datasets.load_breast_cancer, 380), True),
+            "digits, 500": (bundled(datasets.load_digits, 500), False)}
 
 
-def predictions(x, y, test, with_process):
-    """(method, probabilities) of the test inputs."""
-    model = widelimit.Model.fit(default_network(), x, y, labels=True)
-    yield "widelimit", model.predict(test).class_probabilities
-    yield "logistic", LogisticRegression(max_iter=5000).fit(x, y).predict_proba(test)
-    if with_process:
-        yield "GPC", GaussianProcessClassifier(ConstantKernel(1.0) * RBF(3.0)).fit(x, y).predict_proba(test)
+def probabilities_by(method, x, y, test):
+    if method in ("defaults", AUTOMATIC):
+        network = default_network() if method == "defaults" else "auto"
+        return widelimit.Model.fit(network, x, y, labels=True, threads=1).predict(test, threads=1).class_probabilities
+    found = LogisticRegression(max_iter=5000) if method == "logistic" else GaussianProcessClassifier(ConstantKernel(1.0) * RBF(3.0))
+    return found.fit(x, y).predict_proba(test)
 
 
-def rows(name, seed):
-    make, with_process = PROBLEMS[name]
+def scores(name, seed, method):
+    make, _ = PROBLEMS[name]
     x, y, n = make(np.random.default_rng(seed))
     deviation = x[:n].std(0)
     x = (x - x[:n].mean(0)) / np.where(deviation > 0, deviation, 1)
-    for method, probabilities in predictions(x[:n], y[:n], x[n:], with_process):
-        true = probabilities[np.arange(len(y) - n), y[n:]]
-        yield {"problem": name, "seed": seed, "method": method, "log_loss": -np.log(np.maximum(true, 1e-15)).mean(),
-               "accuracy": (probabilities.argmax(1) == y[n:]).mean(), "last_class_probability": probabilities[:, -1].mean(),
-               "last_class_rate": (y[n:] == y.max()).mean()}
+    probabilities = probabilities_by(method, x[:n], y[:n], x[n:])
+    true = probabilities[np.arange(len(y) - n), y[n:]]
+    return (-np.log(np.maximum(true, 1e-15)).mean(), (probabilities.argmax(1) == y[n:]).mean(), probabilities[:, -1].mean(),
+            (y[n:] == y.max()).mean())
 
 
-def report(found):
+def compute(seeds, methods):
+    table = Table("class_probabilities", ("problem", "seed", "method"), ("log_loss", "accuracy", "last_class_probability", "last_class_rate"),
+                  "seeds from 0")
+    warnings.simplefilter("ignore")
+    for method in methods:
+        for seed in range(seeds):
+            for name, (_, with_process) in PROBLEMS.items():
+                if (method != "GPC" or with_process) and table.lacks(name, seed, method):
+                    table.append((name, seed, method, *map(float, scores(name, seed, method))))
+
+
+def summary():
+    rows = rows_of("class_probabilities")
+    yield (f"| problem, training rows | {' | '.join(f'log loss: {method}' for method in METHODS)} | accuracy, % | "
+           f"{AUTOMATIC} | last class, share of its rate | {AUTOMATIC} |")
+    yield "|---" * (len(METHODS) + 5) + "|"
     for name in PROBLEMS:
-        for method in ("widelimit", "logistic", "GPC"):
-            own = [row for row in found if (row["problem"], row["method"]) == (name, method)]
-            if not own:
-                continue
-            losses = np.array([row["log_loss"] for row in own])
-            ratio = sum(row["last_class_probability"] for row in own) / sum(row["last_class_rate"] for row in own)
-            print(f"{name:22} {method:10} log loss {losses.mean():.3f} ± {losses.std() / np.sqrt(len(own)):.3f}  accuracy "
-                  f"{100 * np.mean([row['accuracy'] for row in own]):.1f} %  last class {ratio:.2f} of its rate", flush=True)
+        own = {method: [row for row in rows if (row["problem"], row["method"]) == (name, method)] for method in METHODS}
+
+        def values(method, column):
+            return np.array([float(row[column]) for row in own[method]])
+
+        losses = [f"{np.mean(values(method, 'log_loss')):.3f}" if own[method] else "-" for method in METHODS]
+        accuracies = [f"{100 * np.mean(values(method, 'accuracy')):.1f}" if own[method] else "-" for method in METHODS[:2]]
+        shares = [f"{values(method, 'last_class_probability').sum() / values(method, 'last_class_rate').sum():.2f}" if own[method] else "-"
+                  for method in METHODS[:2]]
+        yield f"| {name} | {' | '.join(losses)} | {' | '.join(accuracies)} | {' | '.join(shares)} |"
+
+
+SUMMARIES = {"class_probabilities": summary}
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--seeds", type=int, default=8)
-    arguments.add_argument("--problem", action="append", choices=list(PROBLEMS), help="one or more; all of them otherwise")
-    arguments.add_argument("--out", required=True, help="CSV file")
-    given = arguments.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    found = []
-    with open(given.out, "w", newline="", encoding="utf-8") as file:
-        file.write(head(f"seeds 0 to {given.seeds - 1}") + "\n")
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for name in given.problem or PROBLEMS:
-            for seed in range(given.seeds):
-                for row in rows(name, seed):
-                    found.append(row)
-                    writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-                file.flush()
-    report(found)
+    if not shows(sys.argv[1], SUMMARIES):
+        compute(int(sys.argv[2]) if len(sys.argv) > 2 else 8, sys.argv[3:] or METHODS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Seven tables beside scikit-learn: how good are predictions where people begin, with the defaults of all?
 
     python decision_tables.py others [SEEDS [SET]]    # scikit-learn's methods
-    python decision_tables.py ours [SEEDS [SET]]      # widelimit: defaults, relevance, learned features
+    python decision_tables.py ours [SEEDS [SET]]      # widelimit: defaults, relevance, learned features, a kernel by the evidence
     python decision_tables.py summary
 
 For every set, seed and method: the share of wrong classes or the root mean squared error, and the log loss or the negative log
@@ -26,7 +26,8 @@ from tables import EXPERIMENTS, Table, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
 WAYS = {"defaults": {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
-OURS = tuple(WAYS)
+AUTOMATIC = "automatic network"
+OURS = (*WAYS, AUTOMATIC)
 
 
 def rare_class(seed):
@@ -115,7 +116,8 @@ def scores_of_model(model, test_x, test, classes):
 
 
 def scores_of_ours(which, x, test_x, y, test, classes):
-    return scores_of_model(widelimit.Model.fit(network(), x, y, labels=classes, threads=1, **WAYS[which]), test_x, test, classes)
+    made, options = ("auto", {}) if which == AUTOMATIC else (network(), WAYS[which])
+    return scores_of_model(widelimit.Model.fit(made, x, y, labels=classes, threads=1, **options), test_x, test, classes)
 
 
 def compute(whose, seeds, wanted):

@@ -23,6 +23,7 @@ struct LabelledImages {
 /// How many images of each class a random choice takes.
 enum class ClassBalance {
   as_drawn,  ///< Every image is equally likely; class counts are left to chance.
+  as_in_all,  ///< The shares that classes have among all images, up to one image; a class of one is drawn from the middle.
   equal,  ///< Equal counts; if the count is not a multiple of the classes, some classes get one image more.
 };
 

@@ -10,6 +10,7 @@
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/target_scale.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -78,6 +79,8 @@ struct KernelPrediction {
   /// An estimate for K + lambda I with the smallest regulariser of all outputs; 0 at finite times.
   double condition_number = 0;
   std::optional<IterativeSolution> iterations;  ///< Of conjugate gradients.
+  ObservationLaw law =
+      {};  ///< Of numbers; Student's t where the amplitude was fitted and the noise is not known.
 };
 
 /// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another kernel comes after it.
@@ -107,9 +110,10 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);
 
-/// Scores of predictions with variances of observations, [n_test, outputs].
+/// Scores of predictions with variances of observations, [n_test, outputs], and their law.
 [[nodiscard]] PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
                                                  const Matrix<double>& probabilities,
-                                                 const Matrix<double>& targets);
+                                                 const Matrix<double>& targets,
+                                                 const ObservationLaw& law = {});
 
 }  // namespace widelimit::gp

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/matrix.hpp"
 
 /// Quality of predictions. Rows are test inputs; there must be at least one. All functions throw
@@ -32,10 +33,11 @@ namespace widelimit::gp {
                                                      double noise_variance, const Matrix<double>& targets);
 
 /// The same if each output has its own variances: `variances` [n, outputs] are those of observations, noise
-/// included, and positive.
+/// included, and positive. The density is that of `law`, by which outputs are independent.
 [[nodiscard]] double negative_log_predictive_density(const Matrix<double>& mean,
                                                      const Matrix<double>& variances,
-                                                     const Matrix<double>& targets);
+                                                     const Matrix<double>& targets,
+                                                     const ObservationLaw& law = {});
 
 /// Numbers of inputs, [true class, predicted class].
 using ConfusionMatrix = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

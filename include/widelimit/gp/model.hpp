@@ -15,6 +15,7 @@
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/noise.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
@@ -106,6 +107,9 @@ struct ModelPrediction {
   Vector<double> noise_variance;
   /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.
   Matrix<double> class_probabilities;
+  /// Of numbers; Student's t where the amplitude was fitted and the noise is not known. Variances are those of the
+  /// amplitude of the model.
+  ObservationLaw law = {};
 
   /// Roots of the variances, [n_test, outputs].
   [[nodiscard]] Matrix<double> standard_deviation() const { return variance.cwiseSqrt(); }
@@ -193,6 +197,11 @@ class Model {
   template <typename Scalar>
   [[nodiscard]] std::string range_warning(const Inputs<Scalar>& x) const;
 
+  /// How many of these inputs are training inputs, number for number in the precision of the kernel: what is predicted
+  /// for them says little of new ones. 0 for inputs with masks or graphs. Cost: one pass over both.
+  template <typename Scalar>
+  [[nodiscard]] Index training_inputs_among(const Inputs<Scalar>& x) const;
+
   /// The mean alone, [n_test, outputs], which costs no more than the kernel.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> mean(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
@@ -226,7 +235,7 @@ class Model {
   [[nodiscard]] double log_marginal_likelihood() const;
 
   /// The same model with another factor on the kernels of standardised targets, for all outputs: the same means, other
-  /// variances. ArgumentError unless it is positive and finite.
+  /// variances, under which observations are normal. ArgumentError unless it is positive and finite.
   [[nodiscard]] Model with_amplitude(double amplitude) const;
 
   [[nodiscard]] ModelKind kind() const;

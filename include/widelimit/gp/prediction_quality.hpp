@@ -5,19 +5,15 @@
 #include <span>
 #include <vector>
 
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
 /// What a person needs to decide by predictions for inputs with known targets.
 namespace widelimit::gp {
 
-/// A central interval of a normal distribution: within so many standard deviations of its mean.
-struct CentralInterval {
-  int percent;
-  double deviations;
-};
-inline constexpr std::array<CentralInterval, 3> central_intervals{
-    {{50, 0.6744897501960817}, {90, 1.6448536269514722}, {95, 1.959963984540054}}};
+/// The probabilities of the central intervals of a prediction that people are shown, in percent.
+inline constexpr std::array<int, 3> interval_percents{50, 90, 95};
 
 /// How good the probabilities of one class are.
 struct ClassQuality {
@@ -49,8 +45,8 @@ struct NumbersQuality {
   /// output has equal targets only.
   std::optional<double> determination;
   double negative_log_predictive_density;  ///< As of metrics.hpp.
-  /// The share of targets, of all outputs together, in each of central_intervals.
-  std::array<double, central_intervals.size()> coverage;
+  /// The share of targets, of all outputs together, in the central interval of each of interval_percents.
+  std::array<double, interval_percents.size()> coverage;
 };
 
 /// Of classes or of numbers.
@@ -68,14 +64,16 @@ struct PredictionQuality {
 [[nodiscard]] ClassesQuality classes_quality(const Matrix<double>& probabilities,
                                              std::span<const int> labels);
 
-/// Of means and variances of observations, both [n, outputs], with the errors of negative_log_predictive_density().
+/// Of means and variances of observations, both [n, outputs], and their law, with the errors of
+/// negative_log_predictive_density().
 [[nodiscard]] NumbersQuality numbers_quality(const Matrix<double>& mean, const Matrix<double>& variances,
-                                             const Matrix<double>& targets);
+                                             const Matrix<double>& targets, const ObservationLaw& law = {});
 
 /// Of classes where there are probabilities, else of numbers.
 [[nodiscard]] PredictionQuality prediction_quality(const Matrix<double>& mean,
                                                    const Matrix<double>& variances,
                                                    const Matrix<double>& probabilities,
-                                                   const Matrix<double>& targets);
+                                                   const Matrix<double>& targets,
+                                                   const ObservationLaw& law = {});
 
 }  // namespace widelimit::gp

@@ -9,8 +9,8 @@ from ._live import library_of, real
 def as_matrix(kernel):
     """[n, n', d, d', ...] as [n d ..., n' d' ...]."""
     order = list(range(0, kernel.ndim, 2)) + list(range(1, kernel.ndim, 2))
-    rows = int(np.prod(kernel.shape[::2]))
-    return transposed(kernel, order).reshape(rows, -1)
+    rows, columns = int(np.prod(kernel.shape[::2])), int(np.prod(kernel.shape[1::2]))
+    return transposed(kernel, order).reshape(rows, columns)
 
 
 def transposed(array, axes):
@@ -71,6 +71,8 @@ class Targets:
     def __init__(self, y, trace_axes):
         self.caller = caller_of(y)
         self.y = real(y, "y_train")
+        if self.size == 0:
+            raise ValueError(f"y_train: expected a target or more, got an empty array of shape {tuple(self.y.shape)}")
         if library_of(self.y) is None and not np.isfinite(self.y).all():
             raise ValueError(f"y_train: expected finite numbers, got {np.sum(~np.isfinite(self.y))} that are not")
         axes = (trace_axes,) if isinstance(trace_axes, int) else tuple(trace_axes)

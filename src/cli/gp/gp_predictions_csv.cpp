@@ -63,10 +63,10 @@ class PredictionTable {
       for (Index k = 0; k < deviations_of(prediction); ++k)
         add(deviations_of(prediction) == 1 ? deviation : fmt::format("{}_{}", deviation, k));
     if (!classes_)
-      for (const gp::CentralInterval& interval : gp::central_intervals)
+      for (const int percent : gp::interval_percents)
         for (const char* end : {"lower", "upper"})
           for (Index k = 0; k < prediction.mean.cols(); ++k)
-            add(fmt::format("{}_{}{}", end, interval.percent,
+            add(fmt::format("{}_{}{}", end, percent,
                             prediction.mean.cols() == 1 ? "" : fmt::format("_{}", k)));
     for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
     for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
@@ -99,11 +99,13 @@ class PredictionTable {
 
   /// Of the central intervals of an observation.
   static void add_interval_ends(std::string& text, const GpPrediction& prediction, Index i) {
-    for (const gp::CentralInterval& interval : gp::central_intervals)
-      for (const double side : {-interval.deviations, interval.deviations})
+    for (const int percent : gp::interval_percents) {
+      const double half_width = prediction.law.half_width(percent / 100.0);
+      for (const double side : {-half_width, half_width})
         for (Index k = 0; k < prediction.mean.cols(); ++k)
           add_number(text, prediction.mean(i, k) +
                                side * std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
+    }
   }
 
   static void add_number(std::string& text, double value) {

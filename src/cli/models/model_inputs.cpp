@@ -49,6 +49,24 @@ Matrix<double> targets_of_texts(const gp::Model& model, const std::vector<std::s
   return targets;
 }
 
+/// A column for each target; nothing unless all are there.
+std::optional<Matrix<double>> targets_of_table(const gp::Model& model, const NamedTable& named,
+                                               const TableEncoding& encoding) {
+  const std::vector<std::string>& names = encoding.targets();
+  if (!std::ranges::all_of(names, [&](const std::string& name) { return named.has(name); }))
+    return std::nullopt;
+  Matrix<double> targets;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    std::vector<std::string> values;
+    for (const auto& row : named.table.rows) values.push_back(row[named.table.column(names[k])]);
+    const Matrix<double> column = targets_of_texts(model, values, encoding.numbers());
+    if (names.size() == 1) return column;
+    if (k == 0) targets.resize(column.rows(), static_cast<Index>(names.size()));
+    targets.col(static_cast<Index>(k)) = column;
+  }
+  return targets;
+}
+
 /// Labels [n] of classes, or numbers [n] or [n, outputs].
 Matrix<double> read_truth(const gp::Model& model, const std::filesystem::path& file) {
   const auto array = read_numbers<double>(file);
@@ -100,13 +118,7 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
   note_filled_cells(inputs, encoding, named);
   note_unknown_cells(inputs, encoding, named);
-  const std::string target = prepared.at("table").at("target");
-  if (!named.has(target)) return inputs;
-  const std::size_t column = named.table.column(target);
-  std::vector<std::string> values;
-  for (const auto& row : named.table.rows) values.push_back(row[column]);
-  inputs.targets =
-      naming_errors(file.string(), [&] { return targets_of_texts(model, values, encoding.numbers()); });
+  inputs.targets = naming_errors(file.string(), [&] { return targets_of_table(model, named, encoding); });
   return inputs;
 }
 

@@ -11,8 +11,9 @@ namespace widelimit::cli {
 namespace {
 
 QualityLine named_scores(const std::string& name, const Matrix<double>& mean, const Matrix<double>& variances,
-                         const Matrix<double>& probabilities, const Matrix<double>& targets) {
-  return {name, targets.rows(), gp::prediction_quality(mean, variances, probabilities, targets)};
+                         const Matrix<double>& probabilities, const Matrix<double>& targets,
+                         const gp::ObservationLaw& law) {
+  return {name, targets.rows(), gp::prediction_quality(mean, variances, probabilities, targets, law)};
 }
 
 }  // namespace
@@ -20,7 +21,7 @@ QualityLine named_scores(const std::string& name, const Matrix<double>& mean, co
 QualityLine scores_of(const std::string& name, const gp::ModelPrediction& prediction,
                       const Matrix<double>& targets) {
   return named_scores(name, prediction.mean, prediction.observation_variance(),
-                      prediction.class_probabilities, targets);
+                      prediction.class_probabilities, targets, prediction.law);
 }
 
 gp::ModelPrediction with_amplitude_one(const gp::Model& model, const gp::ModelPrediction& prediction) {
@@ -41,7 +42,7 @@ std::optional<QualityLine> leave_one_out_scores(const gp::Model& model, const Ma
   Matrix<double> probabilities;
   if (!model.class_names().empty())
     probabilities = model.class_calibration().probabilities(mean, others.variances.col(0));
-  return named_scores("leave-one-out", mean, others.variances, probabilities, targets);
+  return named_scores("leave-one-out", mean, others.variances, probabilities, targets, {});
 }
 
 nlohmann::ordered_json score_json(const QualityLine& line, const std::vector<std::string>& class_names) {

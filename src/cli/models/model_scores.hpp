@@ -14,11 +14,13 @@ namespace widelimit::cli {
 [[nodiscard]] QualityLine scores_of(const std::string& name, const gp::ModelPrediction& prediction,
                                     const Matrix<double>& targets);
 
-/// What the model would predict with the amplitude 1: the same means, other variances and probabilities.
+/// What the model would predict with the amplitude 1: the same means, other variances and probabilities, and a normal
+/// law.
 [[nodiscard]] gp::ModelPrediction with_amplitude_one(const gp::Model& model,
                                                      const gp::ModelPrediction& prediction);
 
-/// Of predictions in closed form; nothing for networks trained for a finite time.
+/// Of predictions in closed form with the amplitude of the model, under which they are normal; nothing for networks
+/// trained for a finite time.
 [[nodiscard]] std::optional<QualityLine> leave_one_out_scores(const gp::Model& model,
                                                               const Matrix<double>& targets);
 

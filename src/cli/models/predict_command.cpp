@@ -74,13 +74,14 @@ GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction fo
   if (bayesian && model.solver() == gp::Solver::cholesky)
     prediction.log_marginal_likelihood = model.log_marginal_likelihood();
   if (truth)
-    prediction.scores =
-        gp::prediction_scores(found.mean, found.observation_variance(), found.class_probabilities, *truth);
+    prediction.scores = gp::prediction_scores(found.mean, found.observation_variance(),
+                                              found.class_probabilities, *truth, found.law);
   prediction.mean = std::move(found.mean);
   prediction.variance = std::move(found.variance);
   prediction.probabilities = std::move(found.class_probabilities);
   prediction.class_calibration = model.class_calibration();
   prediction.solve_seconds = seconds;
+  prediction.law = found.law;
   return prediction;
 }
 
@@ -192,6 +193,10 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const std::filesystem::path& file = arguments.inputs.inputs();
   if (const std::string warning = model.range_warning(x); !warning.empty())
     warn("{}: {}", file.string(), warning);
+  if (const Index known = model.training_inputs_among(x); known > 0)
+    prepared.notes.push_back(fmt::format(
+        "{} of {} inputs are training inputs: how well these are predicted says little of new ones", known,
+        x.size()));
   require_room(model, x, arguments, run);
   const auto start = std::chrono::steady_clock::now();
   gp::ModelPrediction prediction = [&] {
@@ -223,7 +228,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
         {"new inputs", x.size(),
          gp::prediction_quality(of_kernel.mean,
                                 of_kernel.variance.rowwise() + of_kernel.noise_variance.transpose(),
-                                of_kernel.probabilities, *prepared.targets)}};
+                                of_kernel.probabilities, *prepared.targets, of_kernel.law)}};
     say("{}", quality_table(lines) + class_table(lines, model.class_names()));
   }
   say("{} predictions in {}\n", x.size(), visible_text(arguments.out.string()));

@@ -32,8 +32,7 @@ std::string percent_or_dash(const std::optional<double>& share) {
 TableRow heading_of(const QualityLine& line) {
   if (line.quality.classes) return {"predictions", "inputs", "accuracy", "log loss", "Brier", "AUC", "ECE"};
   TableRow row{"predictions", "inputs", "MSE", "R2", "NLPD"};
-  for (const gp::CentralInterval& interval : gp::central_intervals)
-    row.push_back(fmt::format("in {} %", interval.percent));
+  for (const int percent : gp::interval_percents) row.push_back(fmt::format("in {} %", percent));
   return row;
 }
 
@@ -168,7 +167,7 @@ TestQuality quality_of(const GpResult& result, const Matrix<double>& targets) {
         {prediction.name, targets.rows(),
          gp::prediction_quality(prediction.mean,
                                 prediction.variance.rowwise() + prediction.noise_variance.transpose(),
-                                prediction.probabilities, targets)});
+                                prediction.probabilities, targets, prediction.law)});
   return quality;
 }
 
@@ -189,8 +188,8 @@ Json quality_json(const QualityLine& line, const std::vector<std::string>& class
   Json json{{"mean_squared_error", numbers.mean_squared_error},
             {"determination", json_or_null(numbers.determination)},
             {"negative_log_predictive_density", numbers.negative_log_predictive_density}};
-  for (std::size_t k = 0; k < gp::central_intervals.size(); ++k)
-    json["coverage"][std::to_string(gp::central_intervals[k].percent)] = numbers.coverage[k];
+  for (std::size_t k = 0; k < gp::interval_percents.size(); ++k)
+    json["coverage"][std::to_string(gp::interval_percents[k])] = numbers.coverage[k];
   return json;
 }
 

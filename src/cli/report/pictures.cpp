@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numbers>
 
 #include "cli/options/inference_options.hpp"
 #include "cli/report/html.hpp"
@@ -264,7 +263,7 @@ std::string coverage_picture(const GpPrediction& prediction, const Matrix<double
     for (Index k = 0; k < targets.cols(); ++k) {
       const double deviation = std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k));
       probabilities.push_back(
-          std::erf(std::abs(prediction.mean(i, k) - targets(i, k)) / (deviation * std::numbers::sqrt2)));
+          prediction.law.probability_within((prediction.mean(i, k) - targets(i, k)) / deviation));
     }
   }
   std::sort(probabilities.begin(), probabilities.end());

@@ -142,6 +142,13 @@ bool is_word_of_missing(const std::string& field) {
   return std::ranges::find(words, word) != words.end();
 }
 
+std::optional<bool> truth_value(const std::string& field) {
+  std::string word = without_blanks_around(field);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word == "true") return true;
+  return word == "false" ? std::optional(false) : std::nullopt;
+}
+
 std::string remedy_of_numbers(const std::vector<std::string>& fields, const data::NumberFormat& format) {
   Notation notation(format);
   bool some = false;

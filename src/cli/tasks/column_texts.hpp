@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace widelimit::cli {
 
 /// Whether a field holds nothing but blanks.
 [[nodiscard]] bool is_blank(const std::string& field);
+
+/// true or false for a field that says so, in capitals or not; nothing for another.
+[[nodiscard]] std::optional<bool> truth_value(const std::string& field);
 
 /// What makes numbers of fields that are numbers in another notation: "--decimal ,", "--strip %". Decimal commas,
 /// groups of thousands, currencies and units are known, if all fields have the same. Empty where some field is

@@ -52,6 +52,13 @@ void add_size_options(CLI::App& command, DataArguments& arguments) {
   add_value(command, "--size", arguments.images.size,
             fmt::format("Height and width that images are reduced to [{}]", arguments.images.size),
             CLI::Range(1, 4096).description(""), "S");
+  command
+      .add_option_function<std::string>(
+          "--stratify", [&arguments](const std::string& word) { arguments.split.stratified = word == "yes"; },
+          "Whether the training, validation and test rows of one table, or of x.npy, have the same shares of "
+          "the classes [classes: yes]")
+      ->check(CLI::IsMember({"yes", "no"}).description(""))
+      ->type_name("yes|no");
   add_number(command, "--seed", arguments.images.seed, "Seed of the choice of images or reviews",
              seed_number(), "K");
 }
@@ -88,7 +95,8 @@ void add_columns(CLI::App& command, const char* name, std::set<std::string>& tar
 
 void add_table_options(CLI::App& command, DataArguments& arguments) {
   add_value(command, "--target", arguments.encoding.target,
-            "The column of --data csv that is to be predicted", "COLUMN");
+            "The column of --data csv that is to be predicted, or several columns of numbers",
+            "COLUMN[,...]");
   add_value(command, "--id", arguments.encoding.id,
             "The column that names rows in predictions; it is no input [none: FILE:LINE]", "COLUMN");
   add_columns(command, "--ignore", arguments.encoding.ignored, "Columns that are no inputs");
@@ -214,7 +222,8 @@ SplitChoice split_choice(const CLI::App& command, const DataArguments& arguments
   return {.train = count("--train", arguments.images.train),
           .validation = count("--validation", arguments.images.validation),
           .test = count("--test", arguments.images.test),
-          .seed = arguments.images.seed};
+          .seed = arguments.images.seed,
+          .stratified = arguments.split.stratified};
 }
 
 void leave_out_unread_validation(const CLI::App& command, DataArguments& arguments) {

@@ -73,7 +73,7 @@ std::vector<DataSource> all_sources() {
                     "and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
                     "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not "
                     "count, whatever x holds there), or of x.npy and y.npy, which are split",
-           .options = with({"--targets"}, {drawn, prepared}),
+           .options = with({"--targets", "--stratify"}, {drawn, prepared}),
            .validation = "x_validation.npy and y_validation.npy",
            .it = "them"},
           []<typename Scalar>(const DataArguments& a) {
@@ -84,8 +84,8 @@ std::vector<DataSource> all_sources() {
            .what = "tables",
            .files =
                "a CSV file, which is split, or a folder of train.csv, test.csv and optional validation.csv",
-           .options = with({"--targets", "--target", "--id", "--ignore", "--categorical", "--categories",
-                            "--missing", "--unknown", "--separator", "--decimal", "--strip"},
+           .options = with({"--targets", "--target", "--stratify", "--id", "--ignore", "--categorical",
+                            "--categories", "--missing", "--unknown", "--separator", "--decimal", "--strip"},
                            {drawn, prepared}),
            .required = {"--target"},
            .validation = "validation rows (validation.csv)",

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "cli/tasks/column_texts.hpp"
 #include "cli/tasks/gp_task.hpp"
@@ -31,19 +33,22 @@ NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) 
   return part;
 }
 
+/// `classes_of` numbers the classes of a table's rows, or gives nothing where the targets are numbers.
 Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
-                   std::optional<char> separator) {
+                   std::optional<char> separator,
+                   const std::function<std::vector<int>(const NamedTable&)>& classes_of) {
   if (!std::filesystem::is_directory(path)) {
     const NamedTable all = read_table(path, separator);
-    const auto parts = split_rows(all.table.rows.size(), split, path.string());
+    const auto classes = all.table.rows.empty() ? std::vector<int>() : classes_of(all);
+    const auto parts = split_rows(all.table.rows.size(), split, path.string(), classes);
     Tables tables{rows_of(all, parts[0]), std::nullopt, rows_of(all, parts[2])};
     if (!parts[1].empty()) tables.validation = rows_of(all, parts[1]);
     return tables;
   }
   if (split.is_given())
     throw DataError(
-        fmt::format("{}: --train, --validation and --test split a single file; a folder has train.csv, "
-                    "test.csv and perhaps validation.csv",
+        fmt::format("{}: --train, --validation, --test and --stratify split a single file; a folder has "
+                    "train.csv, test.csv and perhaps validation.csv",
                     path.string()));
   Tables tables{read_table(path / "train.csv", separator), std::nullopt, std::nullopt};
   if (test_needed || std::filesystem::exists(path / "test.csv"))
@@ -53,11 +58,19 @@ Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
   return tables;
 }
 
-/// The column of targets, as training rows have it.
+/// The column of targets, or several of numbers, as training rows have them.
 class TargetColumn {
  public:
   TargetColumn(const NamedTable& train, const EncodingChoice& choice, std::optional<TargetKind> kind)
-      : name_{choice.target}, format_{choice.numbers} {
+      : names_{target_columns(train, choice.target)}, name_{names_.front()}, format_{choice.numbers} {
+    if (names_.size() > 1) {
+      if (kind == TargetKind::classes)
+        throw DataError(fmt::format(
+            "{}: --target names {} columns, which are numbers; classes have one column, and a model each",
+            train.file.string(), names_.size()));
+      static_cast<void>(real_targets(train));
+      return;
+    }
     const auto values = fields_of(train, name_);
     const bool numbers = std::ranges::all_of(
         values, [&](const std::string& value) { return format_.number_in(value).has_value(); });
@@ -71,13 +84,36 @@ class TargetColumn {
     if (kind_ == TargetKind::classes) find_classes(train, values, numbers);
   }
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Whether all its columns are there.
+  [[nodiscard]] bool is_in(const NamedTable& named) const {
+    return std::ranges::all_of(names_, [&](const std::string& name) { return named.has(name); });
+  }
   [[nodiscard]] TargetKind kind() const { return kind_; }
   [[nodiscard]] const std::vector<std::string>& classes() const { return classes_; }
 
   [[nodiscard]] Matrix<double> targets(const NamedTable& named) const {
     return kind_ == TargetKind::numbers ? real_targets(named)
                                         : gp::class_scores(labels(named), static_cast<int>(classes_.size()));
+  }
+
+  /// "'y'", or "'a', 'b'", for people.
+  [[nodiscard]] std::string text() const { return fmt::format("'{}'", fmt::join(names_, "', '")); }
+
+  /// The number of each row's class.
+  [[nodiscard]] std::vector<int> labels(const NamedTable& named) const {
+    std::vector<int> result;
+    const auto values = fields_of(named, name_);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      const auto found = std::find(classes_.begin(), classes_.end(), values[row]);
+      if (found == classes_.end())
+        fail_at_field(
+            named, row, name_,
+            fmt::format("the class '{}' is not among those of the training rows; take more of them, another "
+                        "--seed, or leave the row out",
+                        cut_text(values[row])));
+      result.push_back(static_cast<int>(found - classes_.begin()));
+    }
+    return result;
   }
 
  private:
@@ -116,38 +152,29 @@ class TargetColumn {
                     fmt::format("expected at most {} classes, found {}", most_classes, classes_.size()));
   }
 
-  [[nodiscard]] std::vector<int> labels(const NamedTable& named) const {
-    std::vector<int> result;
-    const auto values = fields_of(named, name_);
-    for (std::size_t row = 0; row < values.size(); ++row) {
-      const auto found = std::find(classes_.begin(), classes_.end(), values[row]);
-      if (found == classes_.end())
-        fail_at_field(
-            named, row, name_,
-            fmt::format("the class '{}' is not among those of the training rows; take more of them, another "
-                        "--seed, or leave the row out",
-                        cut_text(values[row])));
-      result.push_back(static_cast<int>(found - classes_.begin()));
-    }
-    return result;
-  }
-
+  /// [rows, targets]
   [[nodiscard]] Matrix<double> real_targets(const NamedTable& named) const {
-    const auto values = fields_of(named, name_);
-    Matrix<double> result(static_cast<Index>(values.size()), 1);
-    for (std::size_t row = 0; row < values.size(); ++row) {
-      if (format_.beyond_double(values[row]))
-        fail_at_field(named, row, name_, beyond_double_text(values[row]));
-      const auto number = format_.number_in(values[row]);
-      if (!number || !std::isfinite(*number))
-        fail_at_field(named, row, name_,
-                      fmt::format("expected a finite number, found '{}'", cut_text(values[row])));
-      result(static_cast<Index>(row), 0) = *number;
+    Matrix<double> result(static_cast<Index>(named.table.rows.size()), static_cast<Index>(names_.size()));
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      const auto values = fields_of(named, names_[k]);
+      for (std::size_t row = 0; row < values.size(); ++row)
+        result(static_cast<Index>(row), static_cast<Index>(k)) =
+            real_target(named, row, names_[k], values[row]);
     }
     return result;
   }
 
-  std::string name_;
+  [[nodiscard]] double real_target(const NamedTable& named, std::size_t row, const std::string& name,
+                                   const std::string& value) const {
+    if (format_.beyond_double(value)) fail_at_field(named, row, name, beyond_double_text(value));
+    const auto number = format_.number_in(value);
+    if (!number || !std::isfinite(*number))
+      fail_at_field(named, row, name, fmt::format("expected a finite number, found '{}'", cut_text(value)));
+    return *number;
+  }
+
+  std::vector<std::string> names_;
+  std::string name_;  ///< The first of them.
   data::NumberFormat format_;
   TargetKind kind_ = TargetKind::numbers;
   std::vector<std::string> classes_;
@@ -157,7 +184,7 @@ template <typename Scalar>
 GpSet<Scalar> set_of(const NamedTable& named, const TableEncoding& encoding, const TargetColumn& target) {
   GpSet<Scalar> set;
   set.x = xt::cast<Scalar>(encoding.inputs(named));
-  if (named.has(target.name())) set.targets = target.targets(named);
+  if (target.is_in(named)) set.targets = target.targets(named);
   set.names = encoding.names(named);
   return set;
 }
@@ -229,12 +256,16 @@ void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncodin
 template <typename Scalar>
 GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::optional<TargetKind> kind,
                         const SplitChoice& split, bool test_needed) {
-  const Tables tables = read_tables(path, split, test_needed, choice.separator);
+  const auto classes_of = [&](const NamedTable& all) {
+    const TargetColumn target(all, choice, kind);
+    return target.kind() == TargetKind::classes ? target.labels(all) : std::vector<int>();
+  };
+  const Tables tables = read_tables(path, split, test_needed, choice.separator, classes_of);
   const TableEncoding encoding(tables.train, choice);
   const TargetColumn target(tables.train, choice, kind);
   if (tables.test) require_rows(*tables.test);
   if (tables.validation) require_rows(*tables.validation);
-  if (tables.validation && !tables.validation->has(choice.target))
+  if (tables.validation && !target.is_in(*tables.validation))
     throw DataError(fmt::format("{}: expected a column '{}' of targets", tables.validation->file.string(),
                                 choice.target));
   GpTask<Scalar> task;
@@ -253,9 +284,9 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   note_columns(task, tables, encoding);
   note_cells(task, tables, encoding);
   task.description = fmt::format(
-      "{}: {} training, {} validation, {} test rows of {} numbers, target '{}' ({})", path.string(),
+      "{}: {} training, {} validation, {} test rows of {} numbers, target {} ({})", path.string(),
       tables.train.table.rows.size(), tables.validation ? tables.validation->table.rows.size() : 0,
-      task.test.size(), task.train.x.shape(1), choice.target,
+      task.test.size(), task.train.x.shape(1), target.text(),
       task.kind == TargetKind::classes ? fmt::format("{} classes", task.class_names.size()) : "numbers");
   return task;
 }

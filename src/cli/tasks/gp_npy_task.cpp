@@ -7,6 +7,7 @@
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::cli {
@@ -122,7 +123,9 @@ template <typename Scalar>
 void split_sets(const Path& folder, const TargetReader& reader, const SplitChoice& split,
                 GpTask<Scalar>& task) {
   const auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", folder / "mask.npy", reader);
-  const auto parts = split_rows(all.names.size(), split, folder.string());
+  const std::vector<int> classes =
+      reader.kind() == TargetKind::classes ? gp::classes_of(*all.targets) : std::vector<int>();
+  const auto parts = split_rows(all.names.size(), split, folder.string(), classes);
   task.train = rows_of(all, parts[0]);
   if (!parts[1].empty()) task.validation = rows_of(all, parts[1]);
   task.test = rows_of(all, parts[2]);
@@ -149,7 +152,8 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, cons
   check_masks_have_inputs(folder, one_set);
   if (!one_set && split.is_given())
     fail_in(folder,
-            "--train, --validation and --test split x.npy and y.npy; x_train.npy and its like are taken as "
+            "--train, --validation, --test and --stratify split x.npy and y.npy; x_train.npy and its like "
+            "are taken as "
             "they are");
   const std::string ending = one_set ? ".npy" : "_train.npy";
   const TargetReader reader(folder / ("y" + ending), count_in(folder / ("x" + ending)), kind);

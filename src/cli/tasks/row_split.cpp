@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "widelimit/data/labelled_images.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 
 std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
-                                                   const std::string& name) {
+                                                   const std::string& name, const std::vector<int>& classes) {
+  if (choice.stratified == true && classes.empty())
+    throw DataError(
+        fmt::format("{}: --stratify yes: the targets are numbers, of which parts have no shares", name));
   if (rows == 0)
     throw DataError(fmt::format("{}: expected rows to train with and to test, found none", name));
   const std::size_t validation = choice.validation.value_or(choice.reads_validation ? rows / 5 : 0),
@@ -22,8 +27,11 @@ std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const Split
         name, rows, train, validation, test));
   // Test rows come first, so that they stay the same whatever the sizes of the other sets.
   const std::vector<std::size_t> counts{test, train, validation};
-  auto parts =
-      data::split_indices(std::vector<int>(rows, 0), 1, counts, data::ClassBalance::as_drawn, choice.seed);
+  const bool stratified = choice.stratified.value_or(true) && !classes.empty();
+  const std::vector<int> labels = stratified ? classes : std::vector<int>(rows, 0);
+  auto parts = data::split_indices(labels, static_cast<std::size_t>(std::ranges::max(labels)) + 1, counts,
+                                   stratified ? data::ClassBalance::as_in_all : data::ClassBalance::as_drawn,
+                                   choice.seed);
   return {std::move(parts[1]), std::move(parts[2]), std::move(parts[0])};
 }
 

@@ -13,14 +13,6 @@
 namespace widelimit::cli {
 namespace {
 
-/// The fields of a column.
-std::vector<std::string> texts_of(const NamedTable& named, const std::string& name) {
-  const std::size_t column = named.table.column(name);
-  std::vector<std::string> fields;
-  for (const auto& row : named.table.rows) fields.push_back(row[column]);
-  return fields;
-}
-
 [[noreturn]] void fail_at_missing(const NamedTable& named, std::size_t row, const std::string& name,
                                   const std::string& field) {
   fail_at_field(named, row, name,
@@ -84,6 +76,15 @@ bool holds_numbers(const NamedTable& named, const std::string& name, const std::
   return false;
 }
 
+/// Whether all fields that are there are truth values.
+bool hold_truth_values(const std::vector<std::string>& fields) {
+  const auto is_truth_value = [](const std::string& field) { return truth_value(field).has_value(); };
+  return std::ranges::any_of(fields, is_truth_value) &&
+         std::ranges::all_of(fields, [&](const std::string& field) {
+           return is_blank(field) || is_word_of_missing(field) || is_truth_value(field);
+         });
+}
+
 /// A cell whose category the training rows did not have.
 struct UnknownCell {
   std::size_t row;
@@ -102,23 +103,6 @@ std::string cells_text(const NamedTable& named, const std::vector<UnknownCell>& 
 }
 
 }  // namespace
-
-bool NamedTable::has(const std::string& column) const {
-  return std::ranges::find(table.columns, column) != table.columns.end();
-}
-
-std::vector<std::string> fields_of(const NamedTable& named, const std::string& name) {
-  std::vector<std::string> fields = texts_of(named, name);
-  for (std::size_t row = 0; row < fields.size(); ++row)
-    if (fields[row].empty()) fail_at_field(named, row, name, "expected a value, found none");
-  return fields;
-}
-
-void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
-                   const std::string& message) {
-  throw DataError(fmt::format("{}: line {}: column '{}': {}", named.file.string(), named.table.lines[row],
-                              column, message));
-}
 
 std::string beyond_double_text(const std::string& field) {
   return fmt::format(
@@ -152,21 +136,13 @@ UnknownInputs unknown_inputs_of(const std::string& word, const std::string& wher
   throw DataError(fmt::format("{}: expected error or ignore, found '{}'", where, cut_text(word)));
 }
 
-NamedTable read_table(const std::filesystem::path& file, std::optional<char> separator) {
-  return {file, data::read_csv(file, {.separator = separator})};
-}
-
-void require_rows(const NamedTable& named) {
-  if (named.table.rows.empty()) throw DataError(fmt::format("{}: there are no rows", named.file.string()));
-}
-
-TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choice) : choice_{choice} {
+TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choice)
+    : choice_{choice}, targets_{target_columns(train, choice.target)} {
   const auto check_known = [&](const std::string& name, const char* option) {
     if (!train.has(name))
       throw DataError(fmt::format("{}: {}: there is no column '{}'; there are {}", train.file.string(),
                                   option, name, fmt::join(train.table.columns, ", ")));
   };
-  check_known(choice.target, "--target");
   if (choice.id) check_known(*choice.id, "--id");
   for (const std::string& name : choice.ignored) check_known(name, "--ignore");
   // What is known about rows is no input, here and in other tables.
@@ -185,7 +161,8 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
 }
 
 TableEncoding::TableEncoding(FieldReader&& json) {
-  choice_.target = json.text("target");
+  // Models of earlier versions have a single target.
+  targets_ = json.value("target").is_array() ? json.texts("target") : std::vector{json.text("target")};
   if (json.has("id")) choice_.id = json.text("id");
   for (std::string& name : json.texts("ignored")) choice_.ignored.insert(std::move(name));
   // Models of earlier versions say nothing about missing cells: these are errors.
@@ -199,6 +176,7 @@ TableEncoding::TableEncoding(FieldReader&& json) {
     FieldReader fields(column, fmt::format("{}.columns[{}]", json.path(), columns_.size()));
     columns_.push_back({fields.text("name"), fields.texts("categories"), {}, false});
     Column& read = columns_.back();
+    read.truth_values = fields.has("truth_values") && fields.boolean("truth_values");
     if (choice_.missing != MissingCells::error) {
       read.fill = fields.numbers("fill");
       if (read.fill.size() != read.numbers())
@@ -210,7 +188,8 @@ TableEncoding::TableEncoding(FieldReader&& json) {
 }
 
 nlohmann::ordered_json TableEncoding::to_json() const {
-  nlohmann::ordered_json json{{"target", choice_.target}};
+  nlohmann::ordered_json json;
+  json["target"] = targets_.size() == 1 ? nlohmann::ordered_json(targets_.front()) : targets_;
   if (choice_.id) json["id"] = *choice_.id;
   json["ignored"] = choice_.ignored;
   if (choice_.missing != MissingCells::error) json["missing"] = missing_cells_name(choice_.missing);
@@ -220,6 +199,7 @@ nlohmann::ordered_json TableEncoding::to_json() const {
   if (choice_.separator) json["separator"] = std::string(1, *choice_.separator);
   for (const Column& column : columns_) {
     json["columns"].push_back({{"name", column.name}, {"categories", column.categories}});
+    if (column.truth_values) json["columns"].back()["truth_values"] = true;
     if (choice_.missing == MissingCells::error) continue;
     json["columns"].back()["fill"] = column.fill;
     json["columns"].back()["marks_missing"] = column.marks_missing;
@@ -229,7 +209,8 @@ nlohmann::ordered_json TableEncoding::to_json() const {
 
 bool TableEncoding::is_left_out(const NamedTable& named, const std::string& name) const {
   const bool names_rows = named.table.has_row_names && name == data::CsvTable::row_names;
-  return names_rows || name == choice_.target || name == choice_.id || choice_.ignored.contains(name);
+  return names_rows || std::ranges::find(targets_, name) != targets_.end() || name == choice_.id ||
+         choice_.ignored.contains(name);
 }
 
 bool TableEncoding::Column::lacks(const std::string& field) const {
@@ -251,7 +232,9 @@ TableEncoding::Column TableEncoding::column_of(const NamedTable& train, const st
         fmt::format("none of the {} training rows has a value; leave the column out with --ignore '{}'",
                     fields.size(), name));
   Column column{name, {}, {}, false};
-  if (choice_.categorical.contains(name) || !holds_numbers(train, name, fields, choice_.numbers)) {
+  if (!choice_.categorical.contains(name) && hold_truth_values(fields)) {
+    column.truth_values = true;
+  } else if (choice_.categorical.contains(name) || !holds_numbers(train, name, fields, choice_.numbers)) {
     if (!choice_.one_hot)
       fail_at_field(
           train, static_cast<std::size_t>(first - fields.begin()), name,
@@ -276,6 +259,17 @@ void TableEncoding::find_categories(Column& column, const NamedTable& train,
   column.categories.assign(categories.begin(), categories.end());
 }
 
+double TableEncoding::number_of(const Column& column, const NamedTable& named, std::size_t row,
+                                const std::string& field) const {
+  if (!column.truth_values) return finite_number(named, row, column.name, field, choice_.numbers);
+  const std::optional<bool> value = truth_value(field);
+  if (!value)
+    fail_at_field(
+        named, row, column.name,
+        fmt::format("expected true or false as in the training table, found '{}'", cut_text(field)));
+  return *value ? 1 : 0;
+}
+
 void TableEncoding::find_fill(Column& column, const NamedTable& train) const {
   const auto fields = texts_of(train, column.name);
   std::vector<double> sums(column.numbers(), 0);
@@ -288,7 +282,7 @@ void TableEncoding::find_fill(Column& column, const NamedTable& train) const {
     }
     ++present;
     if (column.categories.empty())
-      sums[0] += finite_number(train, row, column.name, fields[row], choice_.numbers);
+      sums[0] += number_of(column, train, row, fields[row]);
     else
       ++sums[*column.place(fields[row])];
   }
@@ -326,7 +320,7 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
         for (std::size_t i = 0; i < column.fill.size(); ++i) x(row, first + i) = column.fill[i];
         if (column.marks_missing) x(row, first + column.numbers()) = 1;
       } else if (column.categories.empty()) {
-        x(row, first) = finite_number(named, row, column.name, fields[row], choice_.numbers);
+        x(row, first) = number_of(column, named, row, fields[row]);
       } else if (const auto place = column.place(fields[row])) {
         x(row, first + *place) = 1;
       }
@@ -391,13 +385,14 @@ nlohmann::ordered_json TableEncoding::readings(const NamedTable& train) const {
     if (column == columns_.end()) {
       const bool names_rows =
           name == choice_.id || (train.table.has_row_names && name == data::CsvTable::row_names);
-      reading["read_as"] = name == choice_.target           ? "target"
+      const bool is_target = std::ranges::find(targets_, name) != targets_.end();
+      reading["read_as"] = is_target                        ? "target"
                            : name == choice_.noise_variance ? "noise variance"
                            : name == choice_.weight         ? "weight"
                            : names_rows                     ? "names of rows"
                                                             : "left out";
     } else if (column->categories.empty()) {
-      reading["read_as"] = "number";
+      reading["read_as"] = column->truth_values ? "truth value" : "number";
     } else {
       reading["read_as"] = "category";
       reading["categories"] = column->categories.size();

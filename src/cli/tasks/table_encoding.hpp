@@ -8,27 +8,11 @@
 #include <vector>
 #include <xtensor/xarray.hpp>
 
-#include "widelimit/data/csv.hpp"
+#include "cli/tasks/named_table.hpp"
+#include "widelimit/data/number_format.hpp"
 #include "widelimit/network/field_reader.hpp"
 
 namespace widelimit::cli {
-
-/// A table and the file that it comes from, for messages.
-struct NamedTable {
-  std::filesystem::path file;
-  data::CsvTable table;
-
-  [[nodiscard]] bool has(const std::string& column) const;
-};
-
-/// DataError for a file that is none. Without a separator the one that the header has.
-[[nodiscard]] NamedTable read_table(const std::filesystem::path& file, std::optional<char> separator);
-
-/// DataError, naming the file, for a table without rows.
-void require_rows(const NamedTable& named);
-
-/// The fields of a column, of which none may be empty.
-[[nodiscard]] std::vector<std::string> fields_of(const NamedTable& named, const std::string& name);
 
 /// What becomes of cells of inputs that hold nothing.
 enum class MissingCells {
@@ -57,7 +41,7 @@ enum class UnknownInputs {
 
 /// How the columns of a table become numbers.
 struct EncodingChoice {
-  std::string target;                 ///< The column of the targets.
+  std::string target;                 ///< The column of the targets, or several with commas between them.
   std::optional<std::string> id;      ///< The column that names rows; absent: the line.
   std::set<std::string> ignored;      ///< Columns that are left out.
   std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
@@ -70,11 +54,12 @@ struct EncodingChoice {
   std::optional<std::string> weight;          ///< The column of the weights of rows.
 };
 
-/// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
-/// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
-/// else 0. Dates, and numbers in another notation than the choice has, are errors rather than categories. A cell is
-/// missing where it holds nothing but blanks, in columns of numbers also where is_word_of_missing(). What fills it is
-/// known from the training rows alone. All errors are DataErrors that name file, line and column.
+/// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are
+/// taken as they are, and truth values, "true" and "false" in capitals or not, are 1 and 0; those without any are
+/// categories, one number for each that the training table has: 1 where it stands, else 0. Dates, and numbers in
+/// another notation than the choice has, are errors rather than categories. A cell is missing where it holds nothing
+/// but blanks, in columns of numbers also where is_word_of_missing(). What fills it is known from the training rows
+/// alone. All errors are DataErrors that name file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
@@ -100,6 +85,8 @@ class TableEncoding {
   /// [{"name": "a", "read_as": "number"}, {"name": "colour", "read_as": "category", "categories": 3}, ...].
   [[nodiscard]] nlohmann::ordered_json readings(const NamedTable& train) const;
 
+  /// The columns of the targets, one or more.
+  [[nodiscard]] const std::vector<std::string>& targets() const { return targets_; }
   [[nodiscard]] MissingCells missing_choice() const { return choice_.missing; }
   [[nodiscard]] UnknownInputs unknown_choice() const { return choice_.unknown; }
   [[nodiscard]] const data::NumberFormat& numbers() const { return choice_.numbers; }
@@ -121,6 +108,7 @@ class TableEncoding {
     std::vector<std::string> categories;  ///< Sorted; empty for numbers.
     std::vector<double> fill;             ///< What a missing cell becomes; empty: an error.
     bool marks_missing = false;           ///< Whether one more number says where cells are missing.
+    bool truth_values = false;            ///< Whether its numbers are written as true and false.
 
     /// Numbers that it becomes.
     [[nodiscard]] std::size_t width() const { return numbers() + (marks_missing ? 1 : 0); }
@@ -131,6 +119,9 @@ class TableEncoding {
   };
 
   [[nodiscard]] Column column_of(const NamedTable& train, const std::string& name) const;
+  /// The number in a field of a column of numbers or truth values.
+  [[nodiscard]] double number_of(const Column& column, const NamedTable& named, std::size_t row,
+                                 const std::string& field) const;
   void find_fill(Column& column, const NamedTable& train) const;
   void find_categories(Column& column, const NamedTable& train, std::vector<std::string> fields) const;
   [[nodiscard]] bool is_left_out(const NamedTable& named, const std::string& name) const;
@@ -139,12 +130,9 @@ class TableEncoding {
   void check_columns(const NamedTable& named) const;
 
   EncodingChoice choice_;
+  std::vector<std::string> targets_;
   std::vector<Column> columns_;
   std::size_t width_ = 0;
 };
-
-/// Throws DataError "FILE: line N: column 'C': MESSAGE" for a row.
-[[noreturn]] void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
-                                const std::string& message);
 
 }  // namespace widelimit::cli

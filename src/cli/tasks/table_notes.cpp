@@ -41,6 +41,7 @@ bool is_constant_number(const xt::xarray<double>& x, std::size_t column) {
 
 std::string readings_text(const nlohmann::ordered_json& readings) {
   const std::vector<std::pair<std::string, std::string>> kinds{{"number", "numbers"},
+                                                               {"truth value", "truth values"},
                                                                {"category", "categories"},
                                                                {"left out", "left out"},
                                                                {"names of rows", "names of rows"},
@@ -74,7 +75,7 @@ std::string constant_columns_text(const xt::xarray<double>& train, const TableEn
   Index place = 0;
   for (const auto& reading : readings) {
     const std::string& kind = reading.at("read_as").get_ref<const std::string&>();
-    if (kind != "number" && kind != "category") continue;
+    if (kind != "number" && kind != "truth value" && kind != "category") continue;
     if (constant[place++]) names.push_back(reading.at("name"));
   }
   if (names.empty() || train.shape(0) < 2) return "";

@@ -205,6 +205,16 @@ Vector<double> read_row_factors(const ArrayFolderReader& folder) {
   return folder.vector("row_factors.npy");
 }
 
+/// Models of before have none: their law was normal.
+ObservationLaw read_law(const JsonValue& document) {
+  if (!document.contains("observation_law")) return {};
+  const JsonValue described = document.at("observation_law");
+  const ObservationLaw law{described.at("degrees_of_freedom"), described.at("scale")};
+  if (!(law.degrees_of_freedom > 0) || !(law.scale > 0))
+    described.fail("expected positive degrees of freedom and a positive scale");
+  return law;
+}
+
 /// Whether every output stands in one posterior, with its weights and amplitude.
 bool outputs_fit(const ModelState& state, Index inputs) {
   const Index outputs = state.targets.cols();
@@ -287,6 +297,10 @@ void Model::save(const std::filesystem::path& path) const {
       },
       state_->kernel);
   folder.write("y.npy", state_->targets);
+  // The normal law, whose degrees of freedom JSON cannot hold, is no field.
+  if (!state_->law.is_normal())
+    document["observation_law"] = {{"degrees_of_freedom", state_->law.degrees_of_freedom},
+                                   {"scale", state_->law.scale}};
   write_posteriors(folder, document, *state_);
   folder.commit(std::move(document));
 }
@@ -311,7 +325,8 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .selections = {},
                    .map = read_map(folder),
                    .learned = {},
-                   .row_factors = read_row_factors(folder)});
+                   .row_factors = read_row_factors(folder),
+                   .law = read_law(document)});
     check_sizes(folder, *state);
     if (std::holds_alternative<IterativeWeights>(state->posteriors.front().posterior))
       std::visit(

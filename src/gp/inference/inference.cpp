@@ -163,7 +163,15 @@ class Inference {
     prediction.regulariser = prediction.amplitude = prediction.noise_variance = Vector<double>(outputs);
     prediction.mean = prediction.variance = Matrix<double>(n_test, outputs);
     prediction.criterion = options_.criterion;
+    prediction.law = law();
     return prediction;
+  }
+
+  /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
+  [[nodiscard]] ObservationLaw law() const {
+    if (targets_.kind == TargetKind::classes || options_.amplitude || options_.noise_variances.size() > 0)
+      return {};
+    return ObservationLaw::of_fitted_amplitude(targets_.train.rows(), !options_.targets_as_they_are);
   }
 
   void add(KernelPrediction& prediction, const OutputGroup& group, const UnitPosterior& posterior,
@@ -203,8 +211,8 @@ class Inference {
     if (targets_.kind == TargetKind::classes)
       prediction.probabilities = prediction.class_calibration.probabilities(prediction.mean, observed.col(0));
     if (targets_.test)
-      prediction.scores =
-          prediction_scores(prediction.mean, observed, prediction.probabilities, *targets_.test);
+      prediction.scores = prediction_scores(prediction.mean, observed, prediction.probabilities,
+                                            *targets_.test, prediction.law);
     prediction.solve_seconds = watch.seconds();
     predictions_.push_back(std::move(prediction));
   }
@@ -291,11 +299,12 @@ std::vector<KernelPrediction> infer(
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
 
 PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
-                                   const Matrix<double>& probabilities, const Matrix<double>& targets) {
+                                   const Matrix<double>& probabilities, const Matrix<double>& targets,
+                                   const ObservationLaw& law) {
   PredictionScores scores{
       .accuracy = std::nullopt,
       .mean_squared_error = mean_squared_error(mean, targets),
-      .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets),
+      .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets, law),
       .expected_calibration_error = std::nullopt};
   if (probabilities.size() == 0) return scores;
   scores.accuracy = accuracy(classes_of(probabilities), classes_of(targets));

@@ -194,7 +194,9 @@ Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Inde
 }
 
 /// R with R R^T the covariance. Eigenvalues below 0 within the rounding of the prior count as 0.
-Matrix<double> root_of(Matrix<double> covariance, double largest_prior_variance, const char* where) {
+Matrix<double> root_of(Matrix<double> covariance, const Matrix<double>& prior, const char* where) {
+  if (covariance.size() == 0) return covariance;
+  const double largest_prior_variance = prior.diagonal().maxCoeff();
   const numerics::BlasThreads guard(numerics::resolve_threads(0, where));
   const SymmetricEigen eigen = symmetric_eigen(std::move(covariance), where);
   constexpr double largest_rounding = 1e-3;  // the tolerance that variances have
@@ -235,7 +237,7 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Vector<double> prior = prior_variances(*state_, x, run);
   ModelPrediction prediction{
-      mean_of(*state_, cross), Matrix<double>(prior.size(), outputs()), noise_variance(), {}};
+      mean_of(*state_, cross), Matrix<double>(prior.size(), outputs()), noise_variance(), {}, state_->law};
   for (const OutputPosterior& part : state_->posteriors) {
     const Vector<double> unit = std::visit(
         [&](const auto& posterior) { return variance_of(posterior, cross, prior); }, part.posterior);
@@ -330,7 +332,7 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
     roots.push_back(
         root_of(std::visit([&](const auto& posterior) { return covariance_of(posterior, cross, prior); },
                            part.posterior),
-                prior.diagonal().maxCoeff(), where));
+                prior, where));
   return drawn(mean_of(*state_, cross), count, seed, 0,
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
@@ -342,8 +344,7 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
   require_count(count, where);
   const Matrix<double> covariance = prior_gram(*state_, x, run);
   // All parts have the prior of the network in common; their amplitudes come in with spread().
-  const std::vector<Matrix<double>> roots(state_->posteriors.size(),
-                                          root_of(covariance, covariance.diagonal().maxCoeff(), where));
+  const std::vector<Matrix<double>> roots(state_->posteriors.size(), root_of(covariance, covariance, where));
   return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
                first_prior_stream,
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
@@ -423,6 +424,7 @@ Model Model::with_amplitude(double amplitude) const {
     // The fitted calibration belongs to the amplitude that is replaced.
     part.class_calibration = {};
   }
+  state.law = {};
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
 

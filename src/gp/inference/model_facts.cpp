@@ -1,12 +1,42 @@
 // What a model says of itself, as it stands in its state.
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include "gp/inference/model_state.hpp"
+#include "kernel/inputs/copied_inputs.hpp"
 #include "widelimit/gp/input_range.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::gp {
 namespace {
+
+/// Equal inputs have equal numbers; 0 and -0 are one number.
+template <typename Scalar>
+std::size_t hash_of(const Inputs<Scalar>& x, Index i) {
+  std::vector<Scalar> numbers;
+  for (const Scalar number : x[i]) numbers.push_back(number + Scalar{0});
+  return std::hash<std::string_view>{}(
+      {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Scalar)});
+}
+
+template <typename Scalar>
+Index equal_inputs(const Inputs<Scalar>& train, const Inputs<Scalar>& x) {
+  if (x.is_masked() || train.is_masked() || !x.graphs().empty() || !train.graphs().empty()) return 0;
+  std::unordered_map<std::size_t, Index> known;
+  for (Index i = 0; i < train.size(); ++i) known.try_emplace(hash_of(train, i), i);
+  Index count = 0;
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto found = known.find(hash_of(x, i));
+    if (found == known.end() || train.shape(found->second) != x.shape(i)) continue;
+    count += std::ranges::equal(train[found->second], x[i]) ? 1 : 0;
+  }
+  return count;
+}
 
 const Posterior& first_posterior(const ModelState& state) { return state.posteriors.front().posterior; }
 
@@ -99,6 +129,18 @@ std::string Model::range_warning(const Inputs<Scalar>& x) const {
       state_->kernel);
 }
 
+template <typename Scalar>
+Index Model::training_inputs_among(const Inputs<Scalar>& x) const {
+  return std::visit(
+      [&]<typename Own>(const ModelKernel<Own>& kernel) {
+        if constexpr (std::is_same_v<Own, Scalar>) return equal_inputs(kernel.train(), state_->map.apply(x));
+        return equal_inputs(kernel.train(), state_->map.apply(copied_inputs<Own, Scalar>({&x})));
+      },
+      state_->kernel);
+}
+
+template Index Model::training_inputs_among(const Inputs<float>&) const;
+template Index Model::training_inputs_among(const Inputs<double>&) const;
 template std::string Model::range_warning(const Inputs<float>&) const;
 template std::string Model::range_warning(const Inputs<double>&) const;
 

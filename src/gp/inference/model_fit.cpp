@@ -123,6 +123,7 @@ class ModelFit {
                      std::move(scale),     options_.class_names,  options_.preprocessing,
                      options_.preparation, std::move(selections)};
     state.row_factors = std::move(row_factors_);
+    state.law = law_of(state.targets.rows());
     return state;
   }
 
@@ -140,6 +141,13 @@ class ModelFit {
 
   [[nodiscard]] bool apart() const { return task_.apart(); }
   [[nodiscard]] bool in_units_of_targets() const { return is_in_units_of_targets(options_); }
+
+  /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
+  [[nodiscard]] ObservationLaw law_of(Index rows) const {
+    if (is_classes() || options_.amplitude || in_units_of_targets() || options_.noise_variances.size() > 0)
+      return {};
+    return ObservationLaw::of_fitted_amplitude(rows, !options_.targets_as_they_are);
+  }
 
   [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
     return fit_scale(targets, options_);

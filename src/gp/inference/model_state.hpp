@@ -13,6 +13,7 @@
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
 
 namespace widelimit::gp {
@@ -69,6 +70,7 @@ struct ModelState {
   /// and columns, and of the targets whose rows, are multiplied by them, so that all noise is alike.
   Vector<double> row_factors = {};
   AnyIterativeKernels iterative = {};  ///< Null unless the posteriors are IterativeWeights.
+  ObservationLaw law = {};  ///< Of numbers around their means.
 };
 
 /// Null unless conjugate gradients fitted the model.

@@ -75,54 +75,121 @@ Matrix<double> log_probabilities(const Matrix<double>& scores) {
   return logarithms;
 }
 
-/// The penalised loss and its derivatives. Parameters are [rank + 1, outputs]: weights of the columns divided by
-/// `units`, in which the loss has a curvature of about 1 in all directions, and intercepts.
+/// [rank + 1, outputs]: weights of the columns and, in the last row, intercepts. Of two classes there is one output.
+using LogisticWeights = Matrix<double>;
+
+Matrix<double> scores_of(const Matrix<double>& columns, const LogisticWeights& weights) {
+  return (columns * weights.topRows(columns.cols())).rowwise() + weights.row(columns.cols());
+}
+
+/// Inputs in principal directions, and their labels.
+struct LabelledColumns {
+  Matrix<double> columns;  ///< [n, rank]
+  std::vector<int> labels;
+
+  /// Every one of `folds` inputs of each class, from number `fold` on, or all others.
+  [[nodiscard]] LabelledColumns part(int folds, int fold, bool others) const {
+    std::vector<Index> rows;
+    LabelledColumns found;
+    std::vector<int> seen(static_cast<std::size_t>(std::ranges::max(labels)) + 1, 0);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const int number = seen[static_cast<std::size_t>(labels[i])]++;
+      if ((number % folds == fold) == others) continue;
+      rows.push_back(static_cast<Index>(i));
+      found.labels.push_back(labels[i]);
+    }
+    found.columns = columns(rows, Eigen::all);
+    return found;
+  }
+};
+
+/// The penalised loss and its derivatives. Parameters are weights divided by `units`, in which the loss has a curvature
+/// of about 1 in all directions.
 class LogisticLoss {
  public:
-  LogisticLoss(const PrincipalColumns& columns, std::span<const int> labels, int classes)
-      : outputs_{classes == 2 ? 1 : classes},
-        units_{(1 + columns.powers.array() / 4).sqrt().inverse()},
-        columns_{columns.train * units_.asDiagonal()},
-        labels_{labels},
-        intercept_unit_{1 / std::sqrt(static_cast<double>(labels.size()) / 4)} {}
-
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>((units_.size() + 1) * outputs_); }
-
-  [[nodiscard]] Matrix<double> scores(const Matrix<double>& scaled_columns,
-                                      const std::vector<double>& parameters) const {
-    const Eigen::Map<const Matrix<double>> all(parameters.data(), units_.size() + 1, outputs_);
-    return (scaled_columns * all.topRows(units_.size())).rowwise() + intercept_unit_ * all.row(units_.size());
+  LogisticLoss(const LabelledColumns& data, const Vector<double>& powers, int classes, double penalty)
+      : outputs_{classes == 2 ? 1 : classes}, data_{data}, penalty_{penalty}, units_(powers.size() + 1) {
+    units_ << (penalty + powers.array() / 4).sqrt().inverse().matrix(),
+        1 / std::sqrt(static_cast<double>(data.labels.size()) / 4);
   }
 
   double operator()(const std::vector<double>& parameters, std::vector<double>& slopes) const {
-    const Eigen::Map<const Matrix<double>> all(parameters.data(), units_.size() + 1, outputs_);
-    const Matrix<double> weights = units_.asDiagonal() * all.topRows(units_.size());
-    const Matrix<double> logarithms = log_probabilities(scores(columns_, parameters));
-    double loss = weights.squaredNorm() / 2;
+    const LogisticWeights weights = weights_of(parameters);
+    const Index rank = units_.size() - 1;
+    const Matrix<double> logarithms = log_probabilities(scores_of(data_.columns, weights));
+    double loss = penalty_ / 2 * weights.topRows(rank).squaredNorm();
     Matrix<double> difference = logarithms.array().exp();
-    for (std::size_t i = 0; i < labels_.size(); ++i) {
-      loss -= logarithms(static_cast<Index>(i), labels_[i]);
-      difference(static_cast<Index>(i), labels_[i]) -= 1;
+    for (std::size_t i = 0; i < data_.labels.size(); ++i) {
+      loss -= logarithms(static_cast<Index>(i), data_.labels[i]);
+      difference(static_cast<Index>(i), data_.labels[i]) -= 1;
     }
     if (slopes.empty()) return loss;
     const Matrix<double> by_score = difference.rightCols(outputs_);
-    Eigen::Map<Matrix<double>> out(slopes.data(), units_.size() + 1, outputs_);
-    out.topRows(units_.size()) = columns_.transpose() * by_score + units_.asDiagonal() * weights;
-    out.row(units_.size()) = intercept_unit_ * by_score.colwise().sum();
+    Eigen::Map<Matrix<double>> out(slopes.data(), rank + 1, outputs_);
+    out.topRows(rank) = data_.columns.transpose() * by_score + penalty_ * weights.topRows(rank);
+    out.row(rank) = by_score.colwise().sum();
+    out = (units_.asDiagonal() * out).eval();
     return loss;
   }
 
-  [[nodiscard]] Matrix<double> scaled(const Matrix<double>& other) const {
-    return other * units_.asDiagonal();
+  /// The weights of least loss, from others.
+  [[nodiscard]] LogisticWeights least(const LogisticWeights& start,
+                                      const ConvexMinimisation& accuracy) const {
+    const LogisticWeights scaled = units_.cwiseInverse().asDiagonal() * start;
+    return weights_of(
+        convex_minimum(std::cref(*this), {scaled.data(), scaled.data() + scaled.size()}, accuracy));
   }
 
+  [[nodiscard]] LogisticWeights none() const { return LogisticWeights::Zero(units_.size(), outputs_); }
+
  private:
+  [[nodiscard]] LogisticWeights weights_of(const std::vector<double>& parameters) const {
+    return units_.asDiagonal() * Eigen::Map<const Matrix<double>>(parameters.data(), units_.size(), outputs_);
+  }
+
   Index outputs_;
+  const LabelledColumns& data_;
+  double penalty_;
   Vector<double> units_;
-  Matrix<double> columns_;
-  std::span<const int> labels_;
-  double intercept_unit_;
 };
+
+/// The sum of -log P(label).
+double log_loss_of(const LabelledColumns& data, const LogisticWeights& weights) {
+  const Matrix<double> logarithms = log_probabilities(scores_of(data.columns, weights));
+  double loss = 0;
+  for (std::size_t i = 0; i < data.labels.size(); ++i)
+    loss -= std::max(logarithms(static_cast<Index>(i), data.labels[i]),
+                     std::log(std::numeric_limits<double>::epsilon()));
+  return loss;
+}
+
+/// The penalty of least log loss of inputs that are held out, a fifth at a time. Large penalties come first: they are
+/// quick, and weights of one are near those of the next. Losses that have grown twice grow on.
+double chosen_penalty(const LabelledColumns& data, const Vector<double>& powers, int classes) {
+  constexpr int folds = 5;
+  constexpr ConvexMinimisation accuracy{.tolerance = 1e-7, .evaluations = 100};
+  constexpr int exponents = 8;  // 10^5, 10^4, ..., 10^-2
+  std::vector<LabelledColumns> seen, held;
+  std::vector<LogisticWeights> weights(folds);
+  for (int fold = 0; fold < folds; ++fold) {
+    seen.push_back(data.part(folds, fold, true));
+    held.push_back(data.part(folds, fold, false));
+  }
+  double best = 0, least = std::numeric_limits<double>::infinity(), penalty = 1e5;
+  for (int k = 0, worse = 0; k < exponents && worse < 2; ++k, penalty /= 10) {
+    double sum = 0;
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      if (seen[fold].labels.empty()) continue;
+      const LogisticLoss loss(seen[fold], powers * ((folds - 1.0) / folds), classes, penalty);
+      weights[fold] = loss.least(k == 0 ? loss.none() : weights[fold], accuracy);
+      if (!held[fold].labels.empty()) sum += log_loss_of(held[fold], weights[fold]);
+    }
+    worse = sum < least ? 0 : worse + 1;
+    if (sum < least) best = penalty;
+    least = std::min(least, sum);
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -163,10 +230,10 @@ Matrix<double> logistic_baseline(const Matrix<double>& train, std::span<const in
   require_baseline_labels(labels, classes, where);
   require_shape(train, static_cast<Index>(labels.size()), -1, where, "the training inputs (as the labels)");
   const PrincipalColumns columns(train, test);
-  const LogisticLoss loss(columns, labels, classes);
-  const std::vector<double> parameters = convex_minimum(std::cref(loss), std::vector<double>(loss.size(), 0),
-                                                        {.tolerance = 1e-12, .evaluations = 300});
-  return log_probabilities(loss.scores(loss.scaled(columns.test), parameters)).array().exp();
+  const LabelledColumns data{columns.train, {labels.begin(), labels.end()}};
+  const LogisticLoss loss(data, columns.powers, classes, chosen_penalty(data, columns.powers, classes));
+  const LogisticWeights weights = loss.least(loss.none(), {.tolerance = 1e-12, .evaluations = 300});
+  return log_probabilities(scores_of(columns.test, weights)).array().exp();
 }
 
 }  // namespace widelimit::gp

@@ -93,18 +93,26 @@ double negative_log_predictive_density(const Matrix<double>& mean, const Vector<
 }
 
 double negative_log_predictive_density(const Matrix<double>& mean, const Matrix<double>& variances,
-                                       const Matrix<double>& targets) {
+                                       const Matrix<double>& targets, const ObservationLaw& law) {
   constexpr const char* where = "negative_log_predictive_density";
   require_pair(mean, targets, where);
   require_shape(variances, mean.rows(), mean.cols(), where, "the variances (as the means)");
   require_finite(variances, where, "the variances");
   // Outputs that share variances, as those of classes do, take the code that one vector of variances
   // takes, with the same bits.
-  if (variances == variances.col(0).replicate(1, variances.cols()))
+  if (law.is_normal() && variances == variances.col(0).replicate(1, variances.cols()))
     return negative_log_predictive_density(mean, variances.col(0), 0, targets);
   if (!(variances.array() > 0).all())
     throw ArgumentError(fmt::format("{}: the variances of observations must be positive, the smallest is {}",
                                     where, variances.minCoeff()));
+  if (!law.is_normal()) {
+    const Matrix<double> deviations = variances.cwiseSqrt();
+    const auto logarithms =
+        ((mean - targets).array() / deviations.array()).unaryExpr([&law](double distance) {
+          return law.log_density(distance);
+        });
+    return (deviations.array().log() - logarithms).sum() / static_cast<double>(mean.rows());
+  }
   const auto terms = (2 * std::numbers::pi * variances.array()).log() +
                      (mean - targets).array().square() / variances.array();
   return 0.5 * terms.sum() / static_cast<double>(mean.rows());

@@ -117,15 +117,17 @@ ClassesQuality classes_quality(const Matrix<double>& probabilities, std::span<co
 }
 
 NumbersQuality numbers_quality(const Matrix<double>& mean, const Matrix<double>& variances,
-                               const Matrix<double>& targets) {
+                               const Matrix<double>& targets, const ObservationLaw& law) {
   NumbersQuality quality{
       .mean_squared_error = mean_squared_error(mean, targets),
       .determination = std::nullopt,
-      .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets),
+      .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets, law),
       .coverage = {}};
   const Matrix<double> distances = (mean - targets).array().abs() / variances.array().sqrt();
-  for (std::size_t k = 0; k < central_intervals.size(); ++k)
-    quality.coverage[k] = (distances.array() <= central_intervals[k].deviations).cast<double>().mean();
+  for (std::size_t k = 0; k < interval_percents.size(); ++k) {
+    const double half_width = law.half_width(interval_percents[k] / 100.0);
+    quality.coverage[k] = (distances.array() <= half_width).cast<double>().mean();
+  }
   double sum = 0;
   for (Index c = 0; c < targets.cols(); ++c) {
     // Rounding of the mean leaves a spread to equal numbers.
@@ -138,12 +140,13 @@ NumbersQuality numbers_quality(const Matrix<double>& mean, const Matrix<double>&
 }
 
 PredictionQuality prediction_quality(const Matrix<double>& mean, const Matrix<double>& variances,
-                                     const Matrix<double>& probabilities, const Matrix<double>& targets) {
+                                     const Matrix<double>& probabilities, const Matrix<double>& targets,
+                                     const ObservationLaw& law) {
   PredictionQuality quality;
   if (probabilities.size() > 0)
     quality.classes = classes_quality(probabilities, classes_of(targets));
   else
-    quality.numbers = numbers_quality(mean, variances, targets);
+    quality.numbers = numbers_quality(mean, variances, targets, law);
   return quality;
 }
 

@@ -135,21 +135,21 @@ class TotalScaling final : public PairStageOf<TotalScaling> {
 
   bool has_adjoint() const override { return true; }
   void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const override {
-    go_back(pair, adjoint);
+    backward_pass(pair, adjoint);
   }
   void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const override {
-    go_back(pair, adjoint);
+    backward_pass(pair, adjoint);
   }
   void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const override {
-    go_back_in(input, adjoint);
+    backward_pass_in(input, adjoint);
   }
   void prepare_adjoint(const SelfView<double>& input, const SelfAdjoint<double>& adjoint) const override {
-    go_back_in(input, adjoint);
+    backward_pass_in(input, adjoint);
   }
 
  private:
   template <typename Scalar>
-  void go_back(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+  void backward_pass(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
     auto nngp = adjoint.nngp, ntk = adjoint.ntk;
     const Scalar share = mistake_ == Mistake::covariance ? Scalar(0.99) : Scalar(1);
     for (Index a = 0; a < pair.nngp.rows(); ++a)
@@ -162,7 +162,7 @@ class TotalScaling final : public PairStageOf<TotalScaling> {
       }
   }
   template <typename Scalar>
-  void go_back_in(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+  void backward_pass_in(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
     if (mistake_ == Mistake::state) return;
     auto nngp = adjoint.nngp;
     for (Index a = 0; a < input.nngp.rows(); ++a) {

@@ -1,0 +1,53 @@
+#include "widelimit/gp/observation_law.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <numbers>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::gp {
+
+ObservationLaw ObservationLaw::of_fitted_amplitude(Index rows, bool mean_is_fitted) {
+  if (rows < 2 && mean_is_fitted)
+    throw ArgumentError(fmt::format(
+        "ObservationLaw: expected 2 rows or more, to which a mean and an amplitude are fitted, got {}",
+        rows));
+  const auto n = static_cast<double>(rows);
+  if (!mean_is_fitted) return {n, 1};
+  // The most likely amplitude divides by n what has n - 1 degrees of freedom.
+  return {n - 1, std::sqrt(n / (n - 1))};
+}
+
+double ObservationLaw::half_width(double probability) const {
+  if (!(probability > 0) || !(probability < 1))
+    throw ArgumentError(
+        fmt::format("ObservationLaw: expected a probability between 0 and 1, got {}", probability));
+  // The complement keeps its digits where the probability is nearly 1.
+  const double tail = (1 - probability) / 2;
+  if (is_normal()) return scale * boost::math::quantile(boost::math::complement(boost::math::normal(), tail));
+  const boost::math::students_t student(degrees_of_freedom);
+  return scale * boost::math::quantile(boost::math::complement(student, tail));
+}
+
+double ObservationLaw::probability_within(double deviations) const {
+  const double distance = std::abs(deviations) / scale;
+  if (is_normal()) return std::erf(distance / std::numbers::sqrt2);
+  return 2 * boost::math::cdf(boost::math::students_t(degrees_of_freedom), distance) - 1;
+}
+
+double ObservationLaw::log_density(double deviations) const {
+  const double square = (deviations / scale) * (deviations / scale);
+  if (is_normal()) return -0.5 * (std::log(2 * std::numbers::pi) + square) - std::log(scale);
+  // The ratio of two gamma functions of nearly the same number.
+  const double ratio = boost::math::tgamma_delta_ratio(degrees_of_freedom / 2, 0.5);
+  return -std::log(ratio) - 0.5 * std::log(degrees_of_freedom * std::numbers::pi) - std::log(scale) -
+         (degrees_of_freedom + 1) / 2 * std::log1p(square / degrees_of_freedom);
+}
+
+}  // namespace widelimit::gp
