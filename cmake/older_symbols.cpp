@@ -15,7 +15,8 @@ double hypot_by_older_symbol(double x, double y) noexcept { return widelimit_old
 
 void widelimit_older_wait(std::condition_variable* self, std::unique_lock<std::mutex>& lock);
 __asm__(".symver widelimit_older_wait, " OLDER_WAIT "@GLIBCXX_3.4.11");
-void wait_by_older_symbol(std::condition_variable* self, std::unique_lock<std::mutex>& lock) __asm__("__wrap_" OLDER_WAIT);
+void wait_by_older_symbol(std::condition_variable* self,
+                          std::unique_lock<std::mutex>& lock) __asm__("__wrap_" OLDER_WAIT);
 void wait_by_older_symbol(std::condition_variable* self, std::unique_lock<std::mutex>& lock) {
   widelimit_older_wait(self, lock);
 }
