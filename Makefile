@@ -19,7 +19,8 @@ help:
 	@echo "make bench      the benchmarks"
 	@echo "make bench-check  the engine's ratios to its limits, beside those of bench/ratios.json"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
-	@echo "make wheel      a wheel of the Python package with all libraries inside, in build/wheels, checked in an empty environment"
+	@echo "make wheel      wheels of the Python package for every CPython found, with the program and all libraries inside, in build/wheels,"
+	@echo "                each checked in an empty environment, and the source archive"
 	@echo "make bundle     the program with all its libraries in one folder, for another Linux, in build/widelimit-bundle.tar.xz"
 	@echo "make docs       the site of all pages, the Python reference, the commands' help and the C++ reference, in build/docs"
 	@echo "make release-check  everything slow before a release, and a table of it"
@@ -87,11 +88,10 @@ deb: build
 	cmake --build --preset release -j $(JOBS) --target widelimit_installed
 	cpack --config build/release/CPackConfig.cmake -B build/packages
 
-# For people who have none of the Debian packages; checked in an environment with nothing else.
-wheel: build python-environment
-	cmake --build --preset release -j $(JOBS) --target widelimit
-	scripts/make-wheel.sh $(PYTHON) build/release build/wheels
-	scripts/check-wheel.sh build/wheels/widelimit-*.whl
+# For people who have none of the Debian packages; each is checked in an environment with nothing else.
+wheel: build
+	scripts/make-wheels.sh build/release build/wheels
+	scripts/check-wheels.sh build/wheels
 
 # For machines without packages or network, with a GPU: the program, its libraries, and the loader of OpenCL.
 bundle: build

@@ -1,11 +1,13 @@
 #!/bin/sh
-# check-wheel.sh WHEEL [ROOT]: installs a wheel into a new environment of ROOT's Python, a folder with a Debian of its own (as
-# debootstrap --variant=minbase --include=python3,python3-venv makes it), or without ROOT of this machine's, and looks whether
-# it computes there as here: scripts/wheel_in_use.py and the Python blocks of the guide.
+# check-wheel.sh WHEEL [PYTHON | ROOT]: installs a wheel into a new environment of PYTHON, python3 if none is given, or of that
+# of ROOT, a folder with a Debian of its own (as debootstrap --variant=minbase --include=python3,python3-venv makes it), and
+# looks whether it computes there as here: scripts/wheel_in_use.py and the Python blocks of the guide.
 set -eu
 cd "$(dirname "$0")/.."
 wheel=$(realpath "$1")
-root=${2:-}
+python=${2:-python3}
+root=
+[ ! -d "$python" ] || { root=$python; python=python3; }
 place=$(mktemp -d "${root:-/tmp}${root:+/tmp}/wheel-XXXXXX")
 trap '[ -z "$root" ] || umount "$root/proc" 2>/dev/null; rm -rf "$place"' EXIT
 [ -z "$root" ] || mount -t proc proc "$root/proc"
@@ -21,18 +23,18 @@ run() {
     env -i HOME="$place" PATH=/usr/bin:/bin "$@"
   fi
 }
-run python3 -m venv "$inside/environment"
+run "$python" -m venv "$inside/environment"
 # Debian's Python comes without pip; that of an environment does not, if it can be run here.
 pip_python=
-for python in "$place/environment/bin/python" build/python-environment/bin/python python3; do
-  [ -n "$pip_python" ] || ! "$python" -m pip --version >/dev/null 2>&1 || pip_python=$python
+for candidate in "$place/environment/bin/python" build/python-environment/bin/python python3; do
+  [ -n "$pip_python" ] || ! "$candidate" -m pip --version >/dev/null 2>&1 || pip_python=$candidate
 done
 if [ -z "$pip_python" ]; then
   echo "check-wheel.sh: no Python here has pip: install python3-pip, or make build/python-environment (make python-environment)" >&2
   exit 1
 fi
-# What is downloaded is for the Python that the wheel is tried with.
-version=$(run python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# What is downloaded is for the Python that the wheel is tried with. NumPy is all that the wheel may ask for.
+version=$(run "$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 packages="$place/packages"
 "$pip_python" -m pip download --quiet --disable-pip-version-check --only-binary :all: --python-version "$version" \
   --dest "$packages" "numpy>=1.24" threadpoolctl

@@ -34,14 +34,14 @@ stage_deb() {
     man --warnings "$logs"/root/usr/share/man/man1/widelimit.1* >/dev/null
 }
 
-# In an environment with nothing but the wheel and what it asks for; as root and with debootstrap in a Debian that has
-# nothing but Python.
+# In environments with nothing but the wheel and what it asks for; the source archive is built; as root and with debootstrap the
+# wheel is tried in a Debian that has nothing but Python 3.11.
 stage_wheel() {
-  make wheel || return 1
+  make wheel && scripts/check-sdist.sh build/wheels/widelimit-*.tar.gz || return 1
   { command -v debootstrap && [ "$(id -u)" = 0 ]; } || { echo "no debootstrap, or not root: the wheel was not tried in a root of its own"; return 0; }
   [ -x "$logs/debian/usr/bin/python3" ] ||
     debootstrap --variant=minbase --include=python3,python3-venv bookworm "$logs/debian" || return 1
-  scripts/check-wheel.sh build/wheels/widelimit-*.whl "$logs/debian"
+  scripts/check-wheel.sh build/wheels/widelimit-*-cp311-*.whl "$logs/debian"
 }
 
 # A line a stage: name, result, time, and where its output is.

@@ -1,6 +1,6 @@
-"""wheel_in_use.py FOLDER: whether an installed wheel computes by itself: no library of the system but C's and C++'s, the bits
-of one thread with many, in forked and spawned processes, beside NumPy's own OpenBLAS. FOLDER has the networks, the images and
-the guide of the repository, whose Python blocks run."""
+"""wheel_in_use.py FOLDER: whether an installed wheel computes by itself: no library of the system but C's and C++'s, the bits of
+one thread with many, in forked and spawned processes, beside NumPy's own OpenBLAS, and in the program. FOLDER has the networks,
+the images and the guide of the repository, whose Python blocks run."""
 
 import contextlib
 import io
@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -59,6 +60,29 @@ def check_threads():
     print(f"{len(pools)} pools of threads; {after} threads on {cores} cores; equal bits for any number of threads")
 
 
+def check_requirements():
+    from importlib import metadata
+
+    asked = [line for line in metadata.requires("widelimit") if "extra ==" not in line]
+    assert len(asked) == 1 and asked[0].startswith("numpy"), asked
+    print(f"asks for {asked[0]} alone")
+
+
+def check_program():
+    """That of the environment's bin, with the library's bits."""
+    program = pathlib.Path(sys.executable).with_name("widelimit")
+    version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+    assert widelimit.__version__ in version, version
+    again = subprocess.run([sys.executable, "-I", "-m", "widelimit_program", "--version"], check=True, capture_output=True, text=True)
+    assert again.stdout == version
+    subprocess.run([program, "gram", FOLDER / "data" / "networks" / "images.json", "--x", FOLDER / "data" / "images" / "x.npy",
+                    "--out", FOLDER / "of_the_program"], check=True, capture_output=True)
+    assert (np.load(FOLDER / "of_the_program" / "ntk.npy") == kernels().ntk).all()
+    failed = subprocess.run([program, "no-such-command"], capture_output=True, text=True)
+    assert failed.returncode != 0 and failed.stderr
+    print(f"{version.splitlines()[0]}: the program of the wheel, with the same bits")
+
+
 def check_processes():
     expected = kernels().ntk.tobytes()
     for method in ("fork", "spawn"):
@@ -94,5 +118,7 @@ if __name__ == "__main__":
     check_threads()
     check_libraries()
     check_processes()
+    check_requirements()
+    check_program()
     check_guide()
     print(widelimit.__version__, widelimit.__file__)

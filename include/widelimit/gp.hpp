@@ -20,6 +20,7 @@
 #include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
+#include "widelimit/gp/known_noise.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/median_distance.hpp"

@@ -16,6 +16,7 @@
 #include "widelimit/numerics/gaussian_expectation.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/numerics/number_range.hpp"
+#include "widelimit/numerics/numerical_derivative.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/numerics/statistics.hpp"

@@ -50,7 +50,16 @@ struct Word {
   std::string_view library, package;
 };
 
+constexpr std::string_view own_layers_in_files =
+    "write its functions in a module, from which they can be imported by name, or keep the code that makes "
+    "the network";
+
 constexpr Word words[] = {
+    {"register the kind with register_layer_kind()", own_layers_in_files},
+    {"in C++, give pair_layer(), row_layer() or nonlinearity() its parameters; in Python, keep the code that "
+     "makes the "
+     "network",
+     own_layers_in_files},
     {"use sgd for", "use form='vector' for"},
     {"use split_rate_by_sampling", "give samples in place of None"},
     {"TokenDistribution::gaussian", "tokens at the start"},

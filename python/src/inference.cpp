@@ -8,9 +8,11 @@
 #include "left_out.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/known_noise.hpp"
 #include "widelimit/gp/median_distance.hpp"
 #include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/selection.hpp"
 
 namespace widelimit::python {
 
@@ -249,22 +251,31 @@ void bind_flow(nb::module_& module) {
 }
 
 template <typename Scalar>
-void bind_median_distance(nb::module_& module) {
-  module.def(
-      "median_distance", [](const Batch<Scalar>& x) { return gp::median_distance(x.inputs); }, "x"_a);
+std::optional<double> median_distance(const Batch<Scalar>& x) {
+  return gp::median_distance(x.inputs);
+}
+
+/// The shares of the mean diagonal are those of a model that chooses its regulariser.
+double known_noise_amplitude(const ArrayLikeObject& gram, const ArrayLikeObject& targets, double noise,
+                             int threads) {
+  return run_or_leave([gram = matrix_of(gram, "gram"), targets = matrix_of(targets, "targets"), noise,
+                       threads](std::stop_token) {
+    return gp::known_noise_amplitude(gram, targets, noise, gp::regulariser_grid(), threads);
+  });
 }
 
 }  // namespace
 
 void bind_inference(nb::module_& module) {
-  bind_median_distance<float>(module);
-  bind_median_distance<double>(module);
   module.def(
       "central_half_width",
       [](double degrees_of_freedom, double scale, double probability) {
         return gp::ObservationLaw{degrees_of_freedom, scale}.half_width(probability);
       },
       "degrees_of_freedom"_a, "scale"_a, "probability"_a);
+  module.def("median_distance", &median_distance<float>, "x"_a);
+  module.def("median_distance", &median_distance<double>, "x"_a);
+  module.def("known_noise_amplitude", &known_noise_amplitude, "gram"_a, "targets"_a, "noise"_a, "threads"_a);
   bind_regression(module);
   bind_flow(module);
 }

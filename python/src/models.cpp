@@ -320,12 +320,6 @@ void bind_model(nb::module_& module) {
             run_or_leave([model = &self, folder](std::stop_token) { model->save(folder); }, {nb::find(self)});
           },
           "folder"_a)
-      .def_static(
-          "load",
-          [](const std::filesystem::path& folder, int threads) {
-            return run_on(threads, [folder](const GramOptions& run) { return Model::load(folder, run); }, {});
-          },
-          "folder"_a, "threads"_a)
       .def_prop_ro(
           "kind",
           [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })

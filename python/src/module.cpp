@@ -15,6 +15,7 @@
 #include "networks.hpp"
 #include "positions.hpp"
 #include "propagation.hpp"
+#include "saved_functions.hpp"
 #include "sde.hpp"
 #include "shared_function.hpp"
 #include "widelimit/version.hpp"
@@ -36,6 +37,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_inference(module);
   widelimit::python::bind_calibration(module);
   widelimit::python::bind_models(module);
+  widelimit::python::bind_saved_functions(module);
   widelimit::python::bind_finite(module);
   widelimit::python::bind_propagation(module);
   widelimit::python::bind_repeated_blocks(module);

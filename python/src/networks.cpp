@@ -15,6 +15,7 @@
 #include "kept_layers.hpp"
 #include "python_activation.hpp"
 #include "python_stage.hpp"
+#include "saved_functions.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -113,10 +114,19 @@ StageRules rules_of(bool needs_gaussian, const std::string& leaves) {
   return rules;
 }
 
-/// What `make` makes of the parameters that stand for a user's function, or of none for an empty digest.
+/// What stands for a user's functions: what JAX reads of them, and how a file names them. Both may be empty.
+struct OwnParameters {
+  std::string digest, by_name;
+};
+
+/// What `make` makes of the parameters that stand for a user's function, or of none.
 template <typename Make>
-Layer own_layer(const std::string& digest, const Make& make) {
-  return digest.empty() ? make() : make(nlohmann::ordered_json{{"formula", digest}});
+Layer own_layer(const OwnParameters& given, const Make& make) {
+  if (given.digest.empty() && given.by_name.empty()) return make();
+  auto parameters = nlohmann::ordered_json::object();
+  if (!given.digest.empty()) parameters["formula"] = given.digest;
+  if (!given.by_name.empty()) parameters["python"] = nlohmann::ordered_json::parse(given.by_name);
+  return make(parameters);
 }
 
 void bind_layers(nb::module_& module) {
@@ -137,32 +147,33 @@ void bind_layers(nb::module_& module) {
   module.def(
       "nonlinearity_from_dual",
       [](const std::string& kind, const HeldFunction& nngp, const HeldFunction* derivative,
-         const HeldFunction* slopes, const std::string& digest) {
-        return own_layer(digest, [&](const auto&... parameters) {
+         const HeldFunction* slopes, const std::string& digest, const std::string& by_name) {
+        return own_layer({digest, by_name}, [&](const auto&... parameters) {
           return layers::nonlinearity(kind, activation_from_dual(nngp, derivative, slopes), parameters...);
         });
       },
-      "kind"_a, "nngp"_a, "derivative"_a.none(), "slopes"_a.none(), "digest"_a);
+      "kind"_a, "nngp"_a, "derivative"_a.none(), "slopes"_a.none(), "digest"_a, "by_name"_a);
   module.def(
       "nonlinearity_from_function",
       [](const std::string& kind, const HeldFunction& phi, const HeldFunction* derivative,
-         const std::vector<double>& breakpoints, const std::string& digest) {
-        return own_layer(digest, [&](const auto&... parameters) {
+         const std::vector<double>& breakpoints, const std::string& digest, const std::string& by_name) {
+        return own_layer({digest, by_name}, [&](const auto&... parameters) {
           return layers::nonlinearity(kind, activation_from_function(kind, phi, derivative, breakpoints),
                                       parameters...);
         });
       },
-      "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a, "digest"_a);
+      "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a, "digest"_a, "by_name"_a);
   module.def(
       "pair_from_function",
       [](const std::string& kind, const HeldFunction& transform, const HeldFunction* adjoint,
-         bool needs_gaussian, const std::string& leaves, const std::string& digest) {
+         bool needs_gaussian, const std::string& leaves, const std::string& digest,
+         const std::string& by_name) {
         const auto stage = stage_from_function(transform, adjoint, rules_of(needs_gaussian, leaves));
-        return own_layer(digest, [&](const auto&... parameters) {
+        return own_layer({digest, by_name}, [&](const auto&... parameters) {
           return layers::pair_layer(kind, stage, nullptr, parameters...);
         });
       },
-      "kind"_a, "transform"_a, "adjoint"_a.none(), "needs_gaussian"_a, "leaves"_a, "digest"_a);
+      "kind"_a, "transform"_a, "adjoint"_a.none(), "needs_gaussian"_a, "leaves"_a, "digest"_a, "by_name"_a);
 }
 
 /// They hold the functions of the whole network.
@@ -191,11 +202,30 @@ void bind_network(nb::module_& module) {
           },
           "layers"_a, "name"_a = "",
           nb::sig("def __init__(self, layers: collections.abc.Sequence[Layer], name: str = '') -> None"))
-      .def_static("from_json", &parse_network, "text"_a,
-                  "Reads the text of a network file (docs/network-format.md). DataError for text that is not "
-                  "JSON, NetworkError that names the field that is wrong.")
-      .def_static("read", &read_network, "file"_a,
-                  "Reads a network file. DataError if it cannot be read, and the errors of from_json().")
+      .def_static(
+          "from_json",
+          [](const std::string& text, const nb::object& functions) {
+            return read_by_functions(functions, [&] { return parse_network(text); });
+          },
+          "text"_a, "functions"_a = nb::none(),
+          nb::sig("def from_json(text: str, functions: collections.abc.Mapping[str, "
+                  "collections.abc.Callable[..., object]] | collections.abc.Iterable[str] | None = None) -> "
+                  "Network"),
+          "Reads the text of a network file (docs/network-format.md). functions: what layers of your own "
+          "call, "
+          "{'module:name': function}, or names of modules that may be imported for it (docs/python.md). "
+          "DataError for text that is not JSON, NetworkError that names the field that is wrong.")
+      .def_static(
+          "read",
+          [](const std::filesystem::path& file, const nb::object& functions) {
+            return read_by_functions(functions, [&] { return read_network(file); });
+          },
+          "file"_a, "functions"_a = nb::none(),
+          nb::sig("def read(file: str | os.PathLike, functions: collections.abc.Mapping[str, "
+                  "collections.abc.Callable[..., object]] | collections.abc.Iterable[str] | None = None) -> "
+                  "Network"),
+          "Reads a network file; functions as in from_json(). DataError if it cannot be read, and the errors "
+          "of from_json().")
       .def_static(
           "named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
           "A named network of the library, e.g. Network.named('struct', {'depth': 4}); "

@@ -158,7 +158,10 @@ numerics::ActivationPtr activation_from_function(const std::string& kind, const 
   if (slopes) options = numerics::with_kinks(slopes, std::move(options));
   options.finds_kinks = false;
   const TabulatedFunction value(values, options);
-  if (!slopes) return numerics::quadrature_activation(value, options);
+  // Differences would ask for twenty values of the table at each node of a rule.
+  if (!slopes)
+    return numerics::quadrature_activation(
+        value, [value](double x) { return value.derivative(x); }, options);
   return numerics::quadrature_activation(value, TabulatedFunction(slopes, options), options);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <mutex>
 #include <numbers>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/numerical_derivative.hpp"
 
 namespace widelimit::python {
 
@@ -58,6 +60,18 @@ struct Interval {
       last = next;
     }
     return t * last - before + coefficients[0];
+  }
+
+  /// The same recurrence: the derivative of T_k is k U_{k-1}.
+  double derivative(double x) const {
+    const double t = (2 * x - begin - end) / (end - begin);
+    double last = 0, before = 0;
+    for (std::size_t k = order - 1; k > 0; --k) {
+      const double next = 2 * t * last - before + static_cast<double>(k) * coefficients[k];
+      before = last;
+      last = next;
+    }
+    return 2 / (end - begin) * last;
   }
 };
 
@@ -114,21 +128,35 @@ class TabulatedFunction::Series {
   Series(numerics::FunctionValues function, const numerics::QuadratureOptions& options)
       : function_{std::move(function)}, breakpoints_{options.breakpoints}, name_{options.name} {
     std::sort(breakpoints_.begin(), breakpoints_.end());
+    by_differences_ = numerics::numerical_derivative([this](double x) { return (*this)(x); }, breakpoints_);
   }
+  Series(const Series&) = delete;
+  Series& operator=(const Series&) = delete;
 
   double operator()(double x) {
-    if (!(std::abs(x) < 0x1p42)) return directly(x);
-    const int number = std::abs(x) < 1 ? 0 : 1 + std::ilogb(x);
-    Octave& octave = (std::signbit(x) ? negative_ : positive_)[static_cast<std::size_t>(number)];
-    std::call_once(octave.made, [&] { make(octave, number, std::signbit(x)); });
-    if (octave.intervals.empty()) return directly(x);
-    const auto behind =
-        std::upper_bound(octave.intervals.begin(), octave.intervals.end(), x,
-                         [](double at, const Interval& interval) { return at < interval.end; });
-    return behind == octave.intervals.end() ? octave.intervals.back()(x) : (*behind)(x);
+    const Interval* interval = interval_of(x);
+    return interval == nullptr ? directly(x) : (*interval)(x);
+  }
+
+  double derivative(double x) {
+    const Interval* interval = interval_of(x);
+    return interval == nullptr ? by_differences_(x) : interval->derivative(x);
   }
 
  private:
+  /// That with a series for x; null where there is none.
+  const Interval* interval_of(double x) {
+    if (!(std::abs(x) < 0x1p42)) return nullptr;
+    const int number = std::abs(x) < 1 ? 0 : 1 + std::ilogb(x);
+    Octave& octave = (std::signbit(x) ? negative_ : positive_)[static_cast<std::size_t>(number)];
+    std::call_once(octave.made, [&] { make(octave, number, std::signbit(x)); });
+    if (octave.intervals.empty()) return nullptr;
+    const auto behind =
+        std::upper_bound(octave.intervals.begin(), octave.intervals.end(), x,
+                         [](double at, const Interval& interval) { return at < interval.end; });
+    return behind == octave.intervals.end() ? &octave.intervals.back() : &*behind;
+  }
+
   double directly(double x) const {
     double value = 0;
     function_({&x, 1}, &value);
@@ -206,6 +234,7 @@ class TabulatedFunction::Series {
   numerics::FunctionValues function_;
   std::vector<double> breakpoints_;
   std::string name_;
+  std::function<double(double)> by_differences_;
   std::array<Octave, octaves> positive_, negative_;
 };
 
@@ -214,5 +243,7 @@ TabulatedFunction::TabulatedFunction(numerics::FunctionValues function,
     : series_{std::make_shared<Series>(std::move(function), options)} {}
 
 double TabulatedFunction::operator()(double x) const { return (*series_)(x); }
+
+double TabulatedFunction::derivative(double x) const { return series_->derivative(x); }
 
 }  // namespace widelimit::python

@@ -18,8 +18,8 @@ from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical
                         empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
 from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_number_vjp, gram_vjp
 from .finite import FiniteNetwork
-from .kernels import (Gram, ShortenedAttention, check_laws, check_limit, explain, gram, gram_diagonal, position_covariances,
-                      position_variances)
+from .kernels import (Gram, ShortenedAttention, check_laws, check_limit, explain, gram, gram_diagonal, median_distance,
+                      position_covariances, position_variances)
 from .models import Model, search
 from .stax import Kernel
 
@@ -29,6 +29,6 @@ __all__ = [
     "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "device", "devices", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "fit_class_calibration", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
-    "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
+    "layers", "linearize", "median_distance", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
     "propagation", "sde", "search", "stax", "taylor_expand",
 ]

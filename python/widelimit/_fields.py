@@ -45,19 +45,6 @@ def fields_of(layer):
         return {}
 
 
-# What the library advises in C++ of layers that no file can hold.
-_ADVICE = ("register the kind with register_layer_kind()",
-           "in C++, give pair_layer(), row_layer() or nonlinearity() its parameters; in Python, keep the code that makes the network")
-
-
-def error_of_files(error):
-    """An error of writing a network, in the words of Python."""
-    text = str(error)
-    for advice in _ADVICE:
-        text = text.replace(advice, "keep the code that makes the network")
-    return type(error)(text)
-
-
 def sizes(kind, field, values):
     """Sizes along axes, None among them what is left out."""
     if values is None:

@@ -102,6 +102,13 @@ def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", prec
     return Gram(*(None if column is None else column[:, 0] for column in columns))
 
 
+def median_distance(x: Inputs) -> float | None:
+    """The median, over all pairs of inputs that differ, of the root mean square difference of their numbers, of 500 evenly spaced
+    inputs if there are more: a length for kernels of distances (Network.named('laplace', {'length': ...})). None for inputs of
+    different size and where no two differ."""
+    return _core.median_distance(batch(x, type_of_inputs(None, x), "x"))
+
+
 def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: str = "both",
                          diagonal: bool = False, precision: str | None = None, threads: int = 0,
                          mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,

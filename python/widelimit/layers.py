@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike
 
 from . import _core, _kinds, _trace
 from ._arrays import check_callable, numbers, real, whole
-from ._fields import error_of_files
 from ._fields import layer as _layer
 from ._fields import sizes as _sizes
 from ._html import layer_html, network_html, network_text
 from ._jax import in_double
+from ._named_functions import description, functions_of
 from ._kinds import *  # noqa: F403 - abs, sum and slice below are layers
 
 __all__ = [
@@ -58,20 +58,22 @@ def _layers_in(name, what, given):
     return found
 
 
-def _layer_of(text):
-    return _core.Network.from_json(text).layers[0]
+def _layer_of(text, functions=None):
+    return _core.Network.from_json(text, functions).layers[0]
 
 
-def _network_of(text):
-    return _core.Network.from_json(text)
+def _network_of(text, functions=None):
+    return _core.Network.from_json(text, functions)
 
 
 def _json_of(network):
-    """For pickles; layers of a user's functions have none."""
+    """For pickles, which hold functions by their names; layers of functions that have none have no pickles either."""
     try:
-        return (network.to_json(),)
+        text = network.to_json()
     except _core.Error as error:
-        raise TypeError(f"layers made of functions cannot be pickled or copied: {error_of_files(error)}") from error
+        raise TypeError(f"layers made of functions cannot be pickled or copied: {error}") from error
+    functions = functions_of(text)
+    return (text, functions) if functions else (text,)
 
 
 copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([layer]))))
@@ -140,12 +142,13 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     if derivative is not None:
         check_callable("elementwise: derivative", derivative)
     places = [float(b) for b in breakpoints]
+    by_name = description("elementwise", kind, {"phi": phi, "derivative": derivative}, **({"breakpoints": places} if places else {}))
     digest = _trace.digest(lambda x: (phi(x), None if derivative is None else derivative(x)), (3,))
     if digest is not None:
         phi, derivative = _trace.elementwise(phi, derivative)
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
     return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope), places,
-                    f"{digest}{places or ''}" if digest else "")
+                    f"{digest}{places or ''}" if digest else "", by_name)
 
 
 def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[[Any, Any, Any], Any] | None = None,
@@ -157,12 +160,14 @@ def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[
     Both return arrays of the shape of c, float64, else TypeError or ArgumentError once a kernel is computed."""
     check_callable("elementwise_dual: nngp", nngp)
     shapes = ((3,), (3,), (3,))
+    by_name = description("elementwise_dual", kind, {"nngp": nngp, "derivative": derivative})
     if derivative is None and _trace.digest(nngp, *shapes):
         derivative = _trace.slope_in_covariance(nngp)
     slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
     digest = None if derivative is None else _trace.digest(lambda *of: (nngp(*of), derivative(*of)), *shapes)
     slopes = None if digest is None else _trace.dual_slopes("elementwise_dual", nngp, derivative)
-    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope, slopes), digest or "")
+    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope, slopes), digest or "",
+                    by_name)
 
 
 def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = False, leaves: str = "not_gaussian",
@@ -186,7 +191,8 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
 
     digest = _trace.digest(lambda *of: tuple(transform(*of)), (3, 2), (3, 2), (3,), (2,))
     adjoint = None if digest is None else _trace.pair_adjoint("pair: transform", transform)
-    return _calling(_core.pair_from_function, kind, (in_double(called), adjoint), needs_gaussian, leaves, digest or "")
+    return _calling(_core.pair_from_function, kind, (in_double(called), adjoint), needs_gaussian, leaves, digest or "",
+                    description("pair", kind, {"transform": transform}, needs_gaussian=needs_gaussian, leaves=leaves))
 
 
 def positions_map(matrix: ArrayLike | None = None, shape: Sequence[int] | None = None, *,

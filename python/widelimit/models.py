@@ -6,7 +6,7 @@ import os
 import pathlib
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,15 @@ from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, r
 from ._automatic import automatic_networks
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
-from ._fields import error_of_files
 from ._html import matrix_html, network_html, rows_html, table
+from ._named_functions import functions_of
 from ._progress import Progress, told
+from ._saved_functions import Maker
 
 Numbers = NDArray[np.float64]
 _Folder = Union[str, "os.PathLike[str]"]
+# The functions that a file names, by their names, or modules that may be imported for them.
+Functions = Union[Mapping[str, Callable[..., Any]], Iterable[str], None]
 # (x, y), or a dictionary with 'x' and 'y' and those of 'lengths', 'mask' and 'graphs' that belong to x.
 Validation = Union[Tuple[Inputs, ArrayLike], Dict[str, Any]]
 
@@ -435,17 +438,21 @@ class Model:
         return _only(tuple(Selection(*each) for each in found), "Model.select: give the columns of y one by one")
 
     @classmethod
-    def load(cls, folder: _Folder, threads: int = 0) -> Model:
-        """The model that was saved, whose predictions have the same bits. DataError for anything else."""
-        return cls(_core.Model.load(folder, threads))
+    def load(cls, folder: _Folder, threads: int = 0, functions: Functions = None) -> Model:
+        """The model that was saved, whose predictions have the same bits. functions: what its layers of your own call,
+        {'module:name': function}, or names of modules that may be imported for it (docs/python.md). DataError for anything else
+        than a model, NetworkError for functions that are not given."""
+        maker = Maker(functions)
+        model = _core.load_model(folder, threads, maker)
+        network = model.network
+        if maker.held:
+            network._functions = maker.held
+        return cls(model, network)
 
     def save(self, folder: _Folder) -> None:
         """Writes a folder, which appears as a whole or not at all (docs/inference.md). DataError if it holds anything else
-        than a model; NetworkError for layers made of functions, which no file can hold."""
-        try:
-            self._model.save(folder)
-        except _core.NetworkError as error:
-            raise error_of_files(error) from None
+        than a model; NetworkError for layers of functions that cannot be imported by name, which no file can hold."""
+        self._model.save(folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the files that save() writes."""
@@ -453,7 +460,7 @@ class Model:
             place = pathlib.Path(folder) / "model"
             self.save(place)
             files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*") if file.is_file()}
-        return _of_files, (files, self._labels)
+        return _of_files, (files, self._labels, functions_of(self.network.to_json()))
 
     def _batch(self, x, lengths, mask, graphs):
         new = _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
@@ -670,13 +677,13 @@ class Model:
         return f"<{self.kind} model of {self.network!r}, {len(self)} training inputs>"
 
 
-def _of_files(files, labels=None):
+def _of_files(files, labels=None, functions=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             file = pathlib.Path(folder) / "model" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        model = Model.load(pathlib.Path(folder) / "model")
+        model = Model.load(pathlib.Path(folder) / "model", functions=functions)
         model._labels = labels
         return model
 

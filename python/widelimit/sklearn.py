@@ -7,7 +7,6 @@ from typing import Any, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri, stdtrit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -17,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._arrays import numbers, whole
 from ._automatic import automatic_networks, default_network
 from ._calibration import fit_class_calibration
-from ._core import Network, NumericalError, Regression
+from ._core import Network, NumericalError, Regression, known_noise_amplitude
 from .kernels import gram, gram_diagonal
 from .models import _learn_inputs, class_scores
 
@@ -198,23 +197,7 @@ class _WideNetwork(BaseEstimator):
         diagonal, best, self._amplitudes = np.diag(matrix).mean(), [], []
         for column, variance in enumerate(noise):
             targets = np.ascontiguousarray(self._targets[:, [column]])
-
-            def unlikeliness(logarithm):
-                amplitude = np.exp(logarithm)
-                try:
-                    fitted = Regression.fit(matrix, targets, noise_variance=variance / amplitude, threads=self.threads)
-                except NumericalError:
-                    return np.inf
-                return -fitted.with_amplitude(amplitude).log_marginal_likelihood
-
-            grid = np.log(variance / diagonal) - np.log(10) * np.linspace(2, -7, 19)
-            values = [unlikeliness(logarithm) for logarithm in grid]
-            if not np.isfinite(values).any():
-                raise NumericalError("noise_variance: the kernel of these inputs cannot be factorised with it, whatever its amplitude")
-            at = int(np.argmin(values))
-            found = minimize_scalar(unlikeliness, bounds=(grid[max(at - 1, 0)] - (at == 0), grid[min(at + 1, 18)] + (at == 18)),
-                                    method="bounded")
-            amplitude = float(np.exp(found.x if found.fun < values[at] else grid[at]))
+            amplitude = known_noise_amplitude(matrix, targets, variance, self.threads)
             self._amplitudes.append(amplitude)
             eps = variance / (amplitude * diagonal)
             best.append((eps, self._part(self._solved(matrix, eps), column)))

@@ -72,7 +72,18 @@ class Registry {
 
 Layer read_layer(const nlohmann::json& object, const std::string& path) {
   FieldReader reader(object, path);
-  const std::string kind = reader.text("layer");
+  std::string kind = reader.text("layer");
+  // A kind of somebody's own, by functions of Python: one reader, which the Python package has registered, is for all.
+  if (!is_registered(kind) && reader.has(python_kind)) {
+    if (!is_registered(python_kind))
+      reader.fail(
+          python_kind,
+          fmt::format("the layer \"{}\" calls functions of Python, so that only the Python package can use "
+                      "it: read it there, with widelimit.Network.read(FILE, functions=...) or "
+                      "widelimit.Model.load(FOLDER, functions=...)",
+                      kind));
+    kind = python_kind;
+  }
   try {
     Layer layer = Registry::instance().find(kind, path)(reader);
     reader.finish();

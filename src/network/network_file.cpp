@@ -45,13 +45,43 @@ void require_readers(const nlohmann::ordered_json& part, const std::string& path
     return;
   }
   if (!part.is_object()) return;
-  if (const auto kind = part.find("layer"); kind != part.end() && kind->is_string() && !is_registered(*kind))
+  if (const auto kind = part.find("layer"); kind != part.end() && kind->is_string() &&
+                                            !is_registered(*kind) &&
+                                            !(part.contains(python_kind) && is_registered(python_kind)))
     throw NetworkError(
         fmt::format("{} ({}): cannot be written, because it could not be read back; register "
                     "the kind with register_layer_kind()",
                     path, kind->get<std::string>()));
   for (const auto& [name, field] : part.items()) require_readers(field, fmt::format("{}.{}", path, name));
 }
+
+/// Throws NetworkError for the first layer that is told from others by the names of its functions alone, whose text may
+/// change.
+void require_formulas(const nlohmann::ordered_json& part, const std::string& path) {
+  if (part.is_array()) {
+    for (std::size_t i = 0; i < part.size(); ++i) require_formulas(part[i], fmt::format("{}[{}]", path, i));
+    return;
+  }
+  if (!part.is_object()) return;
+  if (part.contains("layer") && part.contains(python_kind) && !part.contains("formula"))
+    throw NetworkError(fmt::format(
+        "{} ({}): a layer of your own, whose functions may change under their names, so that what is kept "
+        "could be another's: expected functions made of JAX's arrays, with JAX imported before the layer "
+        "is made, or no store and no folder of Gram matrices",
+        path, part.at("layer").dump()));
+  for (const auto& [name, field] : part.items()) require_formulas(field, fmt::format("{}.{}", path, name));
+}
+
+nlohmann::ordered_json document_of(const Network& network) {
+  check_writable(network.layers(), "layers");
+  nlohmann::ordered_json document;
+  document["widelimit"] = format_version;
+  document["name"] = network.name();
+  document["layers"] = to_json(network.layers());
+  return document;
+}
+
+std::string text_of(const nlohmann::ordered_json& document) { return document.dump(1) + "\n"; }
 
 }  // namespace
 
@@ -62,18 +92,15 @@ Network read_network(const std::filesystem::path& file) {
 }
 
 std::string to_json(const Network& network) {
-  std::string text = network_identity(network);
-  require_readers(to_json(network.layers()), "layers");
-  return text;
+  const nlohmann::ordered_json document = document_of(network);
+  require_readers(document["layers"], "layers");
+  return text_of(document);
 }
 
 std::string network_identity(const Network& network) {
-  check_writable(network.layers(), "layers");
-  nlohmann::ordered_json document;
-  document["widelimit"] = format_version;
-  document["name"] = network.name();
-  document["layers"] = to_json(network.layers());
-  return document.dump(1) + "\n";
+  const nlohmann::ordered_json document = document_of(network);
+  require_formulas(document["layers"], "layers");
+  return text_of(document);
 }
 
 void write_network(const std::filesystem::path& file, const Network& network) {

@@ -15,6 +15,9 @@ namespace widelimit {
 Layer read_layer(const nlohmann::json& object, const std::string& path);
 Layers read_layers(const nlohmann::json& array, const std::string& path);
 
+/// The kind, and the field, of layers that call functions of Python, whose kinds nobody registers: the field says which.
+inline constexpr const char* python_kind = "python";
+
 /// Whether network files may name the kind.
 bool is_registered(const std::string& kind);
 

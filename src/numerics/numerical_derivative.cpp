@@ -1,4 +1,4 @@
-#include "numerics/numerical_derivative.hpp"
+#include "widelimit/numerics/numerical_derivative.hpp"
 
 #include <algorithm>
 #include <array>

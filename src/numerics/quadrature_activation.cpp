@@ -17,11 +17,11 @@
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/mehler_slopes.hpp"
 #include "numerics/mehler_table.hpp"
-#include "numerics/numerical_derivative.hpp"
 #include "numerics/pair_quadrature.hpp"
 #include "numerics/rows/series_rows.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/numerical_derivative.hpp"
 
 namespace widelimit::numerics {
 namespace {

@@ -130,7 +130,7 @@ def test_own_layers_in_messages_and_prints():
     network = widelimit.Network([layers.dense(), halved, layers.dense()])
     with pytest.raises(widelimit.ArgumentError, match=r"gram_vjp: layers\[1\].*: this layer has no adjoint"):
         widelimit.gram_vjp(network, np.ones((2, 3)), np.ones((2, 3)), ntk=np.ones((2, 2)))
-    with pytest.raises(widelimit.NetworkError, match="in Python, keep the code that makes the network"):
+    with pytest.raises(widelimit.NetworkError, match="can be imported by name, or keep the code that makes the network"):
         network.to_json()
     # Of one kind, layers are told apart by numbers, not by addresses.
     for shown in (repr(halved), repr(other), repr(network), str(network)):

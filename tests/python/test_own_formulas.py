@@ -152,7 +152,7 @@ def test_cycles_through_compiled_functions_are_freed(x):
 
 
 def test_models_that_no_file_can_hold_say_so(x, tmp_path):
-    model = widelimit.Model.fit(sequences(layers.pair(mixing)), x, np.arange(3.0), regulariser=0.1)
+    model = widelimit.Model.fit(sequences(layers.pair(lambda *of: mixing(*of))), x, np.arange(3.0), regulariser=0.1)
     for call, error in ((lambda: model.save(tmp_path / "m"), widelimit.NetworkError), (lambda: pickle.dumps(model), widelimit.NetworkError),
                         (lambda: pickle.dumps(model.network), TypeError)):
         with pytest.raises(error, match=r"layers\[1\] \(pair\): cannot be written, .*keep the code that makes the network$") as told:

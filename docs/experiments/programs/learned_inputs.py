@@ -56,13 +56,8 @@ def split(name, seed):
     return (known_x - mean) / deviation, (test_x - mean) / deviation, known, test
 
 
-def median_distance(x):
-    squares = ((x[:, None] - x) ** 2).mean(2)[np.triu_indices(len(x), 1)]
-    return float(np.median(squares[squares > 0]) ** 0.5)
-
-
 def scores(kernel, way, x, test_x, y, test, classes):
-    made = network() if kernel != "laplace" else widelimit.Network.named("laplace", {"axes": 0, "length": median_distance(x)})
+    made = network() if kernel != "laplace" else widelimit.Network.named("laplace", {"axes": 0, "length": widelimit.median_distance(x)})
     return scores_of_model(widelimit.Model.fit(made, x, y, labels=classes, threads=1, **WAYS[way]), test_x, test, classes)
 
 

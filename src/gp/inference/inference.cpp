@@ -11,6 +11,7 @@
 #include "gp/inference/output_groups.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/known_noise.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::gp {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "widelimit/error.hpp"
+#include "widelimit/gp/known_noise.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
 
@@ -48,6 +49,14 @@ LeaveOneOut single_observations(LeaveOneOut others, const Vector<double>& factor
 
 double known_noise_amplitude(const Matrix<double>& gram, const Matrix<double>& targets, double noise,
                              const std::vector<double>& grid, int threads) {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds)
+      throw ArgumentError(fmt::format("known_noise_amplitude: {} must be positive and finite", what));
+  };
+  const auto is_positive = [](double value) { return value > 0 && std::isfinite(value); };
+  require(is_positive(noise), "the noise variance");
+  require(!grid.empty() && std::ranges::all_of(grid, is_positive),
+          "the shares of the grid, of which there is one at least,");
   std::optional<NotPositiveDefinite> last;
   const double diagonal = gram.diagonal().mean();
   const auto unlikeliness = [&](double log_amplitude) {

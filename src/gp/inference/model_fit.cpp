@@ -18,6 +18,7 @@
 #include "widelimit/gp/class_labels.hpp"
 #include "widelimit/gp/gram_cache.hpp"
 #include "widelimit/gp/inference.hpp"
+#include "widelimit/gp/known_noise.hpp"
 
 namespace widelimit::gp {
 
