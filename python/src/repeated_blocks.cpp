@@ -14,6 +14,7 @@
 #include "propagation.hpp"
 #include "run_control.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/propagation/measured_attention.hpp"
 #include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/sampled_block.hpp"
 
@@ -99,8 +100,8 @@ nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, I
   return nb::make_tuple(arrays_of_tokens(sampled.tokens), tuples_of_layers(sampled.gradients));
 }
 
-/// ((q, error), (cosine, error), gap, Gram matrix, spread of q, (product ratio, error), rounding gap) of activations
-/// [sequences, tokens, width]; `kept`: which tokens are no padding, empty for all.
+/// ((q, error), (cosine, error), gap, Gram matrix, spread of q, (product ratio, error), rounding gap, largest share,
+/// largest token) of activations [sequences, tokens, width]; `kept`: which tokens are no padding, empty for all.
 nb::tuple measured_in(const Array<double>& activations, const std::string& name,
                       const std::vector<bool>& kept, double epsilon) {
   auto layer = run_or_leave(
@@ -114,7 +115,28 @@ nb::tuple measured_in(const Array<double>& activations, const std::string& name,
       {nb::cast(activations)});
   return nb::make_tuple(pair_of(layer.norm), pair_of(layer.cosine), layer.gap,
                         array_of(std::move(layer.gram)), layer.norm_spread.value,
-                        pair_of(layer.product_ratio), layer.rounding_gap);
+                        pair_of(layer.product_ratio), layer.rounding_gap, layer.largest_share.value,
+                        layer.largest_token);
+}
+
+/// ((entropy, error), uniform, (first weight, error), (largest weight, error)) of each head of weights [sequences,
+/// heads, tokens, tokens].
+nb::list measured_attention_in(const Array<double>& weights, const std::string& name,
+                               const std::vector<bool>& kept) {
+  const auto heads = run_or_leave(
+      [view = std::span(weights.data(), weights.size()), sequences = weights.shape(0),
+       count = weights.shape(1), tokens = weights.shape(2), name, kept](std::stop_token) {
+        return naming_errors(name, [&] {
+          return propagation::measured_attention(view, static_cast<Index>(sequences),
+                                                 static_cast<Index>(count), static_cast<Index>(tokens), kept);
+        });
+      },
+      {nb::cast(weights)});
+  nb::list found;
+  for (const propagation::MeasuredHead& head : heads)
+    found.append(nb::make_tuple(pair_of(head.entropy), head.uniform.value, pair_of(head.first_weight),
+                                pair_of(head.largest_weight)));
+  return found;
 }
 
 }  // namespace
@@ -129,6 +151,7 @@ void bind_repeated_blocks(nb::module_& module) {
   module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "depth"_a, "width"_a, "networks"_a,
              "heads"_a, "seed"_a, "threads"_a, "progress"_a.none());
   module.def("measured_layer", &measured_in, "activations"_a, "name"_a, "kept"_a, "epsilon"_a);
+  module.def("measured_attention", &measured_attention_in, "weights"_a, "name"_a, "kept"_a);
 }
 
 }  // namespace widelimit::python

@@ -30,10 +30,10 @@ from ._progress import Progress, teller
 
 __all__ = [
     "BlockExponents", "BlockMap", "CriticalInitialisation", "CriticalLines", "Curve", "Estimate", "Exponents", "FixedPoint", "LayerGradients",
-    "LossFit", "Measured", "MeasuredGradient", "Parameters", "PhaseDiagram", "Propagated", "SampledBlock", "SimulatedTrajectory",
-    "TokenSamples", "TokenState", "Trajectory", "block_exponents", "collapsed_norm", "critical", "critical_lines", "critical_values",
-    "exponents", "fit_losses", "layer_gradients", "measure", "phase_diagram", "propagate", "sample_block", "simulate_angle",
-    "simulate_gradient", "simulate_groups", "simulate_samples", "simulate_trajectory", "start_gram", "trajectory"]
+    "LossFit", "Measured", "MeasuredAttention", "MeasuredGradient", "Parameters", "PhaseDiagram", "Propagated", "SampledBlock", "SimulatedTrajectory",
+    "TokenSamples", "TokenState", "Trajectory", "WidthSpread", "block_exponents", "collapsed_norm", "critical", "critical_lines", "critical_values",
+    "exponents", "fit_losses", "layer_gradients", "measure", "measure_attention", "phase_diagram", "propagate", "sample_block", "simulate_angle",
+    "simulate_gradient", "simulate_groups", "simulate_samples", "simulate_trajectory", "start_gram", "trajectory", "width_spread"]
 
 Numbers = NDArray[np.float64]
 
@@ -294,6 +294,29 @@ def exponents(parameters: Parameters, depth: float = 16, causal: bool = False, p
 
 def _which(depth, causal, one_block, published):
     return real(depth, "depth"), bool(causal), bool(one_block), bool(published)
+
+
+class WidthSpread(NamedTuple):
+    """How networks of one width scatter about their exponents, over all of their blocks; leading order in 1 / width.
+
+    lambda_a, lambda_g  (low, high): into which 90 of 100 networks fall; lambda_a is None where one block makes all tokens equal
+    angle_variance      of ln of the mean 1 - cosine of nearly equal tokens
+    gradient_variance   of ln of the squared gradient
+    limit_depth         the most blocks at which neither variance passes 1: beyond, the limit does not describe single networks;
+                        None if that is beyond a million
+    """
+
+    lambda_a: tuple[float, float] | None
+    lambda_g: tuple[float, float]
+    angle_variance: float
+    gradient_variance: float
+    limit_depth: int | None
+
+
+def width_spread(parameters: Parameters, width: int, depth: int = 16) -> WidthSpread:
+    """The WidthSpread of a transformer of full attention."""
+    angle, *rest = _core.width_spread(_made(parameters), whole(width, "width"), whole(depth, "depth"))
+    return WidthSpread(None if angle is None else (math.expm1(angle[0]), math.expm1(angle[1])), *rest)
 
 
 class PhaseDiagram(NamedTuple):
@@ -615,6 +638,8 @@ class Measured(NamedTuple):
     product_ratio        mean product of two tokens over q: the mean cosine if all norms are alike, else that of the longest
     rounding_gap         a cosine_gap below is made of rounding: 32 epsilon^2 of the type of the arrays, or of a coarser one in
                          which all numbers are exact
+    largest_share        of a sequence's sum of squared norms, that of its longest token: 1 / tokens if all norms are alike
+    largest_token        the position that is the longest in most sequences
     """
 
     q: Numbers
@@ -631,6 +656,8 @@ class Measured(NamedTuple):
     product_ratio: Numbers
     product_ratio_error: Numbers
     rounding_gap: Numbers
+    largest_share: Numbers
+    largest_token: Numbers
 
     @property
     def blocks_left_out(self) -> int:
@@ -694,12 +721,54 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
         known = block_exponents(block, len(start), len(arrays) - 1, None, threads)
     # NaN stands for gaps that rounding makes, and goes on into the growth.
     measured = Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(np.where(gap >= rounding, gap, math.nan)),
-                        start, theory, known, np.array([layer[4] for layer in found]), ratio, ratio_error, rounding)
+                        start, theory, known, np.array([layer[4] for layer in found]), ratio, ratio_error, rounding,
+                        np.array([layer[7] for layer in found]), np.array([layer[8] for layer in found]))
     if measured.blocks_left_out > 0:
         warnings.warn(f"measure: in {(gap < rounding).sum()} of {len(gap)} layers 1 - cosine is below {rounding[0]:.2g}, which "
                       f"rounding makes of equal tokens: angle_growth is NaN in {measured.blocks_left_out} of {len(gap) - 1} "
                       "blocks, and its mean is that of the others", RuntimeWarning, stacklevel=2)
     return measured
+
+
+class MeasuredAttention(NamedTuple):
+    """What the heads of a model attend to, [blocks, heads]: means over the rows of a sequence, then over sequences, with standard
+    errors (NaN for one).
+
+    entropy         of a row's weights, in nats
+    uniform         logarithm of the number of keys: the largest entropy
+    first_weight    weight on the first token that is kept, where many models have a sink
+    largest_weight  of a row
+    """
+
+    entropy: Numbers
+    entropy_error: Numbers
+    uniform: Numbers
+    first_weight: Numbers
+    first_weight_error: Numbers
+    largest_weight: Numbers
+    largest_weight_error: Numbers
+
+
+def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None = None,
+                      mask: ArrayLike | None = None) -> MeasuredAttention:
+    """Entropies and sinks of attention weights of your own model: a MeasuredAttention.
+
+    attention      arrays or tensors of one shape, [sequences, heads, tokens, tokens], of each block, after the softmax
+    lengths, mask  as in measure(): padding must have no weight
+
+    ArgumentError for rows whose weights do not sum to 1 within 2 % over the tokens that are kept.
+    """
+    arrays = [numbers(block, name=f"attention[{k}]") for k, block in enumerate(attention)]
+    if not arrays:
+        raise ValueError("attention: expected weights of one block at least, got none")
+    for k, array in enumerate(arrays):
+        if array.ndim != 4 or array.shape[2] != array.shape[3] or array.shape != arrays[0].shape:
+            raise ValueError(f"attention[{k}]: expected weights [sequences, heads, tokens, tokens] of the shape of the others, got "
+                             f"{array.shape}")
+    kept = _kept_tokens((arrays[0].shape[0], arrays[0].shape[2]), lengths, mask)
+    found = [_core.measured_attention(array, f"attention[{k}]", kept) for k, array in enumerate(arrays)]
+    flat = np.array([[(*entropy, uniform, *first, *largest) for entropy, uniform, first, largest in block] for block in found])
+    return MeasuredAttention(*np.moveaxis(flat, -1, 0))
 
 
 def _kept_tokens(shape, lengths, mask):

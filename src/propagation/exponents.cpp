@@ -1,7 +1,6 @@
 #include "widelimit/propagation/exponents.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,6 +9,7 @@
 #include "propagation/collapsed.hpp"
 #include "propagation/skips.hpp"
 #include "propagation/square.hpp"
+#include "propagation/token_averages.hpp"
 
 namespace widelimit::propagation {
 
@@ -22,45 +22,6 @@ double log_mix(double a, double b, double tokens) {
   if (a == -std::numeric_limits<double>::infinity()) return b + std::log(share);
   return a >= b ? a + std::log1p(share * std::expm1(b - a))
                 : b + std::log(share + (1 - share) * std::exp(a - b));
-}
-
-/// rows -> M rows, M the averages over earlier tokens.
-void average_earlier_rows(Matrix<double>& rows) {
-  for (Index i = 1; i < rows.rows(); ++i) rows.row(i) += rows.row(i - 1);
-  for (Index i = 1; i < rows.rows(); ++i) rows.row(i) /= static_cast<double>(i + 1);
-}
-
-enum class Part { all, centred };
-
-/// ln |Q M^k|_F^2 for k = 0 .. depth with Q = I, or Q = P = I - 1 1^T / n. M keeps constants, so that
-/// P M^k = (P M)^k P: centring after every factor keeps the digits that the constants would drown, and
-/// scaling keeps the powers from vanishing.
-std::vector<double> computed_power_logs(Part part, Index tokens, Index depth) {
-  Matrix<double> power = Matrix<double>::Identity(tokens, tokens);
-  std::vector<double> logs;
-  double scale = 0;
-  for (Index k = 0; k <= depth; ++k) {
-    if (k > 0) average_earlier_rows(power);
-    if (part == Part::centred) power.rowwise() -= power.colwise().mean().eval();
-    const double norm = power.norm();
-    scale += 2 * std::log(norm);
-    power /= norm;
-    logs.push_back(scale);
-  }
-  return logs;
-}
-
-/// computed_power_logs(), remembered: scans ask for one number of tokens and blocks at every point of a rectangle.
-const std::vector<double>& causal_power_logs(Part part, Index tokens, Index depth) {
-  struct Last {
-    Index tokens = 0, depth = 0;
-    std::vector<double> logs;
-  };
-  thread_local std::array<Last, 2> both;
-  Last& last = both[part == Part::all ? 0 : 1];
-  if (last.tokens != tokens || last.depth != depth)
-    last = {tokens, depth, computed_power_logs(part, tokens, depth)};
-  return last.logs;
 }
 
 /// Both may be -infinity, for products of which there are none.
@@ -239,7 +200,7 @@ double causal_gradient_exponent(const Parameters& parameters, Index depth) {
 }
 
 double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters& parameters, Index depth) {
-  return causal_growth(point, parameters, causal_power_logs(Part::all, parameters.tokens, depth));
+  return causal_growth(point, parameters, average_powers(parameters.tokens, depth).all);
 }
 
 EqualTokenGrowth equal_token_growth(const Parameters& parameters, double q0, Index depth,
@@ -275,13 +236,14 @@ EqualTokenGrowth equal_token_growth_of(const Parameters& parameters, double k_ou
     return {norm / blocks, (mlps + contrasts - norm) / blocks,
             (mlps + log_mix(contrasts, means, static_cast<double>(parameters.tokens))) / blocks};
   const std::vector<double> products = log_products(std::log(rest_A), log_b);
-  const auto summed = [&](Part part) {
-    const std::vector<double>& logs = causal_power_logs(part, parameters.tokens, depth);
+  const AveragePowers& powers = average_powers(parameters.tokens, depth);
+  const auto summed = [&](const std::vector<double>& logs) {
     double sum = -std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < products.size(); ++k) sum = log_sum(sum, products[k] + logs[k]);
     return sum - logs.front();
   };
-  return {norm / blocks, (mlps + summed(Part::centred) - norm) / blocks, (mlps + summed(Part::all)) / blocks};
+  return {norm / blocks, (mlps + summed(powers.differences) - norm) / blocks,
+          (mlps + summed(powers.all)) / blocks};
 }
 
 double causal_angle_exponent(const Parameters& parameters, Index depth) {
@@ -290,7 +252,7 @@ double causal_angle_exponent(const Parameters& parameters, Index depth) {
 }
 
 double causal_angle_exponent_of(const CollapsedPoint& point, const Parameters& parameters, Index depth) {
-  return causal_growth(point, parameters, causal_power_logs(Part::centred, parameters.tokens, depth));
+  return causal_growth(point, parameters, average_powers(parameters.tokens, depth).differences);
 }
 
 double critical_curvature(const Parameters& parameters) {

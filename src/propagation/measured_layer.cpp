@@ -109,7 +109,8 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
                              const MeasureOptions& options) {
   require_activations(activations, sequences, tokens, options.kept);
   const Index width = static_cast<Index>(activations.size()) / (sequences * tokens);
-  std::vector<double> norms, spreads, cosines, gaps, ratios;
+  std::vector<double> norms, spreads, shares, cosines, gaps, ratios;
+  std::vector<Index> longest(static_cast<std::size_t>(tokens), 0);
   std::vector<Index> first_kept;
   bool same_kept = true;
   Precision precision;
@@ -124,7 +125,11 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
     numerics::finite_result("measured_layer", fmt::format("the squared norm of sequence {}", s), state.q,
                             "rescale the activations");
     norms.push_back(state.q);
-    spreads.push_back(spread_of(x.rowwise().squaredNorm()));
+    const Vector<double> squares = x.rowwise().squaredNorm();
+    spreads.push_back(spread_of(squares));
+    Index largest = 0;
+    shares.push_back(squares.maxCoeff(&largest) / squares.sum());
+    ++longest[static_cast<std::size_t>(kept[static_cast<std::size_t>(largest)])];
     gaps.push_back(mean_cosine_gap(x));
     cosines.push_back(1 - gaps.back());
     ratios.push_back(state.cosine());
@@ -139,6 +144,10 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
   if (!same_kept) layer.gram.resize(0, 0);
   layer.norm = over_sequences(norms);
   layer.norm_spread = over_sequences(spreads);
+  layer.largest_share = over_sequences(shares);
+  const auto most = std::max_element(longest.begin(), longest.end());
+  layer.largest_token = most - longest.begin();
+  layer.largest_token_share = static_cast<double>(*most) / static_cast<double>(sequences);
   layer.cosine = over_sequences(cosines);
   layer.gap = over_sequences(gaps).value;
   layer.product_ratio = over_sequences(ratios);

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "cli/heads/heads_config.hpp"
+#include "cli/heads/heads_scan.hpp"
+#include "cli/program.hpp"
 #include "specialization/support.hpp"
 #include "support/seconds_to_stop.hpp"
 #include "widelimit/error.hpp"
@@ -323,4 +327,102 @@ TEST_CASE("experiment: results that are no numbers get a note, and those with on
                                        {"x", "no finite number came out"},
                                        {"y", "no finite number came out in 1 of 2 places"}});
   CHECK(csv_rows(table) == "a,b,c\n1,nan,nan\n2,nan,3\n");
+}
+
+TEST_CASE("heads scan: a grid is its points one by one, and goes on where it stopped") {
+  json config = experiment_config();
+  config.erase("heads");
+  config["prior"].erase("nu2");
+  config["scan"] = {{"heads", {1, 2}}, {"prior.nu2", {0.5, 2}}};
+  const auto single = [&](int heads, double nu2) {
+    json point = config;
+    point.erase("scan");
+    point["heads"] = heads;
+    point["prior"]["nu2"] = nu2;
+    return run_experiment("flow", point).summary;
+  };
+  const ResultTable table = run_scan("flow", config, {});
+  REQUIRE(table.rows.size() == 4);
+  CHECK(table.columns == std::vector<std::string>{"heads", "prior.nu2", "loss", "loss_standard_error",
+                                                  "least_loss", "greatest_loss", "converged",
+                                                  "specialisation_time", "tau", "split_rate"});
+  CHECK(table.rows[2][0] == 2);
+  CHECK(table.rows[2][1] == 0.5);
+  CHECK(table.rows[0][2] == single(1, 0.5).at("loss").get<double>());
+  CHECK(table.rows[3][2] == single(2, 2).at("loss").get<double>());
+  CHECK(table.summary.at("points")[3].at("scan") == json{{"heads", 2}, {"prior.nu2", 2}});
+  CHECK(table.summary.at("points")[3].at("loss") == single(2, 2).at("loss"));
+  CHECK(scan_script("flow", table).find("'prior.nu2 0.5'") != std::string::npos);
+  const widelimit::testing::TemporaryFolder folder;
+  const std::filesystem::path kept = folder / "points";
+  std::stop_source source;
+  RunControl run;
+  run.stop = source.get_token();
+  run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t all) {
+    CHECK(all == 4);
+    if (done == 2) source.request_stop();
+  };
+  CHECK_THROWS_AS((void)run_scan("flow", config, run, kept), Cancelled);
+  REQUIRE(std::filesystem::exists(kept));
+  // What is kept is not computed again: another loss in the file comes out.
+  json points = json::parse(widelimit::testing::file_text(kept));
+  REQUIRE(points.at("points").size() == 2);
+  points["points"][1]["summary"]["loss"] = 7;
+  std::ofstream(kept) << points;
+  const ResultTable resumed = run_scan("flow", config, {}, kept);
+  CHECK(resumed.rows[0] == table.rows[0]);
+  CHECK(resumed.rows[1][2] == 7);
+  CHECK(resumed.rows[3] == table.rows[3]);
+  CHECK_FALSE(std::filesystem::exists(kept));
+  std::ofstream(kept) << points;
+  json other = config;
+  other["seed"] = 12;
+  CHECK(message_of([&] {
+          (void)run_scan("flow", other, {}, kept);
+        }).ends_with("holds points of another configuration or version; remove it, or give another --out"));
+}
+
+TEST_CASE("heads scan: tables of points follow each other, and mistakes are named") {
+  json risk = {{"prior", {{"kind", "spikes"}, {"features", 2}}},
+               {"tokens", 3},
+               {"samples", 2000},
+               {"scan", {{"prior.nu", {1, 4, 9}}}}};
+  const ResultTable risks = run_scan("bayes", risk, {});
+  CHECK(risks.columns == std::vector<std::string>{"prior.nu", "bayes_risk", "standard_error"});
+  REQUIRE(risks.rows.size() == 3);
+  CHECK(risks.rows[0][1] > risks.rows[2][1]);
+  json pruned = experiment_config();
+  pruned.erase("tokens");
+  pruned["starts"] = 2;
+  pruned["scan"] = {{"tokens", {3, 5}}};
+  const ResultTable heads = run_scan("prune", pruned, {});
+  CHECK(heads.columns == std::vector<std::string>{"tokens", "start", "removed", "loss", "head"});
+  CHECK(heads.rows.size() == 2 * run_experiment("prune",
+                                                [&] {
+                                                  json point = pruned;
+                                                  point.erase("scan");
+                                                  point["tokens"] = 3;
+                                                  return point;
+                                                }())
+                                     .rows.size());
+  CHECK_FALSE(scan_script("prune", heads).empty());
+  const auto failure = [&](const json& scan) {
+    json config = risk;
+    config["scan"] = scan;
+    return message_of([&] { (void)run_scan("bayes", config, {}); });
+  };
+  CHECK(failure({{"prior.nu", 3}}) == "config.scan: prior.nu: expected a list of at least one number, got 3");
+  CHECK(failure({{"prior.nu", {1, 1}}}) == "config.scan: prior.nu: expected different numbers, got [1,1]");
+  CHECK(failure({{"tokens", {1, 2}}}) ==
+        "config.scan: tokens: is scanned and given too; leave one of them out");
+  CHECK(
+      failure({{"start.m", {1, 2}}}) ==
+      "config.scan: start.m: expected a field of the configuration, or of an object in it, such as prior.nu");
+  CHECK(failure({{"samples", json::array({5})}}) ==
+        "config.scan: samples: is scanned and given too; leave one of them out");
+  CHECK(failure(json::array()) ==
+        "config.scan: expected an object of lists of numbers, such as {\"heads\": [1, 2, 4]}, got []");
+  CHECK(failure({{"seed", {1, -3}}, {"prior.nu", json::array({2})}}) ==
+        "prior.nu 2, seed -3: config.seed: expected an integer >= 0, got -3");
+  CHECK(failure({{"wings", json::array({1})}, {"prior.nu", json::array({2})}}).find("wings") != std::string::npos);
 }

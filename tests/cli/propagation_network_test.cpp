@@ -197,6 +197,8 @@ TEST_CASE("propagation measure: activations beside a block's theory") {
                               "q",
                               "q_error",
                               "q_spread",
+                              "largest_share",
+                              "largest_token",
                               "cosine",
                               "cosine_error",
                               "product_ratio",
@@ -209,16 +211,18 @@ TEST_CASE("propagation measure: activations beside a block's theory") {
   CHECK(found.at("columns") == expected_columns);
   CHECK(rows[0][1] == doctest::Approx(2.5));
   CHECK(rows[0][3] == doctest::Approx(0.6));
-  CHECK(rows[0][4] == doctest::Approx(0));
+  CHECK(rows[0][4] == doctest::Approx(0.8));
+  CHECK(rows[0][5] == 1);
+  CHECK(rows[0][6] == doctest::Approx(0));
   CHECK(rows[1][1] == doctest::Approx(0.21875));
   // Norms 1/4 and 3/16, product 3/16.
   const double cosine = 0.1875 / std::sqrt(0.25 * 0.1875);
-  CHECK(rows[1][4] == doctest::Approx(cosine));
-  CHECK(rows[1][6] == doctest::Approx(0.1875 / 0.21875));
+  CHECK(rows[1][6] == doctest::Approx(cosine));
+  CHECK(rows[1][8] == doctest::Approx(0.1875 / 0.21875));
   CHECK(found.at("norm_growth") == doctest::Approx(std::log(0.21875 / 2.5)));
   CHECK(found.at("angle_growth") == doctest::Approx(std::log(1 - cosine)));
-  CHECK(rows[0][10] == doctest::Approx(2.5));
-  CHECK(rows[1][10].get<double>() > 1);
+  CHECK(rows[0][12] == doctest::Approx(2.5));
+  CHECK(rows[1][12].get<double>() > 1);
   CHECK(found.at("notes").at("cosine_error") == "a single sequence has no standard error");
   check_refused("measure " + (folder / "nothing").string(), "there is no layer_0.npy");
   CHECK(found.at("shape") == json{1, 2, 4});
@@ -231,6 +235,39 @@ TEST_CASE("propagation measure: activations beside a block's theory") {
                     "got {} x {} x {}\n",
                     shape[0], shape[1], shape[2]));
   }
+}
+
+TEST_CASE("propagation measure: attention of each block, and a token that has most of the norm") {
+  const TemporaryFolder folder;
+  xt::xarray<double> layer = xt::ones<double>({2, 6, 4}), attention = xt::ones<double>({2, 3, 6, 6}) / 6;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (std::size_t c = 0; c < 4; ++c) {
+      layer(s, 0, c) = 30;
+      layer(s, 1, c) = static_cast<double>(c);
+    }
+  widelimit::data::write_npy(folder / "layer_0.npy", layer);
+  widelimit::data::write_npy(folder / "layer_1.npy", layer);
+  widelimit::data::write_npy(folder / "attention_0.npy", attention);
+  const json found = propagation_json("measure " + folder.path().string());
+  REQUIRE(found.at("attention").size() == 3);
+  CHECK(found.at("attention")[2].at("head") == 2);
+  CHECK(found.at("attention")[2].at("entropy").at("value") == doctest::Approx(std::log(6)));
+  CHECK(found.at("attention")[2].at("first_weight").at("value") == doctest::Approx(1.0 / 6));
+  CHECK(found.at("sink").get<std::string>().starts_with(
+      "in 2 of 2 layers one token has most of a sequence's squared norm (99 % in layer 0, token 0 in 100 % "
+      "of the "
+      "sequences)"));
+  const auto refused = [&](const xt::xarray<double>& array, const std::string& message) {
+    widelimit::data::write_npy(folder / "attention_0.npy", array);
+    check_refused("measure " + folder.path().string(), "attention_0.npy: " + message);
+  };
+  refused(2 * attention, "token 0 of head 0 in sequence 0: expected weights that sum to 1");
+  refused(xt::ones<double>({2, 3, 6, 5}),
+          "expected attention [sequences, heads, tokens, tokens] = [2, heads, 6, 6], got [2, 3, 6, 5]");
+  widelimit::data::write_npy(folder / "attention_0.npy", attention);
+  widelimit::data::write_npy(folder / "attention_1.npy", attention);
+  check_refused("measure " + folder.path().string(),
+                "expected attention_K.npy of each of the 1 blocks, got 2");
 }
 
 TEST_CASE("propagation measure: layers are numbered without gaps") {
@@ -272,10 +309,10 @@ TEST_CASE("propagation measure: rounding of equal tokens is no angle, and paddin
   REQUIRE(run.code == 0);
   const json found = json::parse(run.output);
   CHECK(found.at("layers_below_rounding") == 2);
-  CHECK(found.at("rows")[1][9].get<double>() < -5);
-  CHECK(found.at("rows")[2][9].is_null());
-  CHECK(found.at("rows")[3][9].is_null());
-  CHECK(found.at("angle_growth") == found.at("rows")[1][9]);
+  CHECK(found.at("rows")[1][11].get<double>() < -5);
+  CHECK(found.at("rows")[2][11].is_null());
+  CHECK(found.at("rows")[3][11].is_null());
+  CHECK(found.at("angle_growth") == found.at("rows")[1][11]);
   const std::string note = found.at("notes").at("angle_growth");
   CHECK(
       note.starts_with("in 2 of 4 layers 1 - cosine is below 4.5e-13, which rounding makes of equal tokens"));

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -410,6 +413,45 @@ TEST_CASE("sde: lists of gammas and temperatures are points of every table") {
   REQUIRE(laws.code == 0);
   CHECK(column(laws.text("law.csv"), "gamma").size() == 28);
   CHECK(laws.read("law.json")["laws"][2]["gamma"] == 0.7);
+}
+
+TEST_CASE("sde network: a list of networks is each of them, and rows begin with their labels") {
+  const json common{{"width", 16}, {"layers", {4, 8}}, {"samples", 40}, {"temperature", 2}};
+  const json shaped{{"network", "shaped_attention"}, {"gamma", 0.3}};
+  const json post{{"network", "unshaped_post_ln"}, {"gamma", 1}, {"lambda", 1}};
+  json networks = json::array({"shaped_attention", with(post, {{"label", "Post-LN, g = 1"}})});
+  json both = with(common, {{"networks", networks}, {"gamma", 0.3}});
+  both.erase("temperature");
+  const SdeRun run("network", both, "");
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  json plain = common;
+  plain.erase("temperature");
+  const SdeRun alone("network", with(plain, shaped)), last("network", with(plain, post));
+  const auto rows = [](const SdeRun& of) {
+    const std::string text = widelimit::testing::without_comments(of.text("correlations.csv"));
+    return text.substr(text.find('\n') + 1);
+  };
+  std::string expected;
+  for (const auto& [label, one] :
+       {std::pair{"shaped_attention", &alone}, std::pair{"\"Post-LN, g = 1\"", &last}}) {
+    std::istringstream lines(rows(*one));
+    for (std::string line; std::getline(lines, line);) expected += fmt::format("{},{}\n", label, line);
+  }
+  CHECK(rows(run) == expected);
+  CHECK(run.read("summary.json").at("points")[1].at("network") == "Post-LN, g = 1");
+  CHECK(std::filesystem::exists(run / "out" / "densities.png"));
+  // Interventions, and grids within each network.
+  const SdeRun grid("network", with(common, {{"networks", {"shaped_attention", "shaped_transformer"}},
+                                             {"gammas", {0.2, 0.4}}}));
+  CHECK(grid.read("summary.json").at("points").size() == 4);
+  const auto fails = [&](const json& more, const std::string& message) {
+    check_sde_fails("network", with(with(common, {{"gamma", 0.3}}), more), message);
+  };
+  fails({{"networks", json::array()}}, ".networks: expected a list of networks, got []");
+  fails({{"networks", {"mlp", "mlp"}}}, ".networks: \"mlp\" appears twice; give each a label of its own");
+  fails({{"networks", {"mlp", "shaped_resnet"}}, {"network", "mlp"}},
+        ".networks: cannot be combined with network; give one of them");
 }
 
 TEST_CASE("sde: a multilayer perceptron beside its limit, and weights of the terms of attention") {

@@ -6,6 +6,9 @@ import pathlib
 import numpy as np
 import pytest
 
+from program import column, program_json
+from widelimit import propagation
+
 FOLDER = pathlib.Path(__file__).parent.parent.parent / "examples" / "python"
 
 
@@ -67,3 +70,92 @@ def test_folders_and_sizes_that_do_not_fit(points, tmp_path, random):
         points.read(tmp_path, random)
     with pytest.raises(SystemExit, match="multiple of 16 x 16 pixels, got 20 x 32"):
         points.smaller(np.ones((1, 20, 32, 3)))
+
+
+def module_of(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class HookedBlock:
+    """Has what save_activations.py needs of a module of PyTorch."""
+
+    def __init__(self, weight):
+        self.weight, self.before, self.after = weight, [], []
+
+    def register_forward_pre_hook(self, hook, with_kwargs):
+        assert with_kwargs
+        return self._added(self.before, hook)
+
+    def register_forward_hook(self, hook):
+        return self._added(self.after, hook)
+
+    @staticmethod
+    def _added(hooks, hook):
+        class Handle:
+            def remove(self):
+                hooks.remove(hook)
+        hooks.append(hook)
+        return Handle()
+
+    def __call__(self, *args, **kwargs):
+        for hook in self.before:
+            hook(self, args, kwargs)
+        output = ((args[0] if args else kwargs["hidden_states"]) @ self.weight, "a cache")
+        for hook in self.after:
+            hook(self, args, output)
+        return output
+
+
+def test_saved_activations_are_those_of_the_blocks(tmp_path, random):
+    saving = module_of("save_activations")
+    blocks = [HookedBlock(random.normal(size=(8, 8)) / 3) for _ in range(3)]
+    batches = random.normal(size=(2, 4, 5, 8))
+    with saving.record(blocks) as runs:
+        for k, tokens in enumerate(batches):
+            tokens = blocks[0](tokens)[0] if k == 0 else blocks[0](hidden_states=tokens)[0]
+            for block in blocks[1:]:
+                tokens = block(tokens)[0]
+    assert not any(block.before or block.after for block in blocks)
+    layers = saving.joined(runs)
+    assert len(layers) == 4
+    np.testing.assert_array_equal(layers[0], batches.reshape(8, 5, 8))
+    np.testing.assert_allclose(layers[3], layers[0] @ blocks[0].weight @ blocks[1].weight @ blocks[2].weight, rtol=1e-12)
+    mask = np.arange(5) < np.array([5, 4, 3, 2, 5, 5, 5, 5])[:, None]
+    scores = np.where(mask[:, None, None], random.normal(size=(8, 2, 5, 5)), -np.inf)
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    np.save(tmp_path / "layer_7.npy", np.ones(3))  # of another run
+    saving.save(tmp_path, layers, [weights] * 3, mask.astype(np.int64))
+    assert not (tmp_path / "layer_7.npy").exists()
+    printed = program_json("propagation", "measure", tmp_path, "--mask", tmp_path / "mask.npy")
+    found = propagation.measure(layers, mask=mask)
+    assert column(printed, "q") == found.q.tolist()
+    assert len(printed["attention"]) == 6
+
+
+def test_activations_in_half_precision_keep_their_numbers(tmp_path, random):
+    saving, ml_dtypes = module_of("save_activations"), pytest.importorskip("ml_dtypes", reason="JAX is not installed")
+    exact = random.normal(size=(2, 6, 16))
+    for dtype, saved in ((np.float16, "float16"), (ml_dtypes.bfloat16, "float32")):
+        narrow = exact.astype(dtype)
+        saving.save(tmp_path, [narrow, narrow])
+        array = np.load(tmp_path / "layer_0.npy")
+        assert array.dtype == saved
+        np.testing.assert_array_equal(array, narrow.astype(np.float32))
+        # The program sees how coarse the numbers are, and takes as rounding what is.
+        epsilon = 2.0 ** -10 if saved == "float16" else 2.0 ** -7
+        assert propagation.measure([array]).rounding_gap[0] == 32 * epsilon ** 2
+        assert column(program_json("propagation", "measure", tmp_path), "q") == propagation.measure([array] * 2).q.tolist()
+
+
+def test_activations_of_a_model_of_pytorch(tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    saving = module_of("save_activations")
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).eval()
+    with saving.record(model.layers) as runs, torch.no_grad():
+        output = model(torch.randn(4, 6, 16))
+    saving.save(tmp_path, saving.joined(runs))
+    np.testing.assert_array_equal(np.load(tmp_path / "layer_3.npy"), output.numpy())

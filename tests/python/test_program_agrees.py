@@ -24,7 +24,7 @@ TIME_WORDS = {"horizon": "times", "depth": "times", "width": "times", "points": 
 MODEL_OF_SDE = {"model": "a function each", "finite_width_drift": "width"}
 NETWORK_WORDS = {"network": "name"}
 LAYER_WORDS = {"depth": "layers", "points": "layers"}
-HEADS_WORDS = {"prior": "Prior"}
+HEADS_WORDS = {"prior": "Prior", "scan": "a loop"}
 # Of single numbers, which one thread computes.
 THREADS = {"threads": "one"}
 KEPT = {"trajectories": "Ensemble.covariances"}
@@ -37,10 +37,10 @@ SIMULATED = [propagation.Parameters]
 # (command, the functions that do the same, {option: word}, {argument that the program lacks: why}).
 TABLE = [
     ("propagation trajectory", [*SIMULATED, propagation.trajectory], MODEL_WORDS, {}),
-    ("propagation exponents", [*SIMULATED, propagation.exponents], MODEL_WORDS, {}),
+    ("propagation exponents", [*SIMULATED, propagation.exponents, propagation.width_spread], MODEL_WORDS, {}),
     ("propagation phase", [*SIMULATED, propagation.phase_diagram, propagation.critical_lines],
      MODEL_WORDS | {"block": "refused: blocks differ from point to point"}, {}),
-    ("propagation critical", [*SIMULATED, propagation.critical], MODEL_WORDS, {}),
+    ("propagation critical", [*SIMULATED, propagation.critical, propagation.width_spread], MODEL_WORDS, {}),
     ("propagation fit", [*SIMULATED, propagation.exponents, propagation.fit_losses],
      MODEL_WORDS | {"file": "loss"},
      {"lambda_a": "a column of the file", "lambda_g": "a column of the file", "published": "exponents() has it",
@@ -57,8 +57,8 @@ TABLE = [
                              propagation.sample_block, propagation.start_gram],
      {"q0": "q", "c0": "cosine", "gram": "start", "grams": "Propagated.grams", "gradients": "layer_gradients",
       "vary": "a loop over block_exponents", "network": "block"}, {"start_norm": "the norm of --q0 beside --vary"}),
-    ("propagation measure", [propagation.measure], {"folder": "layers", "network": "block"},
-     {"threads": "the program computes one file after the other"}),
+    ("propagation measure", [propagation.measure, propagation.measure_attention], {"folder": "layers", "network": "block"},
+     {"attention": "files of the folder", "threads": "the program computes one file after the other"}),
     ("heads flow", [heads.flow], HEADS_WORDS, {}),
     ("heads prune", [heads.flow, heads.prune], HEADS_WORDS, {}),
     ("heads attention", [heads.flow, heads.judge, heads.fresh_sequences, heads.attention_map], HEADS_WORDS,
@@ -79,7 +79,7 @@ TABLE = [
     ("heads digit-times", [heads.ImageTask, heads.digit_times], {"mnist": "images"}, {"labels": "of --mnist"}),
     ("heads resampling", [heads.resampling], HEADS_WORDS, {}),
     ("sde simulate", [*MODELS, sde.simulate], KEPT | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
-    ("sde network", NETWORKS, KEPT | SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
+    ("sde network", NETWORKS, KEPT | SDE_WORDS | LAYER_WORDS | NETWORK_WORDS | {"networks": "a loop"}, {}),
     ("sde compare", [*NETWORKS, sde.compare], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde stopping-time", [sde.Network, sde.start, sde.stopping_times], SDE_WORDS | LAYER_WORDS | NETWORK_WORDS, {}),
     ("sde output", [*MODELS, sde.simulate, sde.outputs],

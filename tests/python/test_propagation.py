@@ -32,6 +32,18 @@ def test_exponents_are_those_of_the_program():
             assert found.jacobian_q_p.tolist() == printed["jacobian_q_p"]
 
 
+def test_scatter_of_a_width_is_that_of_the_program():
+    printed = program_json("propagation", "exponents", *OPTIONS, "--depth", 6, "--width", 48)
+    found = propagation.width_spread(SMALL, 48, 6)
+    assert found.lambda_a == pytest.approx((printed["lambda_a_low"], printed["lambda_a_high"]), rel=1e-14)
+    assert found.lambda_g == (printed["lambda_g_low"], printed["lambda_g_high"])
+    for name in ("angle_variance", "gradient_variance", "limit_depth"):
+        assert getattr(found, name) == printed[name]
+    assert propagation.width_spread(dataclasses.replace(SMALL, alpha_A=1), 48).lambda_a is None
+    with pytest.raises(widelimit.ArgumentError, match="width must be at least 2"):
+        propagation.width_spread(SMALL, 1)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_trajectories_are_those_of_the_program(causal):
     flags = ["--causal"] * causal
@@ -195,7 +207,7 @@ def test_activations_are_measured_as_by_the_program(tmp_path, random):
         np.save(tmp_path / f"layer_{k}.npy", array)
     printed = program_json("propagation", "measure", tmp_path, "--network", tmp_path / "block.json")
     found = propagation.measure(arrays, block)
-    for name in ("q", "q_error", "q_spread", "cosine", "cosine_error", "product_ratio", "product_ratio_error", "norm_growth",
+    for name in ("q", "q_error", "q_spread", "largest_share", "largest_token", "cosine", "cosine_error", "product_ratio", "product_ratio_error", "norm_growth",
                  "angle_growth"):
         assert getattr(found, name).tolist() == column(printed, name), name
     assert found.theory.q.tolist() == column(printed, "theory_q")
@@ -254,6 +266,39 @@ def test_the_mean_cosine_is_that_of_directions(random):
         np.testing.assert_allclose(propagation.measure([given]).cosine, expected, rtol=1e-12)
     assert propagation.measure([longer]).product_ratio[0] < expected / 2 < propagation.measure([tokens]).product_ratio[0]
     assert propagation.measure([longer]).q_spread[0] > 2 > propagation.measure([tokens]).q_spread[0]
+
+
+def test_attention_is_measured_as_by_the_program(tmp_path, random):
+    scores = random.normal(size=(2, 3, 4, 5, 5))
+    scores[..., 4] = -np.inf
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    for k in range(3):
+        np.save(tmp_path / f"layer_{k}.npy", random.normal(size=(3, 5, 7)))
+    for k in range(2):
+        np.save(tmp_path / f"attention_{k}.npy", weights[k])
+    np.save(tmp_path / "lengths.npy", np.array([4, 4, 4]))
+    printed = program_json("propagation", "measure", tmp_path, "--lengths", tmp_path / "lengths.npy")["attention"]
+    found = propagation.measure_attention(weights, lengths=[4, 4, 4])
+    assert found.entropy.shape == (2, 4)
+    for row in printed:
+        place = row["block"], row["head"]
+        assert row["entropy"] == {"value": found.entropy[place], "standard_error": found.entropy_error[place]}
+        assert row["first_weight"]["value"] == found.first_weight[place]
+        assert row["largest_weight"]["value"] == found.largest_weight[place]
+    kept = weights[..., :4, :4]
+    np.testing.assert_allclose(found.entropy, -(kept * np.log(kept)).sum(-1).mean((1, 3)), rtol=1e-12)
+    np.testing.assert_allclose(found.uniform, math.log(4))
+    with pytest.raises(widelimit.ArgumentError, match=r"attention\[0\]: token 0 of head 0 in sequence 0: expected weights that sum"):
+        propagation.measure_attention(weights, lengths=[3, 4, 4])
+    np.testing.assert_allclose(propagation.measure_attention(weights.astype(np.float16), lengths=[4] * 3).entropy, found.entropy,
+                               atol=3e-3)
+
+
+def test_a_sink_is_named(random):
+    layer = random.normal(size=(3, 10, 8))
+    layer[:, 2] *= 100
+    found = propagation.measure([layer])
+    assert found.largest_token[0] == 2 and found.largest_share[0] > 0.99
 
 
 def test_padding_is_left_out(random):

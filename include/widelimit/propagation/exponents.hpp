@@ -72,10 +72,11 @@ struct JacobianMoments {
 
 /// Log growth in each block of the mean squared distance of tokens over `depth` blocks from nearly equal tokens
 /// at the fixed point: covariances of their deviations change as G -> m (ta_A^2 G + alpha_A^2 / q_star M G M^T),
-/// where M are the averages over earlier tokens, from G = I. Cost O(n^2 depth).
+/// where M are the averages over earlier tokens, from G = I. Cost O(n log(n) depth).
+/// ArgumentError for more than 10^7 tokens.
 [[nodiscard]] double causal_angle_exponent(const Parameters& parameters, Index depth);
 
-/// The causal gradient exponent after `depth` blocks from equal tokens. Cost O(n^2 depth).
+/// The causal gradient exponent after `depth` blocks from equal tokens. Cost and errors as above.
 [[nodiscard]] double causal_gradient_exponent(const Parameters& parameters, Index depth);
 
 /// Log growth in each block over `depth` blocks from nearly equal tokens of squared norm q0: the exponents if norms
@@ -85,8 +86,8 @@ struct EqualTokenGrowth {
   double angle = 0;     ///< Growth of 1 - cosine, relative to the norm.
   double gradient = 0;  ///< ln of the mean of |dX^L/dX^0|_F^2 / (d n), over depth.
 };
-/// Cost: O(depth), under a causal mask O(n^2 depth + depth^2). Errors: as require_parameters; ArgumentError unless q0 >
-/// 0 and depth >= 1.
+/// Cost: O(depth), under a causal mask O(n log(n) depth + depth^2). Errors: as require_parameters; ArgumentError
+/// unless q0 > 0 and depth >= 1, and for more than 10^7 tokens under a causal mask.
 [[nodiscard]] EqualTokenGrowth equal_token_growth(const Parameters& parameters, double q0, Index depth,
                                                   AttentionMask mask = AttentionMask::full);
 

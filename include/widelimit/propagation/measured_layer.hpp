@@ -13,8 +13,11 @@ using Eigen::Index;
 /// Norms and angles of the tokens in one layer of any model: means over sequences, with their standard
 /// errors (NaN for a single sequence).
 struct MeasuredLayer {
-  numerics::Estimate norm;         ///< Mean squared norm of a sequence's tokens over the width, q.
-  numerics::Estimate norm_spread;  ///< Standard deviation of these squared norms over their mean.
+  numerics::Estimate norm;           ///< Mean squared norm of a sequence's tokens over the width, q.
+  numerics::Estimate norm_spread;    ///< Standard deviation of these squared norms over their mean.
+  numerics::Estimate largest_share;  ///< Of a sequence's sum of squared norms, that of its longest token.
+  Index largest_token = 0;  ///< The position that is the longest in most sequences (the first of several).
+  double largest_token_share = 0;  ///< In how many of the sequences it is.
   numerics::Estimate cosine;       ///< Mean cosine of two of its tokens.
   double gap = 0;                  ///< 1 - cosine, without cancellation.
   /// Mean product of two tokens over the mean squared norm: the mean cosine if all norms are alike, and if not that of

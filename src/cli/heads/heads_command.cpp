@@ -8,6 +8,7 @@
 
 #include "cli/heads/heads_experiment.hpp"
 #include "cli/heads/heads_pictures.hpp"
+#include "cli/heads/heads_scan.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
@@ -61,10 +62,15 @@ std::string json_text(const ResultTable& table) {
          "\n";
 }
 
+[[noreturn]] void fail_without_picture(const HeadsExperiment& experiment) {
+  throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+}
+
 /// Complains before the work rather than after it.
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
-  if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
-    throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+  // Of bayes there is a picture of scans alone, which shows once the configuration is read.
+  if (!arguments.plot.empty() && !has_heads_picture(experiment.name) && !has_scans(experiment.name))
+    fail_without_picture(experiment);
   const std::string ending = arguments.out.extension().string();
   if (!arguments.out.empty() && ending != ".csv" && ending != ".json")
     throw ArgumentError(fmt::format("--out: expected FILE.csv or FILE.json, got {}", arguments.out.string()));
@@ -72,16 +78,26 @@ void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& argu
                       .written = {{"--out", arguments.out}, {"--plot", arguments.plot}}});
 }
 
+/// Beside the table: the points of a scan that are done.
+std::filesystem::path kept_points(const std::filesystem::path& out) {
+  return out.empty() ? out : std::filesystem::path(out.string() + ".points");
+}
+
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
+  bool scan = false;
   ResultTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
+    scan = is_scan(experiment.name, config);
+    if (!scan && !arguments.plot.empty() && !has_heads_picture(experiment.name))
+      fail_without_picture(experiment);
     ProgressBar bar(experiment.name, Counted::steps, arguments.threads);
-    return run_experiment(
-        experiment.name, config,
-        {.threads = arguments.threads,
-         .stop = context.interrupt.token(),
-         .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
+    const RunControl control{
+        .threads = arguments.threads,
+        .stop = context.interrupt.token(),
+        .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }};
+    return scan ? run_scan(experiment.name, config, control, kept_points(arguments.out))
+                : run_experiment(experiment.name, config, control);
   });
   note_missing(table);
   if (arguments.out.empty()) {
@@ -97,7 +113,9 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
     print_result(table.summary);
   }
   if (!arguments.plot.empty())
-    draw_output_file(arguments.plot, heads_script(experiment.name, table), context.interrupt.token());
+    draw_output_file(arguments.plot,
+                     scan ? scan_script(experiment.name, table) : heads_script(experiment.name, table),
+                     context.interrupt.token());
 }
 
 }  // namespace

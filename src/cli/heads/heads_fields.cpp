@@ -198,9 +198,13 @@ FieldMap all_fields() {
        "H of the Bayes-optimal heads in the summary: of a discrete prior, at least its points"}};
   const Fields sequences = {{"sequences", V::integer(1, most_drawn), "6",
                              "how many of the fresh samples have their maps in the table"}};
+  const Fields scan = {
+      {"scan", R"({"FIELD": list of numbers, ...})", "none",
+       "the experiment at every point of a grid of its fields, such as heads, tokens or prior.nu: "
+       "one table, whose first columns are these"}};
   return {
-      {"flow", joined_fields({task, model, flow_fields("1")})},
-      {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},
+      {"flow", joined_fields({task, model, flow_fields("1"), scan})},
+      {"prune", joined_fields({task, model, flow_fields("5"), normaliser, scan})},
       {"attention", joined_fields({task, model, flow_fields("5"), sequences})},
       {"sgd", joined_fields({task, model, sgd_fields()})},
       {"compare", joined_fields({task,
@@ -208,11 +212,11 @@ FieldMap all_fields() {
                                  sgd_fields(),
                                  {step_field(), samples_field(shown(BesideOptions{}.samples)),
                                   symmetry_field("plain")}})},
-      {"bayes", joined_fields({task, risk})},
+      {"bayes", joined_fields({task, risk, scan})},
       {"hessian",
        joined_fields(
            {task_fields(2, "of the samples for saddle_split_rate; an error where there is none"), model})},
-      {"phase-transition", joined_fields({task, model, activations, phase_transition_fields()})},
+      {"phase-transition", joined_fields({task, model, activations, phase_transition_fields(), scan})},
       {"feature-times", joined_fields({task, model, dimension_field(), transition_fields("1")})},
       {"digits", digit_fields()},
       {"digit-times", digit_times_fields()},

@@ -17,6 +17,7 @@
 #include "cli/propagation/propagation_axes.hpp"
 #include "cli/propagation/propagation_model.hpp"
 #include "cli/propagation/propagation_pictures.hpp"
+#include "cli/propagation/propagation_width.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/critical.hpp"
@@ -175,6 +176,7 @@ void add_exponents(CLI::App& parent) {
     PropagationModel model;
     PropagationOutput output;
     bool published = false;
+    NetworkWidth width;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand("exponents", "Angle and gradient exponents of one network");
@@ -182,10 +184,18 @@ void add_exponents(CLI::App& parent) {
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
   command->add_flag("--published", arguments->published, published_help);
+  add_width_option(*command, arguments->width);
   command->callback([arguments] {
     check_output(arguments->output, arguments->model);
-    ResultTable table = table_of("exponents", arguments->model, {{"published", arguments->published}});
+    check_width(arguments->width, arguments->model);
+    if (arguments->width.width && arguments->published)
+      throw ArgumentError(
+          "--width: networks scatter about the exponents as corrected; leave it or --published out");
+    ResultTable table = table_of("exponents", arguments->model,
+                                 with_width({{"published", arguments->published}}, arguments->width));
     table.summary = exponent_summary(arguments->model, formula_of(arguments->published, arguments->model));
+    add_width_summary(table.summary, arguments->width, arguments->model.parameters(), arguments->model.depth);
+    note_limit_depth(table, table.summary);
     note_infinite(table);
     write_block(arguments->model, arguments->model.parameters());
     write_table(arguments->output, table);
@@ -320,6 +330,7 @@ struct CriticalArguments {
   PropagationOutput output;
   std::string free = "strengths-and-gain";
   double tolerance = 0.1;
+  NetworkWidth width;
 };
 
 /// Nothing for "balanced".
@@ -351,17 +362,21 @@ void exclude_from_critical(PropagationModel& model, const std::string& name) {
 
 void run_critical(const CriticalArguments& arguments) {
   check_output(arguments.output, arguments.model);
+  check_width(arguments.width, arguments.model);
   const std::optional<FreeParameters> free = free_parameters(arguments.free);
   PropagationModel model = arguments.model;
   exclude_from_critical(model, arguments.free);
   const Parameters parameters = model.parameters();
   const Index depth = whole_depth(model.depth);
   ResultTable table =
-      table_of("critical", model, {{"free", arguments.free}, {"tolerance", arguments.tolerance}});
+      table_of("critical", model,
+               with_width({{"free", arguments.free}, {"tolerance", arguments.tolerance}}, arguments.width));
   const CriticalInitialisation found =
       free ? critical_initialisation(parameters, depth, *free, arguments.tolerance, model.mask())
            : balanced_initialisation(parameters, depth, 1, 1, model.mask());
   table.summary["critical"] = initialisation_json(found);
+  add_width_summary(table.summary["critical"], arguments.width, found.parameters, model.depth);
+  note_limit_depth(table, table.summary["critical"]);
   table.summary["depth"] = depth;
   write_block(model, found.parameters);
   write_table(arguments.output, table);
@@ -381,6 +396,7 @@ void add_critical(CLI::App& parent) {
   add_number(*command, "--tolerance", arguments->tolerance,
              "Of strengths-and-gain: largest log growth of the squared gradient over the network, above 0",
              positive_number(), "T");
+  add_width_option(*command, arguments->width);
   command->callback([arguments] { run_critical(*arguments); });
 }
 

@@ -20,6 +20,7 @@
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/propagation/measured_attention.hpp"
 #include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
 
@@ -36,23 +37,29 @@ struct MeasureArguments {
   std::stop_token stop;
 };
 
-/// layer_0.npy, layer_1.npy, ... DataError unless all files of such names are theirs.
-std::vector<std::filesystem::path> layer_files(const std::filesystem::path& folder) {
+/// PREFIX_0.npy, PREFIX_1.npy, ... DataError unless all files of such names are theirs, which may be none.
+std::vector<std::filesystem::path> numbered_files(const std::filesystem::path& folder,
+                                                  const std::string& prefix) {
   std::set<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("layer_") && name.ends_with(".npy")) names.insert(name);
+    if (name.starts_with(prefix + "_") && name.ends_with(".npy")) names.insert(name);
   }
   std::vector<std::filesystem::path> files;
-  for (std::string name = "layer_0.npy"; names.erase(name) > 0;
-       name = fmt::format("layer_{}.npy", files.size()))
-    files.push_back(folder / name);
-  const std::string next = fmt::format("layer_{}.npy", files.size());
-  if (files.empty() || !names.empty())
-    throw DataError(fmt::format("{}: expected layer_0.npy, layer_1.npy, ..., there is no {}{}",
-                                folder.string(), next,
-                                names.empty() ? "" : fmt::format(", but {}", fmt::join(names, ", "))));
+  const auto next = [&] { return fmt::format("{}_{}.npy", prefix, files.size()); };
+  for (std::string name = next(); names.erase(name) > 0; name = next()) files.push_back(folder / name);
+  if (!names.empty())
+    throw DataError(fmt::format("{}: expected {}_0.npy, {}_1.npy, ..., there is no {}, but {}",
+                                folder.string(), prefix, prefix, next(), fmt::join(names, ", ")));
+  return files;
+}
+
+std::vector<std::filesystem::path> layer_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files = numbered_files(folder, "layer");
+  if (files.empty())
+    throw DataError(
+        fmt::format("{}: expected layer_0.npy, layer_1.npy, ..., there is no layer_0.npy", folder.string()));
   return files;
 }
 
@@ -164,6 +171,59 @@ void note_rounding(const std::vector<MeasuredLayer>& layers, const AngleGrowth& 
   warn("{}", note);
 }
 
+/// Says where a few tokens are so long that means of products are theirs.
+void note_sink(const std::vector<MeasuredLayer>& layers, Index tokens, ResultTable& table) {
+  // Half of all of a sequence, and several times its part of it.
+  const auto is_sink = [tokens](const MeasuredLayer& layer) {
+    return layer.largest_share.value > std::max(0.5, 4 / static_cast<double>(tokens));
+  };
+  const auto longest = std::max_element(layers.begin(), layers.end(), [](const auto& a, const auto& b) {
+    return a.largest_share.value < b.largest_share.value;
+  });
+  if (!is_sink(*longest)) return;
+  const std::string note = fmt::format(
+      "in {} of {} layers one token has most of a sequence's squared norm ({:.0f} % in layer {}, token {} in "
+      "{:.0f} % of "
+      "the sequences): q, product_ratio and the theory are about it; leave it out by a mask to see the "
+      "others",
+      std::count_if(layers.begin(), layers.end(), is_sink), layers.size(), 100 * longest->largest_share.value,
+      longest - layers.begin(), longest->largest_token, 100 * longest->largest_token_share);
+  table.summary["sink"] = note;
+  warn("{}", note);
+}
+
+/// The heads of the blocks whose attention weights the folder has, if it has any.
+void add_attention(const MeasureArguments& arguments, const std::array<Index, 3>& shape, std::size_t blocks,
+                   const std::vector<bool>& kept, ResultTable& table) {
+  const auto files = numbered_files(arguments.folder, "attention");
+  if (files.empty()) return;
+  if (files.size() != blocks)
+    throw DataError(fmt::format("{}: expected attention_K.npy of each of the {} blocks, got {}",
+                                arguments.folder.string(), blocks, files.size()));
+  for (std::size_t block = 0; block < files.size(); ++block) {
+    const std::filesystem::path& file = files[block];
+    const auto array = data::read_npy_as<double>(file);
+    const auto extent = [&](std::size_t axis) { return static_cast<Index>(array.shape(axis)); };
+    if (array.dimension() != 4 || extent(0) != shape[0] || extent(2) != shape[1] || extent(3) != shape[1])
+      fail_in(file, "expected attention [sequences, heads, tokens, tokens] = [{}, heads, {}, {}], got [{}]",
+              shape[0], shape[1], shape[1], fmt::join(array.shape(), ", "));
+    std::vector<MeasuredHead> heads;
+    try {
+      heads = measured_attention({array.data(), array.size()}, extent(0), extent(1), extent(2), kept);
+    } catch (const Error& error) {
+      fail_in(file, "{}", error.what());
+    }
+    for (std::size_t head = 0; head < heads.size(); ++head)
+      table.summary["attention"].push_back({{"block", block},
+                                            {"head", head},
+                                            {"entropy", estimate_json(heads[head].entropy)},
+                                            {"uniform", heads[head].uniform.value},
+                                            {"first_weight", estimate_json(heads[head].first_weight)},
+                                            {"largest_weight", estimate_json(heads[head].largest_weight)}});
+  }
+  if (shape[0] == 1) table.notes["attention"] = "a single sequence has no standard error";
+}
+
 void run_measure(const MeasureArguments& arguments) {
   check_output(arguments.output, {.read = {{"--network", arguments.network},
                                            {"--lengths", arguments.lengths},
@@ -182,20 +242,19 @@ void run_measure(const MeasureArguments& arguments) {
   table.summary["shape"] = layers.front().shape;
   if (!arguments.lengths.empty()) table.origin.configuration["lengths"] = arguments.lengths.string();
   if (!arguments.mask.empty()) table.origin.configuration["mask"] = arguments.mask.string();
-  table.columns = {"layer",         "q",
-                   "q_error",       "q_spread",
-                   "cosine",        "cosine_error",
-                   "product_ratio", "product_ratio_error",
+  table.columns = {"layer",         "q",           "q_error",      "q_spread",      "largest_share",
+                   "largest_token", "cosine",      "cosine_error", "product_ratio", "product_ratio_error",
                    "norm_growth",   "angle_growth"};
   std::vector<MeasuredLayer> measured;
   for (FileLayer& layer : layers) measured.push_back(layer.measured);
   const AngleGrowth growth = angle_growth(measured);
   for (std::size_t l = 0; l < measured.size(); ++l) {
     const MeasuredLayer &layer = measured[l], &before = measured[l == 0 ? l : l - 1];
-    table.rows.push_back({static_cast<double>(l), layer.norm.value, layer.norm.standard_error,
-                          layer.norm_spread.value, layer.cosine.value, layer.cosine.standard_error,
-                          layer.product_ratio.value, layer.product_ratio.standard_error,
-                          std::log(layer.norm.value / before.norm.value), growth.layers[l]});
+    table.rows.push_back(
+        {static_cast<double>(l), layer.norm.value, layer.norm.standard_error, layer.norm_spread.value,
+         layer.largest_share.value, static_cast<double>(layer.largest_token), layer.cosine.value,
+         layer.cosine.standard_error, layer.product_ratio.value, layer.product_ratio.standard_error,
+         std::log(layer.norm.value / before.norm.value), growth.layers[l]});
   }
   const auto blocks = static_cast<double>(std::max<std::size_t>(layers.size() - 1, 1));
   table.summary["norm_growth"] = std::log(measured.back().norm.value / measured.front().norm.value) / blocks;
@@ -204,6 +263,8 @@ void run_measure(const MeasureArguments& arguments) {
   if (layers.front().shape[0] == 1)
     for (const char* error : {"q_error", "cosine_error", "product_ratio_error"})
       table.notes[error] = "a single sequence has no standard error";
+  note_sink(measured, layers.front().shape[1], table);
+  add_attention(arguments, layers.front().shape, layers.size() - 1, kept, table);
   if (!arguments.network.empty()) add_theory(arguments, layers, table);
   write_table(arguments.output, table);
 }
@@ -215,10 +276,12 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   arguments->stop = context.interrupt.token();
   CLI::App* command = propagation.add_subcommand(
       "measure", "Norms and angles in activations of a model of your own, compared with those of a block");
-  add_value(*command, "folder", arguments->folder,
-            "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
-            "first block and after each block",
-            "FOLDER")
+  add_value(
+      *command, "folder", arguments->folder,
+      "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] before the "
+      "first block and after each block; attention_0.npy, ... of each block, [sequences, heads, tokens, "
+      "tokens], if they are there",
+      "FOLDER")
       ->required();
   add_value(*command, "--lengths", arguments->lengths,
             "True lengths [sequences] of padded sequences; .npy of integers from 2", "FILE.npy");

@@ -129,7 +129,9 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
       ->check(whole_number(1, 1'000'000));
   option("--activation", model.activation,
          fmt::format("{} [tanh]", fmt::join(propagation::activation_names(), ", ")), "NAME");
-  command.add_flag("--causal", model.causal, "Tokens attend to themselves and earlier ones only")
+  command
+      .add_flag("--causal", model.causal,
+                "Tokens attend to themselves and earlier ones only; exponents of up to 10 million tokens")
       ->group("Network");
 }
 

@@ -47,6 +47,9 @@ LinePlot correlations_plot(const std::vector<double>& times) {
           .x = times};
 }
 
+/// read_sde_points() or read_network_points().
+using ReadPoints = std::vector<SdePoint> (*)(const nlohmann::json&);
+
 /// All setups of the points of the configuration's lists: what is wrong with one shows before the work.
 template <typename Setup>
 struct PointSetups {
@@ -55,10 +58,14 @@ struct PointSetups {
 };
 
 template <typename Setup>
-PointSetups<Setup> read_points(SdeRun& run, Setup (*read)(ConfigReader&)) {
+PointSetups<Setup> read_points(SdeRun& run, ReadPoints points, Setup (*read)(ConfigReader&)) {
   return run.with_config([&] {
-    PointSetups<Setup> result{read_sde_points(run.config), {}};
-    for (const SdePoint& point : result.points) result.setups.push_back(run.read_setup(point.config, read));
+    PointSetups<Setup> result{points(run.config), {}};
+    for (const SdePoint& point : result.points)
+      if (point.network)
+        naming_errors(*point.network, [&] { result.setups.push_back(run.read_setup(point.config, read)); });
+      else
+        result.setups.push_back(run.read_setup(point.config, read));
     return result;
   });
 }
@@ -72,10 +79,10 @@ std::string named_point(const std::string& what, const SdePoint& point) {
 /// Writes the ensembles that sample(setup) draws, the setups as `read` makes them.
 template <typename Setup, typename Sample>
 void run_ensemble(const SdeArguments& arguments, const RunContext& context, const char* command,
-                  const char* title, Setup (*read)(ConfigReader&), const Sample& sample) {
+                  const char* title, ReadPoints points, Setup (*read)(ConfigReader&), const Sample& sample) {
   SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples),
              {"densities.png", "correlations.png"});
-  const PointSetups<Setup> all = read_points(run, read);
+  const PointSetups<Setup> all = read_points(run, points, read);
   EnsembleTables tables(arguments.samples);
   std::vector<DensityPanel> panels;
   LinePlot correlations;
@@ -177,13 +184,13 @@ std::string quantile_script(const std::vector<SdePoint>& points, const std::vect
 }  // namespace
 
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context) {
-  run_ensemble(arguments, context, "simulate", "Covariance SDE at the last time", read_sde_setup,
-               [](const SdeSetup& setup) { return sampled_ensemble(setup); });
+  run_ensemble(arguments, context, "simulate", "Covariance SDE at the last time", read_sde_points,
+               read_sde_setup, [](const SdeSetup& setup) { return sampled_ensemble(setup); });
 }
 
 void run_sde_network(const SdeArguments& arguments, const RunContext& context) {
-  run_ensemble(arguments, context, "network", "Random networks at the last layer", read_network_setup,
-               [](const NetworkSetup& setup) { return sampled_ensemble(setup); });
+  run_ensemble(arguments, context, "network", "Random networks at the last layer", read_network_points,
+               read_network_setup, [](const NetworkSetup& setup) { return sampled_ensemble(setup); });
 }
 
 void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {

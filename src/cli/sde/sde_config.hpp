@@ -83,15 +83,16 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(ConfigReader& fields);
 
-/// One point of the lists "gammas" and "temperatures": what it has of them, and the configuration with these in place
-/// of the lists.
+/// One point of the lists "networks", "gammas" and "temperatures": what it has of them, and the configuration with these
+/// in place of the lists.
 struct SdePoint {
   std::optional<double> gamma, temperature;
   nlohmann::json config;
+  std::optional<std::string> network = {};  ///< The label of its entry of "networks".
 
-  /// "gamma 0.5, temperature 2"; empty without lists.
+  /// "mlp, gamma 0.5, temperature 2"; empty without lists.
   [[nodiscard]] std::string label() const;
-  /// "0.5,2,": the first cells of its rows in tables, under "gamma,temperature,".
+  /// "mlp,0.5,2,": the first cells of its rows in tables, under "network,gamma,temperature,".
   [[nodiscard]] std::string cells() const;
   [[nodiscard]] std::string columns() const;
   /// {"gamma": 0.5, "temperature": 2}, an object without what has no list.
@@ -101,6 +102,10 @@ struct SdePoint {
 /// The grid of both lists, temperature by temperature; one point, the configuration itself, where there are none.
 /// NetworkError for lists that the model or network, by its name, has no use for.
 [[nodiscard]] std::vector<SdePoint> read_sde_points(const nlohmann::json& config);
+
+/// The same, network by network, where "networks" is a list of names, or of objects with fields of a network and a
+/// label; without it read_sde_points(). NetworkError for entries of one label and for "network" beside the list.
+[[nodiscard]] std::vector<SdePoint> read_network_points(const nlohmann::json& config);
 
 /// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none. The same of
 /// "temperatures" and "temperature".

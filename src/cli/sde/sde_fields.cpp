@@ -153,6 +153,10 @@ CommandFields all_sde_fields() {
                                     {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
                      start_fields(), time_fields()});
   const ConfigFields grid = grid_fields();
+  const ConfigFields networks = {{"networks", "list of networks, or of objects with fields of one and label",
+                                  "network",
+                                  "several in place of network, each with the other fields unless it has its "
+                                  "own; a first column tells them apart"}};
   const ConfigFields gradients = {
       {"networks", "list of objects with the fields of sde network's networks, and label", "",
        "network, residual weights, temperature, heads, mask, c_plus, c_minus, g1, g2, key_width and "
@@ -162,7 +166,7 @@ CommandFields all_sde_fields() {
       {"samples", V::integer(2, largest_count), shown(GradientOptions{}.networks), "networks of each kind"},
       {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
   return {{"simulate", joined_fields({grid, simulation})},
-          {"network", joined_fields({grid, network_fields()})},
+          {"network", joined_fields({networks, grid, network_fields()})},
           {"compare", joined_fields({grid,
                                      network_fields(),
                                      {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},

@@ -3,11 +3,17 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/output/text_parts.hpp"
 #include "cli/sde/sde_config.hpp"
+#include "cli/sde/sde_fields.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/json/shown_text.hpp"
 
 namespace widelimit::cli {
 
@@ -41,21 +47,25 @@ std::vector<double> take_temperatures(nlohmann::json& config) {
 }
 
 std::string SdePoint::label() const {
-  std::string text = gamma ? fmt::format("gamma {:g}", *gamma) : "";
+  std::string text = network.value_or("");
+  if (gamma) text += fmt::format("{}gamma {:g}", text.empty() ? "" : ", ", *gamma);
   if (temperature) text += fmt::format("{}temperature {:g}", text.empty() ? "" : ", ", *temperature);
   return text;
 }
 
 std::string SdePoint::cells() const {
-  return (gamma ? fmt::format("{},", *gamma) : "") + (temperature ? fmt::format("{},", *temperature) : "");
+  return (network ? csv_quoted(*network) + "," : "") + (gamma ? fmt::format("{},", *gamma) : "") +
+         (temperature ? fmt::format("{},", *temperature) : "");
 }
 
 std::string SdePoint::columns() const {
-  return std::string(gamma ? "gamma," : "") + (temperature ? "temperature," : "");
+  return std::string(network ? "network," : "") + (gamma ? "gamma," : "") +
+         (temperature ? "temperature," : "");
 }
 
 nlohmann::json SdePoint::json() const {
   nlohmann::json result = nlohmann::json::object();
+  if (network) result["network"] = *network;
   if (gamma) result["gamma"] = *gamma;
   if (temperature) result["temperature"] = *temperature;
   return result;
@@ -97,6 +107,61 @@ std::vector<SdePoint> read_sde_points(const nlohmann::json& config) {
       point.config.update(point.json());
       points.push_back(std::move(point));
     }
+  return points;
+}
+
+namespace {
+
+/// An entry of "networks" as an object with its "label".
+nlohmann::json network_entry(const nlohmann::json& entry, const std::string& path) {
+  nlohmann::json fields = entry.is_string() ? nlohmann::json{{"network", entry}} : entry;
+  ConfigReader reader(fields, sde_gradient_network_fields(), path);
+  const std::string label = reader.text("label", reader.text("network"));
+  fields["label"] = label;
+  return fields;
+}
+
+/// The configuration of one network: its own fields in the place of common ones.
+nlohmann::json config_of_network(const nlohmann::json& common, nlohmann::json entry) {
+  entry.erase("label");
+  nlohmann::json config = common;
+  // Either of these says what the residual weights are.
+  const auto has_weights = [&](const char* end) {
+    return entry.contains(std::string("gamma") + end) || entry.contains(std::string("gamma_squared") + end);
+  };
+  for (const char* end : {"", "_feedforward"})
+    if (has_weights(end))
+      for (const char* field : {"gamma", "gamma_squared", "lambda"}) config.erase(field + std::string(end));
+  config.update(entry);
+  return config;
+}
+
+}  // namespace
+
+std::vector<SdePoint> read_network_points(const nlohmann::json& config) {
+  if (!config.contains("networks")) return read_sde_points(config);
+  const FieldReader fields(config, "config");
+  const nlohmann::json& entries = config.at("networks");
+  if (!entries.is_array() || entries.empty())
+    fields.fail("networks", fmt::format("expected a list of networks, got {}", shown_json(entries)));
+  if (fields.has("network")) fields.fail("networks", "cannot be combined with network; give one of them");
+  nlohmann::json common = config;
+  common.erase("networks");
+  std::vector<SdePoint> points;
+  std::set<std::string> labels;
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    const std::string path = fmt::format("config.networks[{}]", k);
+    const nlohmann::json entry = network_entry(entries[k], path);
+    const std::string label = entry.at("label");
+    if (!labels.insert(label).second)
+      fields.fail("networks", fmt::format("\"{}\" appears twice; give each a label of its own", label));
+    naming_errors(path, [&] {
+      for (SdePoint& point : read_sde_points(config_of_network(common, entry))) {
+        point.network = label;
+        points.push_back(std::move(point));
+      }
+    });
+  }
   return points;
 }
 
