@@ -424,5 +424,6 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
         "config.scan: expected an object of lists of numbers, such as {\"heads\": [1, 2, 4]}, got []");
   CHECK(failure({{"seed", {1, -3}}, {"prior.nu", json::array({2})}}) ==
         "prior.nu 2, seed -3: config.seed: expected an integer >= 0, got -3");
-  CHECK(failure({{"wings", json::array({1})}, {"prior.nu", json::array({2})}}).find("wings") != std::string::npos);
+  CHECK(failure({{"wings", json::array({1})}, {"prior.nu", json::array({2})}}).find("wings") !=
+        std::string::npos);
 }

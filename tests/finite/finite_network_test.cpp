@@ -122,9 +122,10 @@ TEST_CASE("networks that do not fit are errors with a path") {
       "layers[1] (sum): expected branches of equal shape, got one axis of size 4 (branch 0) and one axis of "
       "size 2 (branch 1)",
       NetworkError);
-  CHECK_THROWS_WITH_AS(
-      made({flatten(), dense()}, {{}, 2}),
-      "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer out (named networks: axes=0)", NetworkError);
+  CHECK_THROWS_WITH_AS(made({flatten(), dense()}, {{}, 2}),
+                       "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer "
+                       "out (named networks: axes=0)",
+                       NetworkError);
   CHECK_THROWS_WITH_AS(
       made({dense()}, {{4}, 2}),
       "network '': expected no positions after the last layer, got one axis of size 4; add flatten, "

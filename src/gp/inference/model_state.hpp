@@ -70,7 +70,7 @@ struct ModelState {
   /// and columns, and of the targets whose rows, are multiplied by them, so that all noise is alike.
   Vector<double> row_factors = {};
   AnyIterativeKernels iterative = {};  ///< Null unless the posteriors are IterativeWeights.
-  ObservationLaw law = {};  ///< Of numbers around their means.
+  ObservationLaw law = {};             ///< Of numbers around their means.
 };
 
 /// Null unless conjugate gradients fitted the model.
