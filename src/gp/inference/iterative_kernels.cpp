@@ -47,17 +47,23 @@ bool IterativeKernels<Scalar>::multiplies_on_device(const GramOptions& run) cons
 template <typename Scalar>
 void IterativeKernels<Scalar>::keep(Matrices matrices) {
   const std::scoped_lock lock(making_);
-  matrices_ = std::move(matrices);
+  kept_ = std::move(matrices);
+}
+
+template <typename Scalar>
+void IterativeKernels<Scalar>::use_device(const GramOptions& run) {
+  const std::string device = device_in_full(run.device);
+  if (device == device_) return;
+  device_ = device;
+  matrices_.reset();
+  products_.reset();
+  if (!kept_) prepared_.clear();
 }
 
 template <typename Scalar>
 const KernelProducts<Scalar>& IterativeKernels<Scalar>::products(const GramOptions& run) {
-  const std::string device = device_in_full(run.device);
-  if (!products_ || device != device_) {
-    products_.emplace(kernel_.network(), kernel_.train(), run);
-    device_ = device;
-    prepared_.clear();
-  }
+  use_device(run);
+  if (!products_) products_.emplace(kernel_.network(), kernel_.train(), run);
   return *products_;
 }
 
@@ -69,8 +75,9 @@ std::unique_ptr<GramSource> IterativeKernels<Scalar>::weighted(std::unique_ptr<G
 
 template <typename Scalar>
 std::unique_ptr<GramSource> IterativeKernels<Scalar>::made(const GramOptions& run) {
-  // Matrices that are there serve on every device.
-  if (!matrices_ && multiplies_on_device(run)) return weighted(gram_on_device(products(run)), true);
+  if (kept_) return weighted(std::make_unique<SharedGram<Scalar>>(kept_), true);
+  use_device(run);
+  if (multiplies_on_device(run)) return weighted(gram_on_device(products(run)), true);
   if (!matrices_) matrices_ = std::make_shared<const GramResult<Scalar>>(kernel_.gram(run));
   return weighted(std::make_unique<SharedGram<Scalar>>(matrices_), true);
 }

@@ -58,6 +58,8 @@ class IterativeKernels {
   [[nodiscard]] KernelEquations equations(const IterativeWeights& weights, const GramOptions& run);
 
  private:
+  /// What was made for another device goes: what is predicted must not depend on the order of calls.
+  void use_device(const GramOptions& run);
   [[nodiscard]] std::unique_ptr<GramSource> made(const GramOptions& run);
   [[nodiscard]] const KernelProducts<Scalar>& products(const GramOptions& run);
   [[nodiscard]] std::unique_ptr<GramSource> weighted(std::unique_ptr<GramSource> source, bool rows_too) const;
@@ -65,9 +67,10 @@ class IterativeKernels {
   ModelKernel<Scalar> kernel_;
   Vector<double> factors_;
   std::mutex making_;
-  Matrices matrices_;
+  Matrices kept_;  ///< Handed over: they serve on every device.
+  std::string device_;
+  Matrices matrices_;  ///< Computed there.
   std::optional<KernelProducts<Scalar>> products_;
-  std::string device_;                                   ///< Of the products, in full.
   std::map<std::string, IterativeRegression> prepared_;  ///< [kernel], with their preconditioners.
 };
 

@@ -335,7 +335,8 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
   if (!options.amplitude && !is_in_units_of_targets(options))
     require_varying_targets(train.y, kind, options.targets_as_they_are, "give one");
   if (!options.noise) require_criterion(options.criterion, kind);
-  if (!options.noise && needs_validation(options.criterion) && validation == nullptr)
+  const bool chooses = !options.noise && options.noise_variances.size() == 0;
+  if (chooses && needs_validation(options.criterion) && validation == nullptr)
     throw ArgumentError(
         fmt::format("{}: the criterion takes validation data; give them, or choose evidence or leave_one_out",
                     fit_place));
