@@ -353,8 +353,9 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
         """X [n, features], y [n] of any labels; sample_weight [n], 0 or more: a row of weight k counts as k equal rows.
         Unless all weights are whole numbers, probabilities are fitted to rows left out as a whole, each once."""
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {np.shape(y)} instead; "
+        shape = np.asarray(y).shape
+        if len(shape) == 2 and shape[1] > 1:
+            raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {shape} instead; "
                              "the labels of one-hot rows are np.argmax(y, axis=1)")
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)

@@ -85,7 +85,9 @@ TEST_CASE("gp: scores of numbers follow from predictions.csv; mean and linear re
       CHECK(one.at("coverage").at(percent).get<double>() == Approx(inside / 40).epsilon(1e-12));
     }
     const double half = number(name + "_upper_95", 3) - number(name + "_mean_0", 3);
-    CHECK(half == Approx(1.959963984540054 * number(name + "_observation_deviation", 3)).epsilon(1e-10));
+    // Student's t distribution with 59 degrees of freedom, of scale sqrt(60 / 59).
+    CHECK(one.at("degrees_of_freedom") == 59);
+    CHECK(half == Approx(2.0178817144 * number(name + "_observation_deviation", 3)).epsilon(1e-9));
     CHECK(one.at("determination").get<double>() > 0.9);
   }
   const auto baselines = results.at("baselines");

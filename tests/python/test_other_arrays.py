@@ -188,7 +188,8 @@ def test_predictions_in_batches(random):
     whole, told = model.predict(other), []
     found = model.predict(other, batch_size=3, progress=lambda *step: told.append(step))
     assert told == [(3, 7), (6, 7), (7, 7)]
-    for name in found._fields:
+    assert found.law == whole.law
+    for name in ("mean", "standard_deviation", "noise_variance", "class_probabilities"):
         assert getattr(found, name).shape == getattr(whole, name).shape
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict(other, progress=lambda *step: None).mean, whole.mean, rtol=1e-9)

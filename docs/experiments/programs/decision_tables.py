@@ -141,7 +141,7 @@ def compute(whose, seeds, wanted):
 
 
 def summary_of(column):
-    """Means over seeds, whose number stands in brackets, with standard errors; the best of a row in bold."""
+    """Means over seeds, whose number stands in brackets, with standard errors; the best of those with all seeds in bold."""
     rows = rows_of("decision_tables")
     for classes in (False, True):
         names = [name for name, (_, _, kind) in SETS.items() if kind == classes]
@@ -152,19 +152,20 @@ def summary_of(column):
         for name in names:
             found = {method: np.array([float(row[column]) for row in rows if (row["set"], row["method"]) == (name, method)])
                      for method in methods}
-            best = min(np.mean(values) for values in found.values() if len(values))
+            most = max(len(values) for values in found.values())
+            best = min(np.mean(values) for values in found.values() if len(values) == most)
             cells = []
             for values in found.values():
                 mean = np.mean(values) if len(values) else np.nan
-                error = np.std(values, ddof=1) / len(values)**0.5 if len(values) > 1 else np.nan
-                cell = "-" if not len(values) else f"{mean:.4g} ± {error:.2g} ({len(values)})"
-                cells.append(f"**{cell}**" if mean == best else cell)
+                error = f" ± {np.std(values, ddof=1) / len(values)**0.5:.2g}" if len(values) > 1 else ""
+                cell = "-" if not len(values) else f"{mean:.4g}{error} ({len(values)})"
+                cells.append(f"**{cell}**" if mean == best and len(values) == most else cell)
             yield f"| {name} | {' | '.join(cells)} |"
         yield ""
 
 
 def differences():
-    """Where we lose: the best of ours and of the others by loss, and their difference seed by seed."""
+    """Where we lose: the best of ours and of the others, of methods with all seeds, and their difference seed by seed."""
     rows = rows_of("decision_tables")
     yield "| set | measure | best of ours | best of the others | ours - others |"
     yield "|---|---|---|---|---|"
@@ -175,7 +176,8 @@ def differences():
             for row in rows:
                 if row["set"] == name and row[column] != "nan":
                     found.setdefault(row["method"], {})[row["seed"]] = float(row[column])
-            means = {method: np.mean(list(values.values())) for method, values in found.items()}
+            most = max(len(values) for values in found.values())
+            means = {method: np.mean(list(values.values())) for method, values in found.items() if len(values) == most}
             ours = min((method for method in means if method in OURS), key=means.get)
             other = min((method for method in means if method not in OURS), key=means.get)
             change = np.array([found[ours][seed] - found[other][seed] for seed in found[ours] if seed in found[other]])
@@ -184,10 +186,28 @@ def differences():
                    f"{difference:+.3g} ± {change.std(ddof=1) / len(change)**0.5:.2g} |")
 
 
+def automatic():
+    """What the evidence's choice of a network changes, seed by seed."""
+    rows = rows_of("decision_tables")
+    yield "| set | loss | RMSE or share wrong |"
+    yield "|---|---|---|"
+    for name in SETS:
+        found = {method: {row["seed"]: row for row in rows if (row["set"], row["method"]) == (name, method)}
+                 for method in ("defaults", AUTOMATIC)}
+        shared = [seed for seed in found[AUTOMATIC] if seed in found["defaults"]]
+        changes = [np.array([float(found[AUTOMATIC][seed][column]) - float(found["defaults"][seed][column]) for seed in shared])
+                   for column in ("loss", "error")]
+        cells = [f"{change.mean():+.4f} ± {change.std(ddof=1) / len(change)**0.5:.4f}" for change in changes if len(change) > 1]
+        if cells:
+            yield f"| {name} | {' | '.join(cells)} |"
+
+
 def summary():
     yield from summary_of("error")
     yield from summary_of("loss")
     yield from differences()
+    yield ""
+    yield from automatic()
 
 
 SUMMARIES = {"decision_tables": summary}

@@ -50,8 +50,8 @@ SETS = {"sine of one column": curve, "linear, three columns": line, "friedman1":
 
 def coverages(x, y, count):
     """{(law, level): share} of the last TEST rows, by a model of the first `count`."""
-    mean, deviation = x[:count].mean(0), x[:count].std(0)
-    x = (x - mean) / np.where(deviation > 0, deviation, 1)
+    varies = np.ptp(x[:count], axis=0) > 0
+    x = (x[:, varies] - x[:count, varies].mean(0)) / x[:count, varies].std(0)
     found = widelimit.Model.fit(network(), x[:count], y[:count], threads=1).predict(x[-TEST:], threads=1)
     shares = {}
     for name, law in zip(LAWS, (ObservationLaw(), found.law)):

@@ -188,8 +188,8 @@ TableEncoding::TableEncoding(FieldReader&& json) {
 }
 
 nlohmann::ordered_json TableEncoding::to_json() const {
-  nlohmann::ordered_json json;
-  json["target"] = targets_.size() == 1 ? nlohmann::ordered_json(targets_.front()) : targets_;
+  nlohmann::ordered_json json{{"target", targets_.front()}};
+  if (targets_.size() > 1) json["target"] = targets_;
   if (choice_.id) json["id"] = *choice_.id;
   json["ignored"] = choice_.ignored;
   if (choice_.missing != MissingCells::error) json["missing"] = missing_cells_name(choice_.missing);
