@@ -29,7 +29,10 @@ def description(make, kind, functions, **options):
     names = {argument: name_of(function) for argument, function in functions.items() if function is not None}
     if None in names.values():
         return ""
-    return json.dumps({"make": make, "kind": kind, "functions": names, **({"options": options} if options else {})})
+    try:
+        return json.dumps({"make": make, "kind": kind, "functions": names, **({"options": options} if options else {})}, allow_nan=False)
+    except (TypeError, ValueError):  # What is wrong with an option is said where it is used.
+        return ""
 
 
 def functions_of(text):

@@ -1,4 +1,4 @@
-"""Functions for layers that files call by their names."""
+"""Functions for layers that files call by their names; JAX cannot read them."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def swish(z):
 
 
 def swish_slope(z):
-    return 0.5 * (1 + np.tanh(0.75 * z)) + 0.375 * z / np.cosh(0.75 * z)**2
+    return 0.5 * (1 + np.tanh(0.75 * z)) + 0.375 * z * (1 - np.tanh(0.75 * z)**2)
 
 
 def cosine(p, q, c):
@@ -20,7 +20,7 @@ def cosine_slope(p, q, c):
 
 
 def mixing(nngp, ntk, left, right):
-    return tuple(None if k is None else 0.5 * k + 0.5 * k.mean() for k in (nngp, ntk))
+    return tuple(None if k is None else 0.5 * np.array(k) + 0.5 * np.mean(k) for k in (nngp, ntk))
 
 
 class Family:

@@ -25,7 +25,7 @@ def network():
     """Every way to make such a layer, also within others."""
     own = [layers.elementwise(swish, swish_slope, breakpoints=[1.5], kind="swish"), layers.dense()]
     return widelimit.Network([
-        layers.conv([2], 1.5, 0.1), layers.pair(mixing, leaves="as_it_was"), *own,
+        layers.conv([2], weight_variance=1.5, bias_variance=0.1), layers.pair(mixing, leaves="as_it_was"), *own,
         layers.sum([layers.elementwise_dual(cosine, cosine_slope, kind="cosine"), layers.dense()], []),
         layers.repeat(2, [layers.elementwise_dual(Family.damped), layers.dense()]), layers.flatten(), layers.dense()], "own")
 
@@ -142,8 +142,8 @@ def test_the_program_says_who_can_use_such_files(x, tmp_path):
     network().write(tmp_path / "own.json")
     widelimit.Model.fit(network(), x, np.arange(4.0), regulariser=0.1).save(tmp_path / "model")
     np.save(tmp_path / "x.npy", x)
-    for command in (["gram", tmp_path / "own.json", "--x", tmp_path / "x.npy"],
-                    ["predict", "--model", tmp_path / "model", "--x", tmp_path / "x.npy"]):
+    for command in (["gram", tmp_path / "own.json", "--x", tmp_path / "x.npy", "--out", tmp_path / "out"],
+                    ["predict", "--model", tmp_path / "model", "--x", tmp_path / "x.npy", "--out", tmp_path / "out"]):
         ran = subprocess.run([program, *map(str, command)], capture_output=True, text=True)
         assert ran.returncode != 0 and "layers[1].python: the layer \"pair\" calls functions of Python" in ran.stderr, ran.stderr
         assert "widelimit.Model.load(FOLDER, functions=...)" in " ".join(ran.stderr.split())
