@@ -24,7 +24,6 @@
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/critical.hpp"
 #include "widelimit/propagation/estimators.hpp"
-#include "widelimit/propagation/finite_width.hpp"
 #include "widelimit/propagation/loss_predictor.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
 
@@ -286,21 +285,6 @@ nb::tuple critical_of(const Parameters& parameters, Index depth, const std::stri
                         found.lambda_a, found.lambda_g, found.log_gradient_growth);
 }
 
-nb::tuple interval_of(const propagation::ExponentInterval& interval) {
-  return nb::make_tuple(interval.low, interval.high);
-}
-
-/// (lambda_a_log or None, lambda_g, angle_variance, gradient_variance, limit_depth or None).
-nb::tuple width_spread_of(const Parameters& parameters, Index width, Index depth) {
-  const auto [spread, limit] = run_or_leave([parameters, width, depth](std::stop_token) {
-    return std::pair{propagation::width_spread(parameters, width, depth),
-                     propagation::limit_depth(parameters, width)};
-  });
-  return nb::make_tuple(spread.lambda_a_log ? nb::object(interval_of(*spread.lambda_a_log)) : nb::none(),
-                        interval_of(spread.lambda_g), spread.angle_variance, spread.gradient_variance,
-                        limit ? nb::object(nb::int_(*limit)) : nb::none());
-}
-
 /// Which networks are drawn, as widelimit.propagation says it.
 struct DrawnNetworks {
   Index width, networks;
@@ -431,7 +415,6 @@ void bind_closed_forms(nb::module_& module) {
   module.def("critical_values", &zeros_of, "which"_a, "free"_a, "parameters"_a, "depth"_a, "causal"_a);
   module.def("critical_initialisation", &critical_of, "parameters"_a, "depth"_a, "free"_a, "tolerance"_a,
              "causal"_a);
-  module.def("width_spread", &width_spread_of, "parameters"_a, "width"_a, "depth"_a);
   module.def("fit_losses", &fitted_losses, "lambda_a"_a, "lambda_g"_a, "loss"_a, "ceiling"_a, "bootstrap"_a,
              "seed"_a);
 }

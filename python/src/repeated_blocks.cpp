@@ -14,6 +14,7 @@
 #include "propagation.hpp"
 #include "run_control.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/propagation/finite_width.hpp"
 #include "widelimit/propagation/measured_attention.hpp"
 #include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/sampled_block.hpp"
@@ -139,6 +140,21 @@ nb::list measured_attention_in(const Array<double>& weights, const std::string& 
   return found;
 }
 
+nb::tuple interval_of(const propagation::ExponentInterval& interval) {
+  return nb::make_tuple(interval.low, interval.high);
+}
+
+/// (lambda_a_log or None, lambda_g, angle_variance, gradient_variance, limit_depth or None).
+nb::tuple width_spread_of(const propagation::Parameters& parameters, Index width, Index depth) {
+  const auto [spread, limit] = run_or_leave([parameters, width, depth](std::stop_token) {
+    return std::pair{propagation::width_spread(parameters, width, depth),
+                     propagation::limit_depth(parameters, width)};
+  });
+  return nb::make_tuple(spread.lambda_a_log ? nb::object(interval_of(*spread.lambda_a_log)) : nb::none(),
+                        interval_of(spread.lambda_g), spread.angle_variance, spread.gradient_variance,
+                        limit ? nb::object(nb::int_(*limit)) : nb::none());
+}
+
 }  // namespace
 
 void bind_repeated_blocks(nb::module_& module) {
@@ -150,6 +166,7 @@ void bind_repeated_blocks(nb::module_& module) {
              "progress"_a.none());
   module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "depth"_a, "width"_a, "networks"_a,
              "heads"_a, "seed"_a, "threads"_a, "progress"_a.none());
+  module.def("width_spread", &width_spread_of, "parameters"_a, "width"_a, "depth"_a);
   module.def("measured_layer", &measured_in, "activations"_a, "name"_a, "kept"_a, "epsilon"_a);
   module.def("measured_attention", &measured_attention_in, "weights"_a, "name"_a, "kept"_a);
 }

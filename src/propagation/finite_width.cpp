@@ -140,8 +140,8 @@ class BlockWalk {
   BlockSums sums_;
 };
 
-/// The variance of ln of the sum of squares of all contrasts, which are n - 1 vectors at random: that of one vector times
-/// tr C^2 / (tr C)^2 of their covariance C, which blocks bring from 1 / (n - 1) + 1 / width towards 1.
+/// The variance of ln of the sum of squares of all contrasts, which are n - 1 vectors at random: that of one vector
+/// times tr C^2 / (tr C)^2 of their covariance C, which blocks bring from 1 / (n - 1) + 1 / width towards 1.
 template <typename Iterator>
 double contrasts_own(Iterator block, Iterator end, double tokens, double width) {
   double concentration = std::min(1.0, 1 / (tokens - 1) + 1 / width), sum = 0;
@@ -227,7 +227,7 @@ std::optional<Index> limit_depth(const Parameters& parameters, Index width) {
     return std::max(spread.gradient_variance, spread.angle_variance) > 1;
   };
   Index depth = 0, next = 1;
-  // Every look at the sums reads all blocks, so that depths double until one passes, and those between are walked again.
+  // Every look at the sums reads all blocks: depths double until one passes, and those between are walked again.
   BlockWalk before = walk;
   while (true) {
     for (; depth < next; ++depth) walk.add_block();

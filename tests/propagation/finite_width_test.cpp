@@ -124,8 +124,8 @@ TEST_CASE("finite width: wide networks are at the exponents, and variances fall 
 }
 
 TEST_CASE("finite width: one linear layer of all attention has the variance of a chi squared") {
-  // With one token's worth of contrasts and no MLP, the mean's gradient is a Gaussian matrix times a vector: 2 / width a
-  // block, from squared norms, and the shared norm, which has one block less.
+  // Without an MLP and skip connections, the mean's gradient is a Gaussian matrix times a vector: 2 / width a block,
+  // from squared norms, and the shared norm, which has one block less.
   Parameters parameters = parameters_with(1, 0, 1, 2);
   for (const Index depth : {1, 2, 5}) {
     const WidthSpread spread = width_spread(parameters, 1000, depth);

@@ -22,8 +22,8 @@ struct MeasuredHead {
 /// The heads of attention weights [sequences, heads, tokens, tokens], row-major, after the softmax. `kept` [sequences,
 /// tokens]: rows and columns that are left out may hold anything, but keys that are kept must have all of the weight;
 /// empty: all are kept.
-/// Errors  ArgumentError for weights that do not fill whole heads, a sequence that keeps no token, and rows whose weights
-///         are negative, not finite, or off 1 in their sum by more than 2 %.
+/// Errors  ArgumentError for weights that do not fill whole heads, a sequence that keeps no token, and rows whose
+///         weights are negative, not finite, or off 1 in their sum by more than 2 %.
 [[nodiscard]] std::vector<MeasuredHead> measured_attention(std::span<const double> weights, Index sequences,
                                                            Index heads, Index tokens,
                                                            const std::vector<bool>& kept = {});

@@ -20,8 +20,8 @@ namespace widelimit::cli {
 /// `kept`: a file that gets every point as soon as it is done, from which another call with the same configuration goes
 /// on, and which is gone after the last; empty: none.
 ///
-/// Progress counts points. Errors  as run_experiment(), with the point in front; NetworkError naming a list that is none,
-/// or a field that is scanned and given too; DataError if `kept` belongs to another configuration or version.
+/// Progress counts points. Errors  as run_experiment(), with the point in front; NetworkError naming a list that is
+/// none, or a field that is scanned and given too; DataError if `kept` belongs to another configuration or version.
 [[nodiscard]] ResultTable run_scan(std::string_view experiment, const nlohmann::json& config,
                                    const RunControl& run, const std::filesystem::path& kept = {});
 

@@ -83,8 +83,8 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(ConfigReader& fields);
 
-/// One point of the lists "networks", "gammas" and "temperatures": what it has of them, and the configuration with these
-/// in place of the lists.
+/// One point of the lists "networks", "gammas" and "temperatures": what it has of them, and the configuration with
+/// these in place of the lists.
 struct SdePoint {
   std::optional<double> gamma, temperature;
   nlohmann::json config;
