@@ -58,6 +58,7 @@ class IterativeFit {
                      options().preparation, std::move(selections)};
     state.row_factors = std::move(factors_);
     state.iterative = std::move(kernels_);
+    state.law = fitted_law(options(), state.targets.rows());
     return state;
   }
 

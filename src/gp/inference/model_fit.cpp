@@ -26,6 +26,12 @@ bool is_in_units_of_targets(const ModelOptions& options) {
   return options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
 }
 
+ObservationLaw fitted_law(const ModelOptions& options, Index rows) {
+  const bool is_classes = !options.class_names.empty(), is_known = options.noise_variances.size() > 0;
+  if (is_classes || is_known || options.amplitude || is_in_units_of_targets(options)) return {};
+  return ObservationLaw::of_fitted_amplitude(rows, !options.targets_as_they_are);
+}
+
 TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {
   if (!options.class_names.empty() || options.targets_as_they_are)
     return TargetScale::identity(targets.cols());
@@ -124,7 +130,7 @@ class ModelFit {
                      std::move(scale),     options_.class_names,  options_.preprocessing,
                      options_.preparation, std::move(selections)};
     state.row_factors = std::move(row_factors_);
-    state.law = law_of(state.targets.rows());
+    state.law = fitted_law(options_, state.targets.rows());
     return state;
   }
 
@@ -142,13 +148,6 @@ class ModelFit {
 
   [[nodiscard]] bool apart() const { return task_.apart(); }
   [[nodiscard]] bool in_units_of_targets() const { return is_in_units_of_targets(options_); }
-
-  /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
-  [[nodiscard]] ObservationLaw law_of(Index rows) const {
-    if (is_classes() || options_.amplitude || in_units_of_targets() || options_.noise_variances.size() > 0)
-      return {};
-    return ObservationLaw::of_fitted_amplitude(rows, !options_.targets_as_they_are);
-  }
 
   [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
     return fit_scale(targets, options_);
