@@ -9,6 +9,7 @@
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/device_error.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -102,8 +103,9 @@ TEST_CASE("attention at 1/sqrt(width) on a device is that of the CPU") {
         front + gaussian(R"("identity")", R"(, "causal": true)") + relu + gap,
         front + gaussian(R"("relu")") + gaussian(R"("abs")", biases) + gap,
         front + gaussian(R"("relu")", in_logits) + norm + relu + conv + relu + flatten,
-        front + beside(gaussian(R"({"layer": "leaky_relu", "slope": 0.3})", in_values) + dense) + norm +
-            relu + gap,
+        front + dense + "," +
+            beside(gaussian(R"({"layer": "leaky_relu", "slope": 0.3})", in_values) + dense) + norm + relu +
+            gap,
         front + gaussian(R"("relu")", R"(, "causal": true)") + gap,
         front + gaussian(R"("erf")", biases + in_logits) + gaussian(R"("gelu")") + relu + gap}) {
     CAPTURE(layers);
@@ -205,6 +207,16 @@ TEST_CASE("attention that devices cannot compute is named") {
   CHECK(sampled.find("choose the device cpu") != std::string::npos);
   CHECK(quadrature.find("layers[2] (attention) has weights by a formula that devices cannot read") !=
         std::string::npos);
+}
+
+TEST_CASE("logits beyond what a device can do in float are an error that names the layer") {
+  const Inputs<float> x(xt::xarray<float>(1e6F * random_inputs<float>(3, {2, 4, 2})));
+  const Network network = network_of(R"({"layer": "conv", "filter": [2]},)" + gaussian(R"("erf")") + gap);
+  const std::string message =
+      error_message<NumericalError>([&] { return gram(network, x, on_device(Kernels::nngp)); });
+  CHECK(message.find("layers[1] (attention): expected variances of logits of at most 1e+18") !=
+        std::string::npos);
+  CHECK(gram(network, x).nngp.allFinite());
 }
 
 }  // namespace
