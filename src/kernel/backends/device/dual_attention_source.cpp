@@ -18,7 +18,8 @@ using numerics::formula::Statements;
 using numerics::formula::Symbol;
 
 /// Intervals 1 - 2^-k <= x <= 1 - 2^-(k+1) of correlations below 1 that a precision tells apart, and nodes in each:
-/// those that the CPU takes for results of that precision, with two more in float, whose arithmetic is not in double here.
+/// those that the CPU takes for results of that precision, with two more in float, whose arithmetic is not in double
+/// here.
 Index dual_interval_count(Precision precision) { return precision == Precision::wide ? 53 : 24; }
 Index dual_node_count(Precision precision) { return precision == Precision::wide ? 10 : 8; }
 
