@@ -30,8 +30,8 @@ class DualAttentionStage {
     bool has_encodings;           ///< Whether there is R.
     bool is_identity;             ///< The weights are the logits: E is their covariance, D = 1.
     bool is_homogeneous;          ///< Deviations are factors of the weights.
-    /// (n + p)^2 / 2 for homogeneous weights with the slopes n and p: what E[u v] counts for in the sums of a correlation
-    /// less those of its opposite.
+    /// (n + p)^2 / 2 for homogeneous weights with the slopes n and p: what E[u v] counts for in the sums of a
+    /// correlation less those of its opposite.
     double mirror;
     bool sees_everything;  ///< Whether all positions see all.
     bool turns;            ///< Whether K~_ij and T~_ij are multiplied by rho((i - a) - (j - b)).

@@ -12,9 +12,6 @@
 namespace widelimit {
 namespace {
 
-/// Entries that a work-item computes before another work-group takes a share of the pair.
-constexpr Index entries_of_item = 8;
-
 const PairStage* stage_of(const Operation& operation) {
   const auto* pair = std::get_if<PairNode>(&operation);
   return pair == nullptr ? nullptr : pair->stage.get();
@@ -95,7 +92,7 @@ class MatrixSteps {
 
  private:
   void add_entries(MatrixKernel kernel) {
-    steps_.push_back(matrix_step(of_, std::move(kernel), entries_of_item * options_.group));
+    steps_.push_back(matrix_step(of_, std::move(kernel), matrix_entries_of_item * options_.group));
   }
   void add_product(const MatrixProduct& product) {
     steps_.push_back(matrix_step(of_, source_.product(product), source_.tile()));

@@ -22,6 +22,9 @@ struct MatrixStage {
   const StateLayout &left, &right;
 };
 
+/// Entries that a work-item computes before another work-group takes a share of the pair.
+constexpr Index matrix_entries_of_item = 8;
+
 /// A kernel of a stage; a work-group takes `of_group` of its results before others take turns.
 [[nodiscard]] DeviceStep matrix_step(const MatrixStage& stage, MatrixKernel kernel, Index of_group);
 

@@ -1,12 +1,33 @@
 #include "kernel/backends/device/device_states.hpp"
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "kernel/backends/device/device_launcher.hpp"
 #include "kernel/backends/device/device_plan.hpp"
+#include "kernel/backends/device/dual_attention_steps.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
+namespace {
+
+/// The states have the variances that pairs multiply, from the CPU.
+template <typename Scalar>
+void check_logits(const Program& program, const InputState<Scalar>& state) {
+  const bool wide = sizeof(Scalar) == sizeof(double);
+  const std::vector<Shape> shapes = node_shapes(program.graph, state.layout().shape);
+  for (NodeId id = 0; id < program.graph.nodes.size(); ++id) {
+    const Node& node = program.graph.nodes[id];
+    const DualAttentionStage* stage = dual_attention(node.operation);
+    if (stage == nullptr || stage->form().is_identity) continue;
+    const Scalar* first = state.extra(id);
+    check_logits(node, static_cast<double>(*std::max_element(first, first + position_count(shapes[id]))),
+                 wide ? numerics::formula::Precision::wide : numerics::formula::Precision::narrow);
+  }
+}
+
+}  // namespace
 
 template <typename Scalar>
 DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar>& block, StopRequest stop)
@@ -44,6 +65,7 @@ void DeviceStates<Scalar>::record_positions(const GramPlan& plan, opencl::Sessio
   DeviceLauncher<Scalar> launcher(session, device.group(), stop);
   using Pair = typename DeviceLauncher<Scalar>::Pair;
   std::map<const StateLayout*, std::vector<Pair>> itself;
+  for (Index i = block.begin(); i < block.end(); ++i) check_logits(plan.program, block[i]);
   for (Index i = block.begin(); i < block.end(); ++i)
     itself[&block[i].layout()].push_back({this->place(block[i]), this->place(block[i]), 1});
   for (const auto& [layout, inputs] : itself)

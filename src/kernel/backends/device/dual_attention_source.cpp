@@ -17,12 +17,13 @@ using numerics::formula::RowFormula;
 using numerics::formula::Statements;
 using numerics::formula::Symbol;
 
-/// Intervals 1 - 2^-k <= x <= 1 - 2^-(k+1) of correlations below 1 that a precision tells apart, and nodes in each: what
-/// the CPU takes for results of that precision, with two more in float, whose arithmetic is not in double here.
-Index interval_count(Precision precision) { return precision == Precision::wide ? 53 : 24; }
-Index node_count(Precision precision) { return precision == Precision::wide ? 10 : 8; }
+/// Intervals 1 - 2^-k <= x <= 1 - 2^-(k+1) of correlations below 1 that a precision tells apart, and nodes in each:
+/// those that the CPU takes for results of that precision, with two more in float, whose arithmetic is not in double
+/// here.
+Index dual_interval_count(Precision precision) { return precision == Precision::wide ? 53 : 24; }
+Index dual_node_count(Precision precision) { return precision == Precision::wide ? 10 : 8; }
 
-constexpr const char* places_text = R"(
+constexpr const char* dual_places = R"(
   const int d = offsets[1], e = offsets[2], count = offsets[8];
   global const real *v = numbers + offsets[3], *k = numbers + offsets[4];
   global real* tables = numbers + offsets[5];
@@ -30,7 +31,7 @@ constexpr const char* places_text = R"(
   global const int* planes = offsets + 9;
 )";
 
-constexpr const char* functions = R"(
+constexpr const char* dual_functions = R"(
 // An entry from its four sums.
 inline void write_entry(const real* sums, real query, real query_ntk, global real* to, ulong size) {
   const real s = FACTOR * sums[0];
@@ -53,14 +54,14 @@ inline real distance_of(real p, real q, real c, real* correlation) {
 }
 )";
 
-constexpr const char* interval_functions = R"(
+constexpr const char* dual_intervals = R"(
 // The number of 1 itself is INTERVALS.
 inline int interval_of(real distance) {
   return distance < SMALLEST ? INTERVALS : max(0, -1 - ilogb(distance));
 }
 )";
 
-constexpr const char* variances_body = R"(
+constexpr const char* dual_variances = R"(
   global const int* planes = offsets + 3;
   global real* state = lefts + pairs[3 * pair] + offsets[2];
   for (int a = share * GROUP + lane; a < offsets[1]; a += (int)shares * GROUP)
@@ -68,7 +69,7 @@ constexpr const char* variances_body = R"(
 }
 )";
 
-constexpr const char* mark_body = R"(
+constexpr const char* dual_mark = R"(
   for (int n = share * GROUP + lane; n < count; n += (int)shares * GROUP) {
     int a, b;
     if (!positions_at(planes, n, &a, &b)) continue;
@@ -81,7 +82,7 @@ constexpr const char* mark_body = R"(
 }
 )";
 
-constexpr const char* nodes_body = R"(
+constexpr const char* dual_nodes = R"(
   local real parts[2 * SUMS * GROUP];
   for (int item = share; item < ITEMS; item += (int)shares) {
     // The last item has the sums of V K~, T_V K~ and V T~.
@@ -128,7 +129,7 @@ constexpr const char* nodes_body = R"(
 }
 )";
 
-constexpr const char* entries_body = R"(
+constexpr const char* dual_entries = R"(
   global const real* products = tables + MARKS + 4 * (ITEMS - 1);
   for (int n = share * GROUP + lane; n < count; n += (int)shares * GROUP) {
     int a, b;
@@ -177,7 +178,7 @@ constexpr const char* entries_body = R"(
 }
 )";
 
-constexpr const char* sums_body = R"(
+constexpr const char* dual_sums = R"(
   const int seen = offsets[22];
   global const real* turns = table + (SEES ? 0 : seen * seen);
   for (int n = share * GROUP + lane; n < count; n += (int)shares * GROUP) {
@@ -223,7 +224,7 @@ constexpr const char* sums_body = R"(
 }
 )";
 
-std::vector<Symbol> prepared(Statements& in, const RowFormula& formula, const char* variance) {
+std::vector<Symbol> prepared_logits(Statements& in, const RowFormula& formula, const char* variance) {
   std::vector<Symbol> all = formula.prepare(Symbol(in, variance));
   // Formulas do arithmetic on what has a name, also where it is the same for all variances.
   for (Symbol& number : all)
@@ -231,7 +232,7 @@ std::vector<Symbol> prepared(Statements& in, const RowFormula& formula, const ch
   return all;
 }
 
-std::string text_of_numbers(const std::vector<double>& numbers, Precision precision) {
+std::string listed(const std::vector<double>& numbers, Precision precision) {
   std::string text;
   for (const double number : numbers) text += (text.empty() ? "" : ", ") + literal_of(number, precision);
   return text;
@@ -252,12 +253,13 @@ bool DualAttentionSource::interpolates(const DualAttentionStage::Form& form) {
 }
 
 Index DualAttentionSource::mark_count(const DualAttentionStage::Form& form, Precision precision) {
-  return interpolates(form) ? interval_count(precision) + 1 : 0;
+  return interpolates(form) ? dual_interval_count(precision) + 1 : 0;
 }
 
 Index DualAttentionSource::table_size(const DualAttentionStage::Form& form, Precision precision) {
   if (!has_tables(form)) return 0;
-  const Index nodes = interpolates(form) ? interval_count(precision) * node_count(precision) + 1 : 0;
+  const Index nodes =
+      interpolates(form) ? dual_interval_count(precision) * dual_node_count(precision) + 1 : 0;
   return mark_count(form, precision) + 4 * (nodes + 1);
 }
 
@@ -280,12 +282,13 @@ std::string DualAttentionSource::beginning() const {
       "#define MIRROR {}\n",
       literal(form_.factor), literal(form_.bias), literal(form_.query_key_square), literal(form_.query_bias),
       literal(form_.key_bias), literal(form_.mirror));
-  return text + functions + (interpolates(form_) ? node_tables() : "");
+  return text + dual_functions + (interpolates(form_) ? node_tables() : "");
 }
 
 /// Chebyshev's nodes in [-1, 1], and what Lagrange's polynomials are divided by.
 std::string DualAttentionSource::node_tables() const {
-  const Index count = node_count(options_.precision), intervals = interval_count(options_.precision);
+  const Index count = dual_node_count(options_.precision),
+              intervals = dual_interval_count(options_.precision);
   std::vector<double> places, factors;
   for (Index i = 0; i < count; ++i)
     places.push_back(
@@ -300,15 +303,15 @@ std::string DualAttentionSource::node_tables() const {
       "#define INTERVALS {}\n#define NODES {}\n#define SMALLEST {}\n"
       "constant real node_place[] = {{{}}};\nconstant real node_factor[] = {{{}}};\n{}",
       intervals, count, literal(std::exp2(-static_cast<double>(intervals))),
-      text_of_numbers(places, options_.precision), text_of_numbers(factors, options_.precision),
-      interval_functions);
+      listed(places, options_.precision), listed(factors, options_.precision), dual_intervals);
 }
 
 std::string DualAttentionSource::dual_function() const {
   if (form_.is_identity) return "";
   const auto formula = stage_.dual();
   Statements in(options_.precision, "v");
-  const std::vector<Symbol> left = prepared(in, *formula, "p"), right = prepared(in, *formula, "q");
+  const std::vector<Symbol> left = prepared_logits(in, *formula, "p"),
+                            right = prepared_logits(in, *formula, "q");
   const auto mapped = formula->apply(left, right, Symbol(in, "c"));
   return fmt::format(
       "// E[phi phi] and E[phi' phi'] for the variances p and q and the covariance c.\n"
@@ -319,7 +322,7 @@ std::string DualAttentionSource::dual_function() const {
 
 MatrixKernel DualAttentionSource::kernel(const char* body, const KeptPlanes* planes, Index items) const {
   MatrixKernel kernel{
-      .source = beginning() + dual_function() + MatrixSource(options_, size_).head() + places_text + body,
+      .source = beginning() + dual_function() + MatrixSource(options_, size_).head() + dual_places + body,
       .numbers = {},
       .items = items};
   for (const Index number : {size_, places_.d, places_.e, places_.values, places_.keys, places_.tables,
@@ -338,7 +341,7 @@ MatrixKernel DualAttentionSource::variances(const KeptPlanes& from) const {
                                                  literal(form_.input_weight), form_.has_encodings ? 1 : 0),
       .numbers = {},
       .items = places_.d};
-  kernel.source += matrix.head() + variances_body;
+  kernel.source += matrix.head() + dual_variances;
   for (const Index number : {size_, places_.d, places_.left_state})
     kernel.numbers.push_back(static_cast<int>(number));
   append_numbers(from, kernel.numbers);
@@ -346,20 +349,20 @@ MatrixKernel DualAttentionSource::variances(const KeptPlanes& from) const {
 }
 
 MatrixKernel DualAttentionSource::mark(const KeptPlanes& to) const {
-  return kernel(mark_body, &to, to.size());
+  return kernel(dual_mark, &to, to.size());
 }
 
 MatrixKernel DualAttentionSource::nodes() const {
-  return kernel(nodes_body, nullptr,
+  return kernel(dual_nodes, nullptr,
                 (table_size(form_, options_.precision) - mark_count(form_, options_.precision)) / 4);
 }
 
 MatrixKernel DualAttentionSource::entries(const KeptPlanes& to) const {
-  return kernel(entries_body, &to, to.size());
+  return kernel(dual_entries, &to, to.size());
 }
 
 MatrixKernel DualAttentionSource::sums(const KeptPlanes& to) const {
-  MatrixKernel made = kernel(sums_body, &to, to.size());
+  MatrixKernel made = kernel(dual_sums, &to, to.size());
   made.numbers.push_back(static_cast<int>(std::max(places_.d, places_.e)));
   return made;
 }

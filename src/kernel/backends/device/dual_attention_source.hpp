@@ -13,12 +13,12 @@ struct DualAttentionPlaces {
   Index left_state, right_state;  ///< Where the stage's numbers begin in the states.
 };
 
-/// The kernels of 1/sqrt(width) attention after V, T_V, K~ and T~ are there as matrices, row by row. The four sums of an
-/// entry (DualAttentionStage) come
+/// The kernels of 1/sqrt(width) attention after V, T_V, K~ and T~ are there as matrices, row by row. The four sums of
+/// an entry (DualAttentionStage) come
 ///
 ///     from totals over all (i, j), for weights that are the logits and see everything: nodes(), entries();
 ///     from functions of the correlation of a and b, for other homogeneous weights that see everything. They are
-///     tabulated at nodes as on the CPU (layers/graded_interpolation.hpp), and interpolated: mark(), nodes(), entries();
+///     tabulated at nodes as on the CPU (layers/graded_interpolation.hpp) and interpolated: mark(), nodes(), entries();
 ///     from a dual for every (i, j) otherwise: sums().
 class DualAttentionSource {
  public:
@@ -41,7 +41,7 @@ class DualAttentionSource {
   /// One work-group sums at one node of an interval that is wanted.
   [[nodiscard]] MatrixKernel nodes() const;
   [[nodiscard]] MatrixKernel entries(const KeptPlanes& to) const;
-  /// The table has which of n positions see which, [n, n], unless all see all, and then rho(0), rho(1), ... if they turn.
+  /// The table has which of n positions see which, [n, n], unless all see all; then rho(0), rho(1), ... if they turn.
   [[nodiscard]] MatrixKernel sums(const KeptPlanes& to) const;
   [[nodiscard]] std::vector<double> sums_table() const;
 

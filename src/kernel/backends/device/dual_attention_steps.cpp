@@ -1,20 +1,19 @@
 #include "kernel/backends/device/dual_attention_steps.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "kernel/backends/device/dual_attention_source.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit {
 namespace {
 
-/// A dual for each (i, j) takes longer than what other kernels do for an entry.
-constexpr Index entries_of_item = 8, sums_of_item = 1;
-
-using Numbers = std::vector<double>;
-
-std::shared_ptr<const Numbers> table_of(Numbers numbers) {
-  return numbers.empty() ? nullptr : std::make_shared<const Numbers>(std::move(numbers));
+std::shared_ptr<const std::vector<double>> dual_table(std::vector<double> numbers) {
+  return numbers.empty() ? nullptr : std::make_shared<const std::vector<double>>(std::move(numbers));
 }
 
 class DualAttentionSteps {
@@ -50,24 +49,26 @@ class DualAttentionSteps {
     const KeptPlanes& after = kept_.nodes.at(of_.node);
     add_values();
     if (!DualAttentionSource::has_tables(form_)) {
-      add(source.sums(after), sums_of_item * options_.group);
-      steps_.back().table = table_of(source.sums_table());
+      // A dual for each (i, j) takes longer than what other kernels do for an entry.
+      add(source.sums(after), options_.group);
+      steps_.back().table = dual_table(source.sums_table());
       return std::move(steps_);
     }
-    if (DualAttentionSource::interpolates(form_)) add(source.mark(after), entries_of_item * options_.group);
+    if (DualAttentionSource::interpolates(form_))
+      add(source.mark(after), matrix_entries_of_item * options_.group);
     add(source.nodes(), 1);
-    add(source.entries(after), entries_of_item * options_.group);
+    add(source.entries(after), matrix_entries_of_item * options_.group);
     return std::move(steps_);
   }
 
   DeviceStep record() {
     const DualAttentionSource source(stage_, places_, options_, kept_.size);
-    add(source.variances(kept_.nodes.at(input_)), entries_of_item * options_.group);
+    add(source.variances(kept_.nodes.at(input_)), matrix_entries_of_item * options_.group);
     if (form_.has_encodings) {
       const auto encodings = stage_.encodings(left_, left_);
-      Numbers variances;
+      std::vector<double> variances;
       for (Index a = 0; a < places_.d; ++a) variances.push_back((*encodings)(a, a));
-      steps_.back().table = table_of(std::move(variances));
+      steps_.back().table = dual_table(std::move(variances));
     }
     return std::move(steps_.back());
   }
@@ -86,14 +87,14 @@ class DualAttentionSteps {
                       .encodings = form_.has_encodings,
                       .clear_from = places_.tables,
                       .clear_count = DualAttentionSource::mark_count(form_, options_.precision)};
-    add(matrix.values(before, keys), entries_of_item * options_.group);
+    add(matrix.values(before, keys), matrix_entries_of_item * options_.group);
     if (form_.has_encodings) {
       const auto encodings = stage_.encodings(left_, right_);
-      steps_.back().table = table_of({encodings->data(), encodings->data() + encodings->size()});
+      steps_.back().table = dual_table({encodings->data(), encodings->data() + encodings->size()});
     }
     if (keeps_keys(form_))
       add(matrix.values(before, {.to = places_.values, .weight = 1, .encodings = false}),
-          entries_of_item * options_.group);
+          matrix_entries_of_item * options_.group);
   }
 
   const MatrixStage& of_;
@@ -138,6 +139,21 @@ std::optional<DeviceStep> dual_attention_record(const MatrixStage& stage, const 
   if (dual_attention(stage.program.graph.nodes[stage.node].operation)->form().is_identity)
     return std::nullopt;
   return DualAttentionSteps(stage, kept, 0, options).record();
+}
+
+void check_logits(const Node& node, double variance, numerics::formula::Precision precision) {
+  const DualAttentionStage& stage = *dual_attention(node.operation);
+  const DualAttentionStage::Form form = stage.form();
+  if (form.is_identity) return;
+  const double query = variance + form.query_bias, key = variance + form.key_bias;
+  // Deviations are factors of homogeneous weights, so that there is no product of variances.
+  const double largest = form.is_homogeneous ? std::max(query, key) : form.query_key_square * query * key,
+               most = stage.dual()->largest_variance(precision);
+  if (!(largest <= most))
+    throw NumericalError(fmt::format(
+        "{}: expected variances of logits of at most {:g} on a device in this precision, got {:g}; choose "
+        "double, scale the inputs, or take the device cpu",
+        node.path, most, largest));
 }
 
 }  // namespace widelimit

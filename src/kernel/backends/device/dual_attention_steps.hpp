@@ -28,4 +28,8 @@ std::vector<DeviceStep> dual_attention_steps(const MatrixStage& stage, const Kep
 std::optional<DeviceStep> dual_attention_record(const MatrixStage& stage, const KeptNodes& kept,
                                                 const ChainSourceOptions& options);
 
+/// Throws NumericalError, naming the layer, if the dual is not right in a precision for logits of an input, whose
+/// largest variance K~_aa this is. The CPU computes them in double.
+void check_logits(const Node& node, double variance, numerics::formula::Precision precision);
+
 }  // namespace widelimit
