@@ -15,7 +15,7 @@ namespace widelimit {
 Layer read_layer(const nlohmann::json& object, const std::string& path);
 Layers read_layers(const nlohmann::json& array, const std::string& path);
 
-/// The kind, and the field, of layers that call functions of Python, whose kinds nobody registers: the field says which.
+/// The kind, and the field, of layers that call functions of Python, whose own kinds nobody registers.
 inline constexpr const char* python_kind = "python";
 
 /// Whether network files may name the kind.

@@ -125,9 +125,10 @@ def test_batches_of_calls(random):
     def loss(a):
         return (kernel_fn(a, x2, "ntk")**2).sum()
 
-    np.testing.assert_allclose(jax.grad(lambda all_of_them: jax.vmap(loss)(all_of_them).sum())(several),
-                               [jax.grad(loss)(one) for one in several], rtol=1e-12)
-    np.testing.assert_allclose(jax.vmap(jax.hessian(loss))(several), [jax.hessian(loss)(one) for one in several], rtol=1e-10)
+    gradient, hessian = jax.jit(jax.grad(loss)), jax.jit(jax.hessian(loss))
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda all_of_them: jax.vmap(loss)(all_of_them).sum()))(several),
+                               [gradient(one) for one in several], rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.hessian(loss)))(several), [hessian(one) for one in several], rtol=1e-10)
 
 
 def test_gram_of_networks(random):
@@ -135,18 +136,19 @@ def test_gram_of_networks(random):
 
     network, x = nt.Network([layers.dense(1.5, 0.1), layers.erf(), layers.dense()]), jnp.asarray(random.normal(size=(3, 4)))
     for gram in (lambda a: widelimit.jax.gram(network, a).ntk, lambda a: widelimit.jax.gram_diagonal(network, a).ntk):
-        np.testing.assert_allclose(jax.jacfwd(gram)(x), jax.jacrev(gram)(x), rtol=1e-10, atol=1e-12)
-        hessian = jax.jacfwd(jax.jacrev(gram))(x)
-        np.testing.assert_allclose(jax.jacrev(jax.jacfwd(gram))(x), hessian, rtol=1e-9, atol=1e-11)
-        difference = (jax.jacrev(gram)(x.at[1, 2].add(1e-5)) - jax.jacrev(gram)(x.at[1, 2].add(-1e-5))) / 2e-5
+        reverse = jax.jit(jax.jacrev(gram))
+        np.testing.assert_allclose(jax.jacfwd(gram)(x), reverse(x), rtol=1e-10, atol=1e-12)
+        hessian = jax.jit(jax.jacfwd(jax.jacrev(gram)))(x)
+        np.testing.assert_allclose(jax.jit(jax.jacrev(jax.jacfwd(gram)))(x), hessian, rtol=1e-9, atol=1e-11)
+        difference = (reverse(x.at[1, 2].add(1e-5)) - reverse(x.at[1, 2].add(-1e-5))) / 2e-5
         np.testing.assert_allclose(hessian[..., 1, 2], difference, rtol=1e-5, atol=1e-8)
     masked = widelimit.jax.gram
     conv = nt.Network([layers.conv([3]), layers.relu(), layers.global_average_pool(), layers.dense()])
     y = jnp.asarray(random.normal(size=(2, 5, 3)))
     with pytest.raises(NotImplementedError, match="no forward mode"):
         jax.jvp(lambda a: masked(conv, a, lengths1=[5, 3]).ntk, (y,), (y,))
-    np.testing.assert_allclose(jax.jacfwd(lambda a: masked(conv, a).ntk)(y), jax.jacrev(lambda a: masked(conv, a).ntk)(y),
-                               rtol=1e-9, atol=1e-12)
+    forward, reverse = (jax.jit(derivative(lambda a: masked(conv, a).ntk)) for derivative in (jax.jacfwd, jax.jacrev))
+    np.testing.assert_allclose(forward(y), reverse(y), rtol=1e-9, atol=1e-12)
 
 
 def kernel_of(nngp, p, q, **changes):
@@ -243,8 +245,8 @@ def test_ties_have_the_slope_of_the_variance(random):
     norm = lambda a: (a**2).sum(-1) / 4
     expected = lambda a: (1.1**2 * (1.3**2 * norm(a) + 0.2**2) / 2).sum()
     found = lambda a: jnp.trace(kernel_fn(a, None, "nngp"))
-    np.testing.assert_allclose(jax.jacfwd(found)(x), jax.grad(expected)(x), rtol=1e-12)
-    np.testing.assert_allclose(jax.hessian(found)(x), jax.hessian(expected)(x), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(found))(x), jax.grad(expected)(x), rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.hessian(found))(x), jax.hessian(expected)(x), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
@@ -270,7 +272,8 @@ def test_convolutions_with_pads_and_dilations(options, random):
 
     of = [layers.conv([2, 2], bias_variance=0.2, **options), layers.relu(), layers.global_average_pool(), layers.dense()]
     x1, x2 = random.normal(size=(3, 4, 5, 2)), random.normal(size=(2, 4, 5, 2))
-    found = _formulas.step_of(_formulas.descriptions(of))(_formulas.of_inputs(jnp.asarray(x1), jnp.asarray(x2), True, False))
+    step = _formulas.step_of(_formulas.descriptions(of))
+    found = jax.jit(lambda a, b: (lambda kernel: (kernel.nngp, kernel.ntk))(step(_formulas.of_inputs(a, b, True, False))))(x1, x2)
     expected = nt.gram(nt.Network(of), x1, x2, precision="double")
-    np.testing.assert_allclose(found.nngp[..., 0, 0], expected.nngp, rtol=1e-12)
-    np.testing.assert_allclose(found.ntk[..., 0, 0], expected.ntk, rtol=1e-12)
+    for ours, theirs in zip(found, (expected.nngp, expected.ntk)):
+        np.testing.assert_allclose(ours[..., 0, 0], theirs, rtol=1e-12)
