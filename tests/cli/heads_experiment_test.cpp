@@ -407,7 +407,12 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
                                                   return point;
                                                 }())
                                      .rows.size());
-  CHECK_FALSE(scan_script("prune", heads).empty());
+  CHECK(scan_script("prune", heads).find("tokens 5") != std::string::npos);
+  // Where nothing specialises there is nothing to draw, which gnuplot would refuse.
+  ResultTable never = heads;
+  never.columns = {"tokens", "eta", "start", "log_scale", "specialisation_time"};
+  never.rows = {{3, 1, 0, 1, std::nan("")}, {5, 1, 0, 1, std::nan("")}};
+  CHECK(scan_script("phase-transition", never).find("no value at any point") != std::string::npos);
   const auto failure = [&](const json& scan) {
     json config = risk;
     config["scan"] = scan;

@@ -235,15 +235,17 @@ namespace {
 struct ScanPicture {
   const char* experiment;
   const char* x;  ///< Empty: the first scanned field of several values.
+  const char* x_label;
   const char* y;
   const char* y_label;
 };
 
 constexpr ScanPicture scan_pictures[] = {
-    {"flow", "", "loss", "loss on fresh samples, of the start with the median"},
-    {"bayes", "", "bayes_risk", "Bayes risk"},
-    {"prune", "removed", "loss", "loss on fresh samples, median over the starts"},
-    {"phase-transition", "log_scale", "specialisation_time", "specialisation time, median over the starts"}};
+    {"flow", "", "", "loss", "loss on fresh samples, of the start with the median"},
+    {"bayes", "", "", "bayes_risk", "Bayes risk"},
+    {"prune", "removed", "heads removed", "loss", "loss on fresh samples, median over the starts"},
+    {"phase-transition", "log_scale", "ln(sqrt(D) / eta)", "specialisation_time",
+     "specialisation time, median over the starts"}};
 
 std::size_t scanned_columns(const ResultTable& table) { return table.origin.configuration.at("scan").size(); }
 
@@ -255,59 +257,61 @@ std::size_t varying_column(const ResultTable& table) {
   return 0;
 }
 
+/// "x median" a line, without what was not reached by half of the values.
+std::string median_points(const std::map<double, std::vector<double>>& values) {
+  std::string points;
+  for (const auto& [at, all] : values) {
+    const double median = censored_median(all);
+    if (!std::isnan(median)) fmt::format_to(std::back_inserter(points), "{} {}\n", at, median);
+  }
+  return points;
+}
+
 }  // namespace
 
 std::string scan_script(std::string_view experiment, const ResultTable& table) {
   const auto picture = std::find_if(std::begin(scan_pictures), std::end(scan_pictures),
                                     [&](const ScanPicture& one) { return experiment == one.experiment; });
-  const std::string x_name = picture->x;
-  const auto place_of = [&](const std::string& prefix) {
+  const std::size_t scanned = scanned_columns(table);
+  const auto column_of = [&](std::string_view prefix) {
     const auto found =
-        std::find_if(table.columns.begin() + static_cast<std::ptrdiff_t>(scanned_columns(table)),
-                     table.columns.end(), [&](const std::string& name) { return name.starts_with(prefix); });
+        std::find_if(table.columns.begin() + static_cast<std::ptrdiff_t>(scanned), table.columns.end(),
+                     [&](const std::string& name) { return name.starts_with(prefix); });
     return static_cast<std::size_t>(found - table.columns.begin());
   };
-  const std::size_t x = x_name.empty() ? varying_column(table) : place_of(x_name), y = place_of(picture->y);
-  // By the point without its x: medians of y at each x.
-  std::map<std::vector<double>, std::map<double, std::vector<double>>> curves;
+  const bool over_scanned = std::string_view(picture->x).empty();
+  const std::size_t x = over_scanned ? varying_column(table) : column_of(picture->x),
+                    y = column_of(picture->y);
+  // By the point without its x: values of y at each x.
+  std::map<std::string, std::map<double, std::vector<double>>> curves;
   for (const std::vector<double>& row : table.rows) {
-    std::vector<double> others(row.begin(),
-                               row.begin() + static_cast<std::ptrdiff_t>(scanned_columns(table)));
-    if (x < others.size()) others.erase(others.begin() + static_cast<std::ptrdiff_t>(x));
-    curves[others][row[x]].push_back(row[y]);
+    std::string name;
+    for (std::size_t k = 0; k < scanned; ++k)
+      if (k != x) name += fmt::format("{}{} {:g}", name.empty() ? "" : ", ", table.columns[k], row[k]);
+    curves[name][row[x]].push_back(row[y]);
   }
-  std::vector<std::string> names(table.columns.begin(),
-                                 table.columns.begin() + static_cast<std::ptrdiff_t>(scanned_columns(table)));
-  if (x < names.size()) names.erase(names.begin() + static_cast<std::ptrdiff_t>(x));
   std::string data, lines;
   std::size_t curve = 0;
-  for (const auto& [others, values] : curves) {
-    fmt::format_to(std::back_inserter(data), "$curve{} << EOD\n", curve);
-    for (const auto& [at, all] : values) {
-      const double median = censored_median(all);
-      data += std::isnan(median) ? "\n" : fmt::format("{} {}\n", at, median);
-    }
-    // gnuplot refuses empty data.
-    data += "nan nan\nEOD\n";
-    std::vector<std::string> parts;
-    for (std::size_t k = 0; k < names.size(); ++k)
-      parts.push_back(fmt::format("{} {:g}", names[k], others[k]));
-    fmt::format_to(
-        std::back_inserter(lines), "$curve{} using 1:2 with linespoints pt 7 lw 2 lc {} dt {} {}, ", curve,
-        curve % 8 + 1, curve / 8 + 1,
-        parts.empty() ? "notitle" : "title " + gnuplot_quoted(fmt::format("{}", fmt::join(parts, ", "))));
+  for (const auto& [name, values] : curves) {
+    const std::string points = median_points(values);
     ++curve;
+    // gnuplot refuses a curve without points.
+    if (points.empty()) continue;
+    fmt::format_to(std::back_inserter(data), "$curve{} << EOD\n{}EOD\n", curve, points);
+    fmt::format_to(std::back_inserter(lines),
+                   "$curve{} using 1:2 with linespoints pt 7 lw 2 lc {} dt {} {}, ", curve,
+                   (curve - 1) % 8 + 1, (curve - 1) / 8 % 5 + 1,
+                   name.empty() ? "notitle" : "title " + gnuplot_quoted(name));
   }
-  const std::string x_label = x_name == "log_scale" ? "ln(sqrt(D) / eta)"
-                              : x_name == "removed" ? "heads removed"
-                                                    : table.columns[x];
+  const std::string x_label = over_scanned ? table.columns[x] : picture->x_label;
   return fmt::format(
       "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
-      "set offsets graph 0.02, graph 0.02\nset title {}\nset xlabel {}\nset ylabel {}\nset datafile missing "
-      "'nan'\n"
-      "{}plot {}\n",
+      "set offsets graph 0.02, graph 0.02\nset title {}\nset xlabel {}\nset ylabel {}\n{}{}\n",
       gnuplot_quoted(fmt::format("heads {}, a scan", experiment)), gnuplot_quoted(x_label),
-      gnuplot_quoted(picture->y_label), data, lines);
+      gnuplot_quoted(picture->y_label), data,
+      lines.empty() ? "set label 'no value at any point' at graph 0.5, graph 0.5 center\n"
+                      "set xrange [0:1]\nset yrange [0:1]\nunset xtics\nunset ytics\nplot 2 notitle"
+                    : "plot " + lines);
 }
 
 }  // namespace widelimit::cli
