@@ -286,7 +286,8 @@ class Phases {
              {{"preconditioner", real * n_ * columns},
               {"widened rows", widened},
               {"search directions", real * n_ * 9.5 * together},
-              {"blocks of rows", 3 * rows * n_ * real},
+              // As they are read, once more for the solver, the solutions of a part and of all, and products.
+              {"blocks of rows", 5 * rows * n_ * real},
               {"tiles", tiles}});
   }
 
