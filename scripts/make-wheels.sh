@@ -12,6 +12,7 @@ mkdir -p "$2"
 folder=$(realpath "$2")
 shift 2
 [ $# -gt 0 ] || set -- $(scripts/find-pythons.sh | sed 's/^[0-9]* //')
+[ $# -gt 0 ] || { echo "make-wheels.sh: no CPython from 3.9 on has its headers here: install python3-dev" >&2; exit 1; }
 most=$((40 * 1024 * 1024))
 tools=$folder/tools
 work=$folder/work
