@@ -20,13 +20,13 @@
 namespace widelimit::layers {
 namespace {
 
-constexpr Index channels = 3;
+constexpr Index colours = 3;
 
 /// A smooth image, a constant one, and one of three flat parts, so that sharp attention sees groups of equal keys.
 xt::xarray<float> pictures(Index height, Index width) {
   numerics::RandomStream random(57);
-  xt::xarray<float> x = xt::zeros<float>({Index{3}, height, width, channels});
-  for (Index c = 0; c < channels; ++c) {
+  xt::xarray<float> x = xt::zeros<float>({Index{3}, height, width, colours});
+  for (Index c = 0; c < colours; ++c) {
     const double phase = random.normal(), along = 4 * random.normal(), across = 4 * random.normal();
     for (Index i = 0; i < height; ++i)
       for (Index j = 0; j < width; ++j) {
