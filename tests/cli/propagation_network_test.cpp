@@ -332,7 +332,7 @@ TEST_CASE("propagation measure: rounding of equal tokens is no angle, and paddin
                     mask = write_file("m.npy", xt::xarray<std::int64_t>{{1, 1, 0, 0}, {1, 1, 0, 0}});
   const json cut = propagation_json(measure + " --lengths " + lengths);
   CHECK(cut.at("rows") == propagation_json(measure + " --mask " + mask).at("rows"));
-  CHECK(cut.at("rows")[0][4] != found.at("rows")[0][4]);
+  CHECK(cut.at("rows")[0][6] != found.at("rows")[0][6]);
   check_refused(measure + " --lengths " + lengths + " --mask " + mask, "--lengths: has no effect together");
   check_refused(measure + " --lengths " + write_file("o.npy", xt::xarray<std::int64_t>{2, 9}),
                 "o.npy: expected lengths from 2 to 4, got 9 for sequence 1");
