@@ -273,7 +273,7 @@ TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
     with("posteriors", posteriors);
   };
   with_posterior("kind", "oracle");
-  fails("kind: expected \"bayesian\" or \"trained\", got \"oracle\"");
+  fails("kind: expected \"bayesian\", \"trained\" or \"iterative\", got \"oracle\"");
   with_posterior("lambda", "much");
   fails("lambda: expected a number");
   with("class_names", {"one"});
