@@ -367,7 +367,7 @@ def test_notebooks_show_networks_models_and_results(random):
                                   layers.repeat(2, [layers.relu(), layers.dense()])], name="a <name>")
     text = branched._repr_html_()
     assert "a &lt;name&gt;" in text and "scale 0.5" in text and "times 2" in text and text.count("relu") == 2 and "skip" in text
-    own = widelimit.Network([layers.dense(), layers.elementwise(np.tanh)])
+    own = widelimit.Network([layers.dense(), layers.elementwise(lambda z: np.tanh(z))])
     assert "<pre>" in own._repr_html_() and "relu" in layers.relu()._repr_html_()
     model = Model.fit(network(), x, (x[:, 0] > 0).astype(int), labels=True, class_names=("low", "high"))
     shown = model._repr_html_()
