@@ -109,6 +109,7 @@ EXAMPLES = {
         "heads": _FLOW + "found.loss",
         "layers": "layers.__all__[:5]",
         "linearize": _PARAMS + "widelimit.linearize(apply_fn, params)(params, x)",
+        "median_distance": "length = widelimit.median_distance(x)\nwidelimit.Network.named('laplace', {'length': length})",
         "monte_carlo_kernel_fn": _STAX + "widelimit.monte_carlo_kernel_fn(init_fn, apply_fn, 1, 4)(x, None, 'ntk')",
         "position_covariances": "widelimit.position_covariances(widelimit.Network([layers.conv([3, 3])]), images[:2]).nngp.shape",
         "position_variances": "widelimit.position_variances(widelimit.Network([layers.conv([3, 3])]), images, diagonal=True).nngp.shape",
@@ -230,6 +231,8 @@ EXAMPLES = {
             "SimulatedTrajectory": "propagation.simulate_trajectory(parameters, depth=2, width=16, networks=2).q_error",
             "TokenSamples": "propagation.simulate_samples(parameters, [1, 2], width=16, networks=2)[0]",
             "TokenState": "propagation.TokenState.from_cosine(1.5, 0.2).gap",
+            "WidthSpread": "propagation.width_spread(parameters, width=256, depth=8).limit_depth",
+            "width_spread": "propagation.width_spread(parameters, width=256, depth=8).lambda_g",
             "Trajectory": "propagation.trajectory(parameters, depth=4, c0=0.2).cosine",
             "block_exponents": "propagation.block_exponents(parameters.block(), tokens=8, depth=4)",
             "collapsed_norm": "propagation.collapsed_norm(parameters.block(), tokens=8)",
@@ -250,6 +253,8 @@ EXAMPLES = {
             "trajectory": "propagation.trajectory(parameters, depth=4, c0=0.2).q"}.items()},
         "LossFit": "lambda_a, lambda_g = random.uniform(-1, 1, 40), random.uniform(-1, 1, 40)\n"
                    "propagation.fit_losses(lambda_a, lambda_g, 1 + lambda_a**2 + lambda_g**2, bootstrap=5)",
+        "MeasuredAttention": "propagation.measure_attention([np.full((3, 2, 6, 6), 1 / 6)]).entropy",
+        "measure_attention": "propagation.measure_attention([np.full((3, 2, 6, 6), 1 / 6)]).first_weight",
         "Measured": "propagation.measure([random.normal(size=(3, 6, 16)) for _ in range(3)])",
         "fit_losses": "lambda_a, lambda_g = random.uniform(-1, 1, 40), random.uniform(-1, 1, 40)\n"
                       "propagation.fit_losses(lambda_a, lambda_g, 1 + lambda_a**2 + lambda_g**2, bootstrap=5)",

@@ -20,6 +20,8 @@ from ._core import Network, NumericalError, Regression, known_noise_amplitude
 from .kernels import gram, gram_diagonal
 from .models import _learn_inputs, class_scores
 
+__all__ = ["NetworkKernel", "WideNetworkClassifier", "WideNetworkRegressor", "default_network"]
+
 
 def _weighted_rows(X, y, sample_weight):
     """Rows of weight 0 left out, and the weights of the others; None for none."""

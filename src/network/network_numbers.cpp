@@ -51,6 +51,8 @@ NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::st
   for (const std::size_t layer : places->layers) {
     model_of(network.layers()[layer]).check_writable(fmt::format("layers[{}]", layer));
     layers[layer] = nlohmann::json(to_json(Layers{network.layers()[layer]})).front();
+    // What cannot be read again, whatever its numbers are, is told before numbers are tried.
+    static_cast<void>(read_layer(layers[layer], fmt::format("layers[{}]", layer)));
   }
   for (const std::string& path : paths) {
     const NetworkNumber number(places->document, path, fmt::format("'{}'", path));

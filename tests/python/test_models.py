@@ -42,8 +42,8 @@ def test_predictions_are_those_of_regression(random):
 def test_conjugate_gradients_solve_the_equations(random, kind, tmp_path):
     x, test = random.normal(size=(60, 3)), random.normal(size=(7, 3))
     y = np.sin(x[:, :2])
-    nngp, ntk = widelimit.gram(network(), np.concatenate([x, test]))
-    kernel, lam = nngp if kind == "bayesian" else ntk, 0.05
+    gram = widelimit.gram(network(), np.concatenate([x, test]))
+    nngp, kernel, lam = gram.nngp, gram.nngp if kind == "bayesian" else gram.ntk, 0.05
     weights = np.linalg.solve(kernel[:60, :60] + lam * np.eye(60), kernel[:60])
     mean = weights[:, 60:].T @ y
     own, cross, among = nngp[60:, 60:], nngp[60:, :60], nngp[:60, :60]

@@ -70,9 +70,18 @@ def paths_of(networks, variances):
     for network, chosen in zip(networks, variances):
         places = {}
         for k, layer in enumerate(network.layers):
-            _collect(f"layers[{k}]", fields_of(layer), chosen, places)
+            written = fields_of(layer)
+            if not _calls_functions(written):
+                _collect(f"layers[{k}]", written, chosen, places)
         found = places if found is None else {path: k for path, k in places.items() if found.get(path) == k}
     return [[path for path, k in found.items() if k == number] for number in range(len(variances[0]))]
+
+
+def _calls_functions(value):
+    """Whether there is a layer of a user's functions in a layer's fields: with another number it is not read again."""
+    if isinstance(value, dict):
+        return value.get("layer") == "python" or any(map(_calls_functions, value.values()))
+    return isinstance(value, list) and any(map(_calls_functions, value))
 
 
 def _collect(path, value, variances, places):
