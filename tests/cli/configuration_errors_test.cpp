@@ -205,12 +205,12 @@ json small_sde() { return {{"model", "transformer"}, {"gamma", 0.3}, {"horizon",
 TEST_CASE("configurations: values are checked as the documented words say") {
   for (const std::string& name : widelimit::cli::experiment_names()) {
     CAPTURE(name);
-    // Priors, starts, matrices, folders, and bounds that other fields set; they have tests below.
-    CHECK(check_all_values(widelimit::cli::experiment_fields(name)) <= 3);
+    // Priors, starts, matrices, folders, scans, and bounds that other fields set; they have tests below or of their own.
+    CHECK(check_all_values(widelimit::cli::experiment_fields(name)) <= 4);
   }
   for (const std::string& name : widelimit::cli::sde_command_names()) {
     CAPTURE(name);
-    CHECK(check_all_values(widelimit::cli::sde_fields(name)) <= 4);
+    CHECK(check_all_values(widelimit::cli::sde_fields(name)) <= 5);
   }
   CHECK(check_all_values(widelimit::cli::sde_gradient_network_fields()) == 2);
 }

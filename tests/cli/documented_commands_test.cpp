@@ -87,7 +87,9 @@ std::string wrong_option(const Help& help, const Words& words, std::size_t first
     if (option->second.empty() || option->second == "REQUIRED") continue;
     if (++i == words.size() || words[i].starts_with("--")) return option->first + " without a value";
     const Words choices = split(option->second, '|');
-    if (choices.size() < 2 || is_placeholder(words[i])) continue;
+    // A choice in capitals, such as NAME of a device, stands for values of the user's.
+    const bool is_open = std::any_of(choices.begin(), choices.end(), is_placeholder);
+    if (choices.size() < 2 || is_open || is_placeholder(words[i])) continue;
     for (const std::string& value : split(words[i], '|'))
       if (!has(choices, value)) return option->first + " has no choice " + value;
   }

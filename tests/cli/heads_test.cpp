@@ -172,7 +172,8 @@ TEST_CASE("heads: pictures") {
   const ProgramResult none =
       run_heads(folder, "bayes", {{"prior", flip(1, 1)}, {"tokens", 3}}, "--plot " + picture);
   CHECK(none.code == 1);
-  CHECK(none.errors == "widelimit: heads bayes: there is nothing to draw; leave out --plot\n");
+  CHECK(none.errors == "widelimit: " + folder.string() +
+                           "/config.json: heads bayes: there is nothing to draw; leave out --plot\n");
   const ProgramResult nowhere =
       run_heads(folder, "flow", flow_config(), "--out " + (folder / "none").string() + "/table.csv");
   CHECK(nowhere.code == 1);

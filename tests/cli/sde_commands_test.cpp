@@ -434,7 +434,7 @@ TEST_CASE("sde network: a list of networks is each of them, and rows begin with 
   };
   std::string expected;
   for (const auto& [label, one] :
-       {std::pair{"shaped_attention", &alone}, std::pair{"\"Post-LN, g = 1\"", &last}}) {
+       {std::pair{"\"shaped_attention\"", &alone}, std::pair{"\"Post-LN, g = 1\"", &last}}) {
     std::istringstream lines(rows(*one));
     for (std::string line; std::getline(lines, line);) expected += fmt::format("{},{}\n", label, line);
   }
