@@ -10,8 +10,9 @@ import argparse
 import functools
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from widelimit import propagation
 
 from tables import EXPERIMENTS, rows_of, shows
@@ -54,12 +55,13 @@ class Networks:
         return np.clip(found, 0, np.log(self.classes))
 
     def quadratic(self, *names):
-        """A polynomial of degree 2 of columns."""
-        terms = PolynomialFeatures(2).fit_transform(self.columns(*names))
+        """A polynomial of degree 2 of columns by ridge regression, whose penalty the rows choose by leaving out one at a time."""
+        values = self.columns(*names)
 
         def fit(rows):
-            line = LinearRegression().fit(terms[rows], self.loss[rows])
-            return lambda others: line.predict(terms[others])
+            line = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), RidgeCV(np.logspace(-3, 2, 11)))
+            line.fit(values[rows], self.loss[rows])
+            return lambda others: line.predict(values[others])
 
         return fit
 
@@ -146,7 +148,7 @@ def summary_of_losses(task):
     gains = sorted(set(gain))
     yield f"| {task}, {depth.max():.0f} blocks: alpha \\ sigma_w | " + " | ".join(f"{value:g}" for value in gains) + " |"
     yield "|---|" + "---|" * len(gains)
-    for row in sorted(set(alpha)):
+    for row in sorted(set(alpha[deepest])):
         chosen = [networks.loss[deepest & (alpha == row) & (gain == value)] for value in gains]
         yield f"| {row:g} | " + " | ".join("{:.2f} ± {:.2f}".format(*mean_and_error(losses)) if len(losses) else "" for losses in chosen) + " |"
 
