@@ -134,10 +134,13 @@ class Writer {
   static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
     return {std::string(1, axes[0]), std::string(1, axes[1]), std::string(1, axes[2])};
   }
-  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads.
+  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads. Nor does
+  /// anything depend on nodes of which no offset is demanded, such as those before a local convolution between positions
+  /// that differ all.
   [[nodiscard]] bool is_kept(NodeId node) const {
     if (memory_.kept.nodes.contains(node)) return true;
-    if (!options_.records) throw std::logic_error("device: a node is read that was not kept");
+    if (!options_.records && !geometry_.demanded[node].empty())
+      throw std::logic_error("device: a node is read that was not kept");
     return false;
   }
   /// An entry of what is kept.

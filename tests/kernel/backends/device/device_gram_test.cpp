@@ -172,6 +172,21 @@ TEST_CASE("inputs of several shapes meet on a device") {
   check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
 }
 
+TEST_CASE("local convolutions of inputs of several shapes, of which no offset is demanded at some") {
+  const Network network = network_of(
+      R"({"layer": "conv", "filter": [5], "padding": "circular"},
+         {"layer": "product", "branches": [
+           {"layers": [{"layer": "relu"}, {"layer": "conv", "filter": [4], "padding": "circular"}, {"layer": "conv", "filter": [3]}]},
+           {"layers": [{"layer": "relu"}, {"layer": "local_conv", "filter": [3], "padding": "circular"}]}]},
+         {"layer": "local_conv", "filter": [7], "strides": [2]}, {"layer": "rms_norm"},
+         {"layer": "sum_pool", "window": [2], "strides": [1]},)" +
+      gap);
+  std::vector<xt::xarray<double>> sequences;
+  for (const Index length : {5, 12, 6})
+    sequences.push_back(random_inputs(static_cast<unsigned>(length), {length, 2}));
+  check_against_cpu<double>(network, Inputs<double>(sequences), Inputs<double>(sequences), double_error);
+}
+
 TEST_CASE("inputs of several shapes are pooled, and go around their borders") {
   const Network network = network_of(
       R"({"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "average_pool", "window": [3], "strides": [2], "padding": "same"},
