@@ -199,3 +199,75 @@ def test_mirror_images_follow_their_images(programs):
     images, labels = np.arange(2 * 2 * 3).reshape(2, 2, 3, 1), np.array([4, 7])
     both, of_both = programs("small_cifar10").with_mirrors(images, labels)
     assert np.array_equal(both[0::2], images) and np.array_equal(both[1::2], images[:, :, ::-1]) and list(of_both) == [4, 4, 7, 7]
+
+
+def test_trained_transformers_have_the_gradients_of_the_theory_before_training(programs):
+    jax = pytest.importorskip("jax")
+    train, propagation = programs("train_transformers"), widelimit.propagation
+    tokens, width, depth, alpha, sigma_w = 8, 128, 4, 0.4, 2.0
+    network = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+    theory = propagation.exponents(network, depth)
+    _, blocks = train.network_of(jax, "cowsik", False)
+    gradient_of = jax.jit(jax.grad(lambda start, parameters, direction: (blocks(parameters, start, alpha)[0] * direction).sum()))
+    random, ratios = np.random.default_rng(7), []
+    for seed in range(24):
+        x = np.zeros((1, tokens, width), np.float32)
+        parameters = train.made_parameters(jax, "cowsik", sigma_w, depth, width, x, 10, seed, alpha)
+        token = random.normal(size=width)
+        start = np.tile(token / np.sqrt((token**2).mean()) * np.sqrt(theory.q_star), (1, tokens, 1)).astype(np.float32)
+        direction = random.normal(size=start.shape).astype(np.float32)
+        gradient = gradient_of(start, parameters, direction)
+        ratios.append(float((gradient**2).sum() / (direction**2).sum()))
+    error = np.std(ratios, ddof=1) / np.mean(ratios) / len(ratios) ** 0.5
+    assert error < 0.08
+    assert np.log(np.mean(ratios)) == pytest.approx(depth * theory.lambda_g, abs=3.5 * error)
+
+
+def test_blocks_of_strength_almost_nothing_keep_their_tokens(programs):
+    jax = pytest.importorskip("jax")
+    train = programs("train_transformers")
+    x = np.random.default_rng(1).normal(size=(2, 5, 32)).astype(np.float32)
+    for kind in "shaped", "unshaped", "pre_ln":
+        parameters = train.made_parameters(jax, kind, 1.0, 3, 32, x, 10, 1, 1e-4)
+        found, entropies = train.network_of(jax, kind, True)[1](parameters, x, 1e-4)
+        assert np.allclose(found, x, atol=0.01) and not np.array_equal(found, x)
+        assert entropies.shape == (3,) and np.all(entropies > 0) and np.all(entropies < np.log(5))
+    shaped = train.made_parameters(jax, "shaped", 1.0, 1, 32, x, 10, 1, 0.5)["blocks"]
+    assert (shaped["g1"], shaped["g2"], shaped["gamma"]) == (1, 1, 0.5)
+
+
+def test_grids_of_training_come_in_an_order_that_a_stop_may_cut(programs):
+    train = programs("train_transformers")
+    given = argparse.Namespace(kinds=["cowsik", "post_ln"], alphas=[0.1, 0.5], sigmas=[1.0, 2.0], depths=[4, 8], widths=[32], seeds=[1, 2, 3])
+    found = train.cases(given)
+    assert len(found) == len(set(found)) == (2 * 2 * 2 + 2 * 2) * 3 and found == train.cases(given)
+    points = [case[:-1] for case in found]
+    assert points[::3] == points[1::3] == points[2::3] and points != sorted(points)
+    with pytest.raises(SystemExit, match="needs the folder"):
+        train.inputs_of("mnist", None)
+    x, y = train.inputs_of("copy", None)
+    assert x.shape == (train.TRAIN + train.TEST, 15, 16) and np.array_equal(x[:, 8:].argmax(2), y[:, :7])
+    assert np.array_equal(x[:, :8].argmax(2), y)
+    images = np.random.default_rng(2).normal(size=(3, 4, 6, 2))
+    patch = train.patches(images, 2)
+    assert patch.shape == (3, 6, 8) and np.allclose(patch.mean((1, 2)), 0, atol=1e-6) and np.allclose(patch.std((1, 2)), 1, atol=1e-5)
+    raw = images[1, 2:4, 4:6].reshape(-1)
+    assert np.allclose(np.corrcoef(patch[1, 5], raw), 1)
+
+
+def test_predictions_of_trained_transformers_do_not_see_what_is_left_out(programs):
+    trained = programs("trained_transformers")
+    networks = object.__new__(trained.Networks)
+    random = np.random.default_rng(3)
+    networks.points, networks.classes, networks.count = np.repeat(np.arange(12), 3), 10, 12
+    alpha = np.repeat(random.uniform(0.1, 0.9, 12), 3)
+    networks.rows = [{"alpha": str(value)} for value in alpha]
+    networks.loss = 0.2 + alpha + alpha**2 / 5
+    folds = networks.folds()
+    assert all(len(set(folds[networks.points == point])) == 1 for point in range(12)) and set(folds) == set(range(trained.FOLDS))
+    assert np.allclose(networks.out_of_sample(networks.quadratic("alpha"), folds), networks.loss, atol=0.02)
+    away, before = folds == 0, networks.out_of_sample(networks.quadratic("alpha"), folds)
+    networks.loss = np.where(away, 5.0, networks.loss)
+    assert np.allclose(networks.out_of_sample(networks.quadratic("alpha"), folds)[away], before[away])
+    networks.loss = np.arange(36.0)
+    assert networks.of_other_seeds()[:3].tolist() == [1.5, 1.0, 0.5]

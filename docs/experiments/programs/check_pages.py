@@ -11,7 +11,7 @@ from tables import DATA, EXPERIMENTS, rows_of
 
 PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "hyperparameters", "reviews",
             "shaped_transformer", "signal_propagation", "heads", "example_tables", "field", "decision_tables",
-            "learned_inputs", "small_intervals", "class_probabilities")
+            "learned_inputs", "small_intervals", "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
 WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",

@@ -1,12 +1,14 @@
 """Shaped transformers (Noci et al., arXiv:2306.17759): stopping times over two parameters, gradients at the paper's width and
 depth.
 
-    python shaped_transformer.py stopping|gradients [--threads 1]
+    python shaped_transformer.py stopping|gradients|depths [--threads 1]
     python shaped_transformer.py summary|picture
 
 stopping   figure 8: 500 networks at each of 60 residual weights and temperatures; data/shaped_stopping.csv
 gradients  of the second version, at initialisation: width 200 and 150 layers, 128 networks of each kind, and width 64 and 24
            layers, 1,024 networks; data/shaped_gradients.csv
+depths     figure 1 left: mean correlation of two tokens through 150 layers of width 200, 1,024 networks a curve, of Post-LN, which
+           is drawn with its weights, 64; data/shaped_depths.csv
 """
 import argparse
 
@@ -20,7 +22,12 @@ TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 SIZES = {"200 x 150": (200, 150, 128), "64 x 24": (64, 24, 1024)}  # width, layers, networks
 PLACES = ("at the input", "first layer", "last layer")
 PAGE = EXPERIMENTS / "shaped-transformer.md"
-PICTURE = EXPERIMENTS / "shaped-transformer" / "stopping_times.png"
+PICTURES = EXPERIMENTS / "shaped-transformer"
+LAYERS = (1, 5, 10, 25, 50, 100, 150)
+CURVES = {"shaped": (sde.Network("shaped_transformer", 200, 0.125), 1024), "unshaped": (sde.Network("unshaped", 200, 0.125), 1024),
+          "unshaped Pre-LN, same lambda and gamma": (sde.Network("unshaped_pre_ln", 200, 0.125), 1024),
+          "unshaped Pre-LN, lambda = gamma = 1": (sde.Network("unshaped_pre_ln", 200), 1024),
+          "unshaped Post-LN, lambda = gamma = 1": (sde.Network("unshaped_post_ln", 200), 64)}
 
 
 def kinds(width):
@@ -60,6 +67,27 @@ def gradients(threads):
                     PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))
 
 
+def depths(threads):
+    table = Table("shaped_depths", ("network",), ("layer", "networks", "correlation", "standard_error"),
+                  "seed 1; two tokens of correlation .2; width 200; gamma^2 = 1/8 where it is not 1")
+    for name, (network, networks) in CURVES.items():
+        if table.lacks(name):
+            layers = sorted({*LAYERS, *range(10, 151, 10)})
+            found = sde.sample_networks(network, sde.start(), layers, samples=networks, seed=1, threads=threads).correlations[..., 0, 1]
+            table.append(*((name, layer, networks, float(values.mean()), float(values.std(ddof=1) / networks**0.5))
+                           for layer, values in zip(layers, found)))
+
+
+def summary_of_depths():
+    yield "| network | networks | layer 1 | " + " | ".join(map(str, LAYERS[1:])) + " |"
+    yield "|---|---|" + "---|" * len(LAYERS)
+    rows = rows_of("shaped_depths")
+    for name in dict.fromkeys(row["network"] for row in rows):
+        of_layer = {int(row["layer"]): row for row in rows if row["network"] == name}
+        cells = (f"{float(of_layer[layer]['correlation']):.3f} ± {float(of_layer[layer]['standard_error']):.3f}" for layer in LAYERS)
+        yield f"| {name} | {int(of_layer[1]['networks']):,} | {' | '.join(cells)} |"
+
+
 def summary_of_stopping():
     rows = rows_of("shaped_stopping")
     found = {(row["temperature"], row["gamma"]): row for row in rows}
@@ -84,10 +112,25 @@ def summary_of_gradients():
         yield f"| {size} | {network} | {int(of_kind[PLACES[0]]['networks']):,} | {' | '.join(cells)} |"
 
 
-def draw_picture():
+def draw_pictures():
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
+    draw_stopping_times(plt)
+    draw_depths(plt)
+
+
+def draw_depths(plt):
+    rows, (figure, axes) = rows_of("shaped_depths"), plt.subplots(figsize=(7, 3.6))
+    for name in CURVES:
+        columns = [[float(row[key]) for row in rows if row["network"] == name] for key in ("layer", "correlation", "standard_error")]
+        axes.errorbar(*columns[:2], yerr=columns[2], label=name, lw=1)
+    axes.set(xlabel="layer", ylabel="mean correlation", ylim=(0, 1.03))
+    axes.legend(fontsize=7)
+    save(figure, PICTURES / "depths.png")
+
+
+def draw_stopping_times(plt):
     rows = rows_of("shaped_stopping")
     median = np.array([float(row["median"]) for row in rows]).reshape(len(TEMPERATURES), len(GAMMAS))
     figure, axes = plt.subplots(figsize=(7, 3.6))
@@ -99,19 +142,19 @@ def draw_picture():
         axes.text(column, row, f"{median[row, column]:.2g}".removeprefix("0"), ha="center", va="center", fontsize=7,
                   color="white" if median[row, column] < 0.3 else "black")
     figure.colorbar(image, label="log10 of the median of d* / n")
-    save(figure, PICTURE)
+    save(figure, PICTURES / "stopping_times.png")
 
 
-SUMMARIES = {"shaped_stopping": summary_of_stopping, "shaped_gradients": summary_of_gradients}
+SUMMARIES = {"shaped_stopping": summary_of_stopping, "shaped_gradients": summary_of_gradients, "shaped_depths": summary_of_depths}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("stopping", "gradients", "summary", "picture"))
+    parser.add_argument("what", choices=("stopping", "gradients", "depths", "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if not shows(given.what, SUMMARIES, draw_picture):
-        {"stopping": stopping, "gradients": gradients}[given.what](given.threads)
+    if not shows(given.what, SUMMARIES, draw_pictures):
+        {"stopping": stopping, "gradients": gradients, "depths": depths}[given.what](given.threads)
 
 
 if __name__ == "__main__":

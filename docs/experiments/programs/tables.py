@@ -46,7 +46,8 @@ def as_line(values):
 def head(seeds, origin=None):
     """What the first line of a file says: the command, where its rows come from (this version and machine), and its seeds."""
     origin = origin or f"; widelimit {widelimit.__version__}; {processor()}"
-    command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {' '.join(sys.argv[1:2])}".strip()
+    what = " ".join(word for word in sys.argv[1:2] if not word.startswith("-"))
+    command = f"python docs/experiments/programs/{pathlib.Path(sys.argv[0]).name} {what}".strip()
     return f"# {command}{origin}; {seeds}"
 
 

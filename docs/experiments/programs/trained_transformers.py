@@ -1,0 +1,196 @@
+"""What data/trained_transformers.csv says, which train_transformers.py writes: do exponents at initialisation foretell losses?
+
+    python trained_transformers.py summary
+
+Predictions of the networks of Cowsik et al. are out of sample, beside baselines: a fifth of the initialisations is left out at a time
+with all their seeds, or one of the depths. Predictors see hyperparameters, exponents of the limit, or what one network shows before it
+is trained; all are cut to [0, ln of the classes].
+"""
+import argparse
+import functools
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from widelimit import propagation
+
+from tables import EXPERIMENTS, rows_of, shows
+
+NAME = "trained_transformers"
+PAGE = EXPERIMENTS / "signal-propagation.md"
+CLASSES = {"copy": 16, "mnist": 10, "cifar10": 10, "reviews": 2}
+POINT = ("alpha", "sigma_w", "depth", "width")
+FOLDS, SEEDS = 5, 3
+
+
+class Networks:
+    """The networks of one task whose initialisations have at least SEEDS seeds."""
+
+    def __init__(self, task):
+        found = [row for row in rows_of(NAME) if row["kind"] == "cowsik" and row["task"] == task]
+        names = [tuple(float(row[key]) for key in POINT) for row in found]
+        self.rows = [row for row, name in zip(found, names) if names.count(name) >= SEEDS]
+        self.classes = CLASSES[task]
+        self.loss = np.minimum(self.column("loss"), np.log(self.classes))
+        self.points = np.unique([[float(row[key]) for key in POINT] for row in self.rows], axis=0, return_inverse=True)[1]
+        self.count = self.points.max() + 1
+
+    def column(self, name):
+        return np.array([float(row[name]) for row in self.rows])
+
+    def columns(self, *names):
+        return np.stack([self.column(name) for name in names], axis=1)
+
+    def folds(self):
+        """Of each network, the same for all seeds of an initialisation."""
+        return (np.random.default_rng(1).permutation(self.count) % FOLDS)[self.points]
+
+    def out_of_sample(self, fit, folds):
+        """Losses of all networks by fit(others) -> predictor(rows), each without its fold."""
+        found = np.empty(len(self.loss))
+        for fold in np.unique(folds):
+            away = folds == fold
+            found[away] = fit(~away)(away)
+        return np.clip(found, 0, np.log(self.classes))
+
+    def quadratic(self, *names):
+        """A polynomial of degree 2 of columns by ridge regression, whose penalty the rows choose by leaving out one at a time."""
+        values = self.columns(*names)
+
+        def fit(rows):
+            line = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), RidgeCV(np.logspace(-3, 2, 11)))
+            line.fit(values[rows], self.loss[rows])
+            return lambda others: line.predict(values[others])
+
+        return fit
+
+    def paper(self, a, g):
+        """The paper's predictor, min(bias + max(weight_a |a|, weight_g |g|), ln of the classes)."""
+        def fit(rows):
+            found = propagation.fit_losses(a[rows], g[rows], self.loss[rows], classes=self.classes, bootstrap=2)
+            return lambda others: found.bias + np.maximum(found.weight_a * abs(a[others]), found.weight_g * abs(g[others]))
+
+        return fit
+
+    def predictors(self):
+        """(name, fit) of the exponents' predictor, variants, and baselines."""
+        exponents, depth = (self.column("lambda_a"), self.column("lambda_g")), self.column("depth")
+        yield "both exponents, the paper's form", self.paper(*exponents)
+        yield "both exponents times depth, the paper's form", self.paper(*(part * depth for part in exponents))
+        yield "growths in the network itself before training, the paper's form", self.paper(self.column("log_gap_before"),
+                                                                                             self.column("log_gradient_before"))
+        yield "both exponents, quadratic", self.quadratic("lambda_a", "lambda_g")
+        yield "both exponents and depth, quadratic", self.quadratic("lambda_a", "lambda_g", "depth")
+        yield "entropy of the attention before training, quadratic", self.quadratic("entropy_before")
+        yield "alpha alone, quadratic", self.quadratic("alpha")
+        yield "depth alone, quadratic", self.quadratic("depth")
+        yield "alpha and depth, quadratic", self.quadratic("alpha", "depth")
+        yield "alpha, sigma_w and depth, quadratic", self.quadratic("alpha", "sigma_w", "depth")
+        yield "the mean loss", lambda rows: lambda others: np.full(others.sum(), self.loss[rows].mean())
+
+    def of_other_seeds(self):
+        """The mean loss of the other seeds of an initialisation: what no predictor of initialisations does better than, about."""
+        found = np.empty(len(self.loss))
+        for k, point in enumerate(self.points):
+            others = self.points == point
+            others[k] = False
+            found[k] = self.loss[others].mean()
+        return found
+
+    def per_point(self, values):
+        """Means over the seeds of each initialisation."""
+        return np.bincount(self.points, values) / np.bincount(self.points)
+
+
+@functools.cache
+def squared_errors(task):
+    """{predictor: (squared errors without initialisations, without depths)}, means over seeds of each initialisation."""
+    networks = Networks(task)
+
+    def of(found):
+        return networks.per_point((found - networks.loss) ** 2)
+
+    folds, depths = networks.folds(), networks.column("depth")
+    errors = {name: tuple(of(networks.out_of_sample(fit, split)) for split in (folds, depths)) for name, fit in networks.predictors()}
+    errors["the other seeds of the same initialisation"] = (of(networks.of_other_seeds()),) * 2
+    return errors
+
+
+def mean_and_error(values):
+    """Over initialisations or seeds."""
+    return values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+
+
+def difference(errors, reference):
+    """Of squared errors to those of another predictor, with a standard error over initialisations."""
+    value, error = mean_and_error(errors - reference)
+    return f"{value:+.3f} ± {error:.3f}"
+
+
+def summary_of_predictors(task):
+    networks, errors = Networks(task), squared_errors(task)
+    first = next(iter(errors.values()))
+    yield (f"| {task}: {len(networks.loss)} networks, {networks.count} initialisations | error | squared error less that of the exponents | "
+           "error at a depth left out | the same difference |")
+    yield "|---|---|---|---|---|"
+    for name, splits in errors.items():
+        cells = [cell for values, reference in zip(splits, first)
+                 for cell in (f"{np.sqrt(values.mean()):.2f}", "" if values is reference else difference(values, reference))]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def summary_of_losses(task):
+    """Of the deepest networks, means over seeds."""
+    networks = Networks(task)
+    alpha, gain, depth = (networks.column(name) for name in POINT[:3])
+    deepest = depth == depth.max()
+    gains = sorted(set(gain))
+    yield f"| {task}, {depth.max():.0f} blocks: alpha \\ sigma_w | " + " | ".join(f"{value:g}" for value in gains) + " |"
+    yield "|---|" + "---|" * len(gains)
+    for row in sorted(set(alpha[deepest])):
+        chosen = [networks.loss[deepest & (alpha == row) & (gain == value)] for value in gains]
+        yield f"| {row:g} | " + " | ".join("{:.2f} ± {:.2f}".format(*mean_and_error(losses)) if len(losses) else "" for losses in chosen) + " |"
+
+
+def summary_of_kinds():
+    """Losses and entropies of the other blocks, and of those of Cowsik et al. at the same sizes."""
+    found = [row for row in rows_of(NAME) if row["kind"] != "cowsik"]
+    yield ("| task, blocks | kind | alpha | networks | loss | accuracy | entropy of the attention before training | halfway | after | "
+           "ln of the growth of gaps before training | of squared gradients |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    names = ("loss", "accuracy", "entropy_before", "entropy_halfway", "entropy_after", "log_gap_before", "log_gradient_before")
+    for key in sorted({(row["task"], int(row["depth"]), row["kind"], row["alpha"]) for row in found}):
+        chosen = [row for row in found if (row["task"], int(row["depth"]), row["kind"], row["alpha"]) == key]
+        if len(chosen) >= SEEDS:
+            cells = ["{:.2f} ± {:.2f}".format(*mean_and_error(np.array([float(row[name]) for row in chosen]))) for name in names]
+            yield f"| {key[0]}, {key[1]} | {key[2]} | {key[3]} | {len(chosen)} | {' | '.join(cells)} |"
+
+
+def tasks():
+    """Those with enough networks to leave some out."""
+    found = [row["task"] for row in rows_of(NAME) if row["kind"] == "cowsik"]
+    return [task for task in CLASSES if found.count(task) >= 2 * FOLDS * SEEDS]
+
+
+def summary():
+    for task in tasks():
+        yield from summary_of_losses(task)
+        yield ""
+        yield from summary_of_predictors(task)
+        yield ""
+    if any(row["kind"] != "cowsik" for row in rows_of(NAME)):
+        yield from summary_of_kinds()
+
+
+SUMMARIES = {NAME: summary}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["summary"])
+    shows(parser.parse_args().what, SUMMARIES)
+
+
+if __name__ == "__main__":
+    main()
