@@ -1,14 +1,15 @@
 #!/bin/sh
 # check-wheel.sh WHEEL [PYTHON | ROOT]: installs a wheel into a new environment of PYTHON, python3 if none is given, or of that
 # of ROOT, a folder with a Debian of its own (as debootstrap --variant=minbase --include=python3,python3-venv makes it), and
-# looks whether it computes there as here: scripts/wheel_in_use.py and the Python blocks of the guide.
+# looks whether it computes there as here: scripts/wheel_in_use.py and the Python blocks of the guide. The environment's path
+# has a space; pip removes the package without a trace.
 set -eu
 cd "$(dirname "$0")/.."
 wheel=$(realpath "$1")
 python=${2:-python3}
 root=
 [ ! -d "$python" ] || { root=$python; python=python3; }
-place=$(mktemp -d "${root:-/tmp}${root:+/tmp}/wheel-XXXXXX")
+place=$(mktemp -d "${root:-/tmp}${root:+/tmp}/a wheel-XXXXXX")
 trap '[ -z "$root" ] || umount "$root/proc" 2>/dev/null; rm -rf "$place"' EXIT
 [ -z "$root" ] || mount -t proc proc "$root/proc"
 mkdir "$place/data"
@@ -41,3 +42,6 @@ packages="$place/packages"
 run "$inside/environment/bin/python" -m pip install --quiet --no-index --find-links "$inside/packages" threadpoolctl \
   "$inside/$(basename "$wheel")"
 run "$inside/environment/bin/python" -I "$inside/wheel_in_use.py" "$inside"
+run "$inside/environment/bin/python" -m pip uninstall --quiet --yes widelimit
+left=$(find "$place/environment" -iname '*widelimit*')
+[ -z "$left" ] || { echo "check-wheel.sh: after pip uninstall there still is $left" >&2; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# find-pythons.sh: the CPythons of this machine for which an extension can be compiled, one of each version from 3.9 on, the
-# oldest first: lines "MINOR PATH". Looks at the system's, at python3.N in PATH, and at pyenv's.
+# find-pythons.sh: the CPythons of this machine for which an extension can be compiled, from 3.9 on, the oldest first:
+# lines "MINOR PATH". Looks at the system's, at python3.N in PATH, and at pyenv's.
 set -eu
 for python in /usr/bin/python3 python3 $(seq -f 'python3.%g' 9 20) "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
   command -v "$python" >/dev/null 2>&1 || continue
@@ -15,4 +15,4 @@ is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 if sys.implementation.name == "cpython" and sys.version_info >= (3, 9) and has_headers and not is_free_threaded:
     print(sys.version_info.minor, os.path.realpath(sys.executable))
 PYTHON
-done | sort -s -n -u -k 1,1
+done | sort -s -n -k 1,1 | awk '!found[$0]++'

@@ -1,9 +1,9 @@
 #!/bin/sh
 # make-wheels.sh LIBRARY FOLDER [PYTHON...]: wheels for strangers and the source archive into FOLDER: the package with the
 # program, against the library of the build folder LIBRARY, which is compiled once for all. There is one wheel for each
-# PYTHON, those of find-pythons.sh if none is given; from 3.12 on one of the oldest serves all (abi3). Each has all libraries
-# that it loads but the C and C++ ones that manylinux names (auditwheel), under names of their own, with their licences. Its
-# tag is the manylinux that its symbols allow. It may have 40 MB at most.
+# version of the PYTHONs, those of find-pythons.sh if none is given; from 3.12 on one of the oldest serves all (abi3). Each
+# has all libraries that it loads but the C and C++ ones that manylinux names (auditwheel), under names of their own, with
+# their licences. Its tag is the manylinux that its symbols allow. It may have 40 MB at most.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -61,6 +61,7 @@ for python in "$@"; do
   version=$("$python" -c 'import sys; print("%d%d" % sys.version_info[:2])')
   # One wheel is for 3.12 and all after it.
   [ "$version" -lt 312 ] || ! ls "$folder"/widelimit-*-abi3-*.whl >/dev/null 2>&1 || continue
+  ! ls "$folder"/widelimit-*-cp"$version"-cp"$version"-*.whl >/dev/null 2>&1 || continue
   build "$python" "$folder/environments/$version"
   inside=$(ls -d "$work"/unpacked/widelimit-*)
   add_licences "$inside"

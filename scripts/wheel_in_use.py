@@ -29,7 +29,7 @@ def sent(connection):
 
 
 def check_libraries():
-    maps = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+    maps = {line.split(maxsplit=5)[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
     bundled = sorted(pathlib.Path(path).name for path in maps if "widelimit.libs" in path)
     assert len(bundled) >= 8, bundled
     outside = [path for path in maps if "site-packages" not in path and re.search(r"blas|lapack|tbb|fmt|nlopt|hwy|gfortran", path)]
@@ -75,9 +75,15 @@ def check_program():
     assert widelimit.__version__ in version, version
     again = subprocess.run([sys.executable, "-I", "-m", "widelimit_program", "--version"], check=True, capture_output=True, text=True)
     assert again.stdout == version
+    loaded = subprocess.run([sys.executable, "-I", "-c", "import sys, widelimit_program; print(*sys.modules)"],
+                            check=True, capture_output=True, text=True).stdout.split()
+    assert "widelimit_program" in loaded and not {"numpy", "widelimit"} & set(loaded), loaded
     subprocess.run([program, "gram", FOLDER / "data" / "networks" / "images.json", "--x", FOLDER / "data" / "images" / "x.npy",
                     "--out", FOLDER / "of_the_program"], check=True, capture_output=True)
     assert (np.load(FOLDER / "of_the_program" / "ntk.npy") == kernels().ntk).all()
+    written = subprocess.run([program, "gp", "--data", "sample", "--network", "conv-gap", "--train", "20",
+                              "--validation", "10", "--test", "10"], check=True, capture_output=True, text=True).stdout
+    assert "accuracy" in written, written
     failed = subprocess.run([program, "no-such-command"], capture_output=True, text=True)
     assert failed.returncode != 0 and failed.stderr
     print(f"{version.splitlines()[0]}: the program of the wheel, with the same bits")

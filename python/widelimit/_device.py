@@ -50,6 +50,8 @@ def device(choice: str | None) -> Iterator[None]:
         return
     if not isinstance(choice, str):
         raise TypeError(f"device: expected 'cpu', 'gpu' or a name, got {choice!r}")
+    if not choice:
+        raise ValueError("device: expected 'cpu', 'gpu' or a name, got an empty text")
     _core.device_in_full(choice)
     token = _chosen.set(choice)
     try:

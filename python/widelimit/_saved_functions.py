@@ -7,13 +7,19 @@ import importlib
 import json
 from collections.abc import Mapping
 
-from . import layers
+from . import _core, layers
 from ._named_functions import found, name_of
 
-# Of each function that makes layers: the functions that it needs, all that it knows, and its options.
-_ARGUMENTS = {"elementwise": ({"phi"}, {"phi", "derivative"}, {"breakpoints"}),
-              "elementwise_dual": ({"nngp"}, {"nngp", "derivative"}, set()),
-              "pair": ({"transform"}, {"transform"}, {"needs_gaussian", "leaves"})}
+
+def _are_numbers(value):
+    return isinstance(value, list) and all(type(number) in (int, float) for number in value)
+
+
+# Of each function that makes layers: the functions that it needs, all that it knows, and its options, with what these must be.
+_ARGUMENTS = {"elementwise": ({"phi"}, {"phi", "derivative"}, {"breakpoints": ("a list of numbers", _are_numbers)}),
+              "elementwise_dual": ({"nngp"}, {"nngp", "derivative"}, {}),
+              "pair": ({"transform"}, {"transform"}, {"needs_gaussian": ("true or false", lambda value: isinstance(value, bool)),
+                                                      "leaves": ("a text", lambda value: isinstance(value, str))})}
 
 
 class _Refused(Exception):
@@ -35,7 +41,7 @@ class Maker:
             if isinstance(functions, str) or not hasattr(functions, "__iter__"):
                 raise TypeError(f"functions: expected {{'module:name': function}} or a list of names of modules, got {functions!r}")
             self._modules = tuple(functions)
-            if not all(isinstance(name, str) for name in self._modules):
+            if not all(isinstance(name, str) and all(part.isidentifier() for part in name.split(".")) for name in self._modules):
                 raise TypeError(f"functions: expected names of modules, got {list(self._modules)!r}")
 
     def __call__(self, text):
@@ -51,7 +57,7 @@ class Maker:
         functions = {argument: self._function(name) for argument, name in told["functions"].items()}
         try:
             return getattr(layers, told["make"])(**functions, **told.get("options", {}), kind=told["kind"])
-        except TypeError as error:
+        except (TypeError, ValueError, _core.Error) as error:
             raise _Refused(f"{told['make']}: {error}") from error
 
     def _function(self, name):
@@ -83,8 +89,12 @@ def _checked(told):
         raise _Refused(f"functions: expected {', '.join(sorted(known))}, got {names!r}")
     if not all(isinstance(name, str) and name.count(":") == 1 for name in names.values()):
         raise _Refused(f"functions: expected names 'module:name', got {names!r}")
-    if not isinstance(given, dict) or not set(given) <= options:
+    if not isinstance(given, dict) or not set(given) <= set(options):
         raise _Refused(f"options: expected {', '.join(sorted(options)) or 'none'}, got {given!r}")
+    for name, value in given.items():
+        expected, is_fit = options[name]
+        if not is_fit(value):
+            raise _Refused(f"options: {name}: expected {expected}, got {value!r}")
     if not isinstance(told["kind"], str):
         raise _Refused(f"kind: expected a text, got {told['kind']!r}")
     return told

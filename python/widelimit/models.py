@@ -402,6 +402,9 @@ class Model:
         """The model with the highest evidence of those of automatic_networks(), with the given options of fit()."""
         if given["kind"] != "bayesian":
             raise ValueError(f"network: {word!r} compares evidences, which kind={given['kind']!r} has none of; give a Network")
+        if given["solver"] != "cholesky":
+            raise ValueError(f"network: {word!r} compares evidences, which solver={given['solver']!r} has none of; give a Network, or take "
+                             "'cholesky'")
         inputs = _Inputs(given["preprocessing"], x, given["precision"], given["flip"])
         networks = automatic_networks(word, numbers(inputs.prepared(x), inputs.dtype, "x"))
         given["preprocessing"] = inputs.preprocessing

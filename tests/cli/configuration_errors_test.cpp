@@ -205,7 +205,7 @@ json small_sde() { return {{"model", "transformer"}, {"gamma", 0.3}, {"horizon",
 TEST_CASE("configurations: values are checked as the documented words say") {
   for (const std::string& name : widelimit::cli::experiment_names()) {
     CAPTURE(name);
-    // Priors, starts, matrices, folders, scans, and bounds that other fields set; they have tests below or of their own.
+    // Priors, starts, matrices, folders, scans, and bounds that other fields set; they have tests of their own.
     CHECK(check_all_values(widelimit::cli::experiment_fields(name)) <= 4);
   }
   for (const std::string& name : widelimit::cli::sde_command_names()) {

@@ -382,6 +382,18 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
   CHECK(message_of([&] {
           (void)run_scan("flow", other, {}, kept);
         }).ends_with("holds points of another configuration or version; remove it, or give another --out"));
+  for (const json& damaged :
+       {json("points"), json::object(), json::array({3}), json::array({json{{"summary", json::object()}}}),
+        json::array({json{{"summary", json::object()},
+                          {"columns", json::array({"loss"})},
+                          {"rows", json::array()},
+                          {"notes", json::object()}}})}) {
+    json wrong = points;
+    wrong["points"] = damaged;
+    std::ofstream(kept) << wrong;
+    CHECK(message_of([&] { (void)run_scan("flow", config, {}, kept); }) ==
+          kept.string() + ": is damaged; remove it, and all points are computed again");
+  }
 }
 
 TEST_CASE("heads scan: tables of points follow each other, and mistakes are named") {
@@ -422,9 +434,10 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
   CHECK(failure({{"prior.nu", {1, 1}}}) == "config.scan: prior.nu: expected different numbers, got [1,1]");
   CHECK(failure({{"tokens", {1, 2}}}) ==
         "config.scan: tokens: is scanned and given too; leave one of them out");
-  CHECK(
-      failure({{"start.m", {1, 2}}}) ==
-      "config.scan: start.m: expected a field of the configuration, or of an object in it, such as prior.nu");
+  for (const std::string path : {"start.m", "prior/nu", "~prior", "prior.nu.x"})
+    CHECK(failure({{path, {1, 2}}}) == "config.scan: " + path +
+                                           ": expected a field of the configuration, or of an object in it, "
+                                           "such as prior.nu");
   CHECK(failure({{"samples", json::array({5})}}) ==
         "config.scan: samples: is scanned and given too; leave one of them out");
   CHECK(failure(json::array()) ==

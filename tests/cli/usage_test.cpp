@@ -39,6 +39,13 @@ TEST_CASE("usage: a word that is no command is named") {
               "groups");
 }
 
+TEST_CASE("usage: an empty device is not the CPU") {
+  for (const char* command :
+       {"gp --network fcn --data sample", "explain fcn --input 8,8,3", "gram fcn --x x.npy --out out"})
+    check_usage(std::string(command) + " --device ''",
+                "--device: expected cpu, gpu or a name, got an empty text");
+}
+
 TEST_CASE("usage: integers are taken as they are written or not at all") {
   const std::string gp = "gp --network fcn --data sample ";
   const std::string seeds = "must be an integer from 0 to 18446744073709551615, got ";

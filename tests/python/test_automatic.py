@@ -33,6 +33,7 @@ def test_the_evidence_chooses_a_network():
     for failing, message in ((lambda: Model.fit("best", x, smooth), "network: expected a Network or 'auto', got 'best'"),
                              (lambda: Model.fit("auto", x.reshape(-1, 2, 1), smooth), "'auto' is for inputs \\[n, channels\\]"),
                              (lambda: Model.fit("auto", x, smooth, kind="trained"), "compares evidences"),
+                             (lambda: Model.fit("auto", x, smooth, solver="cg", regulariser=0.1), "compares evidences, which solver='cg'"),
                              (lambda: WideNetworkRegressor("best").fit(x, smooth), "network: expected a Network or 'auto'")):
         with pytest.raises(ValueError, match=message):
             failing()

@@ -44,6 +44,9 @@ def test_a_device_that_is_not_there_is_an_error(images):
         widelimit.gram(NETWORK, images, device="no such device")
     with pytest.raises(TypeError, match="device"):
         widelimit.gram(NETWORK, images, device=1)
+    # An empty text, as of a variable of the environment, is not the CPU.
+    with pytest.raises(ValueError, match="device: expected 'cpu', 'gpu' or a name, got an empty text"):
+        widelimit.gram(NETWORK, images, device="")
 
 
 def test_a_layer_that_a_device_lacks_is_named(images):

@@ -108,13 +108,17 @@ def test_a_file_by_itself_imports_nothing(tmp_path, monkeypatch):
     ({"functions": {"nngp": "cosine"}}, "functions: expected names 'module:name'"), ({"functions": {"nngp": 3}}, "expected names"),
     ({"options": {"kind": "x"}}, "options: expected none, got"), ({"kind": 3}, "kind: expected a text"), ({"more": 1}, "expected an object"),
     ({"make": "pair", "functions": {"transform": "importable_functions:mixing"}, "options": {"leaves": "here"}}, "leaves: expected"),
-    ({"make": "elementwise", "functions": {"phi": "importable_functions:swish"}, "options": {"breakpoints": 3}}, "not iterable")])
+    ({"make": "elementwise", "functions": {"phi": "importable_functions:swish"}, "options": {"breakpoints": 3}}, "a list of numbers, got 3"),
+    ({"make": "elementwise", "functions": {"phi": "importable_functions:swish"}, "options": {"breakpoints": "12"}}, "of numbers, got '12'"),
+    ({"make": "elementwise", "functions": {"phi": "importable_functions:swish"}, "options": {"breakpoints": [True]}}, "a list of numbers"),
+    ({"make": "pair", "functions": {"transform": "importable_functions:mixing"}, "options": {"needs_gaussian": 1}}, "true or false, got 1"),
+    ({"kind": "relu"}, r"layers\[0\].*: elementwise_dual: relu: this kind is a layer of the library"), ({"kind": ""}, "an empty name")])
 def test_descriptions_are_checked(changes, message):
-    with pytest.raises(widelimit.Error, match=message):
+    with pytest.raises(widelimit.NetworkError, match=message):
         widelimit.Network.from_json(file_of("importable_functions:cosine", **changes), ["importable_functions"])
     with pytest.raises(widelimit.NetworkError, match="unknown field"):
         widelimit.Network.from_json('{"widelimit": 1, "layers": [{"layer": "dense", "python": {}}]}')
-    for wrong in ("importable_functions", 3, [cosine], {"a:b": 3}):
+    for wrong in ("importable_functions", 3, [cosine], {"a:b": 3}, [".relative"], [""]):
         with pytest.raises(TypeError, match="functions: "):
             widelimit.Network.from_json(file_of("importable_functions:cosine"), wrong)
 

@@ -80,7 +80,7 @@ def paths_of(networks, variances):
 def _calls_functions(value):
     """Whether there is a layer of a user's functions in a layer's fields: with another number it is not read again."""
     if isinstance(value, dict):
-        return value.get("layer") == "python" or any(map(_calls_functions, value.values()))
+        return "python" in value or any(map(_calls_functions, value.values()))
     return isinstance(value, list) and any(map(_calls_functions, value))
 
 

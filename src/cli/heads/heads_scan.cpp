@@ -50,6 +50,10 @@ ScannedField read_list(const FieldReader& fields, const std::string& path, const
       std::all_of(values.begin(), values.end(), [](const json& value) { return value.is_number(); });
   if (!numbers) fail("expected a list of at least one number, got " + values.dump());
   ScannedField field{path, values};
+  constexpr const char* expected =
+      "expected a field of the configuration, or of an object in it, such as prior.nu";
+  // Both have a meaning in pointers of JSON, and none in names of fields.
+  if (path.find_first_of("/~") != std::string::npos) fail(expected);
   if (std::set<json>(values.begin(), values.end()).size() < field.values.size())
     fail("expected different numbers, got " + values.dump());
   const json::json_pointer pointer = field.pointer();
@@ -57,8 +61,7 @@ ScannedField read_list(const FieldReader& fields, const std::string& path, const
   // A scan sets fields of objects that are there: it makes none of its own.
   const json& parent =
       config.contains(pointer.parent_pointer()) ? config.at(pointer.parent_pointer()) : json();
-  if (!parent.is_object())
-    fail("expected a field of the configuration, or of an object in it, such as prior.nu");
+  if (!parent.is_object()) fail(expected);
   return field;
 }
 
@@ -130,6 +133,7 @@ class KeptPoints {
           "{}: holds points of another configuration or version; remove it, or give another --out",
           file_.string()));
     points_ = found.at("points");
+    if (!points_.is_array()) fail_damaged();
   }
 
   /// Nothing if the point is not there yet.
@@ -144,8 +148,22 @@ class KeptPoints {
   void remove() const {
     if (!file_.empty()) std::filesystem::remove(file_);
   }
+  /// body(), which reads what the file has of a point: DataError where something else stands there.
+  template <typename Body>
+  decltype(auto) reading(const Body& body) const {
+    try {
+      return body();
+    } catch (const json::exception&) {
+      fail_damaged();
+    }
+  }
 
  private:
+  [[noreturn]] void fail_damaged() const {
+    throw DataError(
+        fmt::format("{}: is damaged; remove it, and all points are computed again", file_.string()));
+  }
+
   std::filesystem::path file_;
   json origin_;
   json points_ = json::array();
@@ -210,16 +228,18 @@ ResultTable run_scan(std::string_view experiment, const json& config, const RunC
   inner.progress = {};
   json summaries = json::array();
   for (std::size_t k = 0; k < points.size(); ++k) {
-    std::optional<ResultTable> result = finished.point(k);
+    std::optional<ResultTable> result = finished.reading([&] { return finished.point(k); });
     if (!result) {
       result = at_point(points[k], [&] { return run_experiment(experiment, points[k].config, inner); });
       finished.add(*result);
     }
-    append_point(experiment, points[k], *result, all);
     json summary = json::object();
     for (std::size_t list = 0; list < lists.size(); ++list)
       summary["scan"][lists[list].path] = points[k].config.at(lists[list].pointer());
-    summary.update(result->summary);
+    finished.reading([&] {
+      append_point(experiment, points[k], *result, all);
+      summary.update(result->summary);
+    });
     summaries.push_back(std::move(summary));
     if (run.progress)
       run.progress(static_cast<std::ptrdiff_t>(k + 1), static_cast<std::ptrdiff_t>(points.size()));

@@ -13,6 +13,13 @@ void add_device_option(CLI::App& command, std::string& device) {
       "Where kernels are computed: cpu, gpu, or part of the name of a device or its platform as the command "
       "devices prints it, followed by :N where several answer; NAME:0,NAME:1 and NAME:all share the tiles "
       "[cpu]",
+      // An empty text, as of a variable of the shell that is not set, would be the CPU unasked.
+      CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? std::string("expected cpu, gpu or a name, got an empty text")
+                                : std::string();
+          },
+          ""),
       "cpu|gpu|NAME");
 }
 
