@@ -5,12 +5,14 @@ Each is a piece of a sentence as its page has it; check_pages.py looks for it th
 import argparse
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
 from calibration import of_most_draws
 from learning_curves import NETWORKS
 from signal_propagation import deviations
 from tables import EXPERIMENTS, rows_of, shows
+from trained_transformers import Networks, mean_and_error, squared_errors, tasks
 
 
 def point(value, digits):
@@ -108,8 +110,28 @@ def of_shaped_transformers():
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
+def of_trained_transformers():
+    for task in tasks():
+        networks, errors = Networks(task), squared_errors(task)
+        without_points, without_depths = (dict(zip(errors, column)) for column in zip(*errors.values()))
+        paper, both = "both exponents, the paper's form", "alpha and depth, quadratic"
+        yield f"{len(networks.loss)} networks of {networks.count} initialisations"
+        for column, words in (without_points, "where initialisations are left out"), (without_depths, "where a depth is left out"):
+            value, error = mean_and_error(column[both] - column[paper])
+            yield f"{abs(value):.2f} ± {error:.2f} {'less' if value < 0 else 'more'} {words}"
+        loss = networks.per_point(networks.loss)
+        ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
+                 for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
+        yield f"of {ranks[0]} with |lambda_a|, {ranks[1]} with |lambda_g|, {ranks[2]} with alpha, {ranks[3]} with sigma_w and {ranks[4]} with the depth"
+    same = {row["depth"]: [] for row in rows_of("trained_transformers")}
+    for row in rows_of("trained_transformers"):
+        if (row["task"], row["kind"], row["alpha"], row["sigma_w"]) == ("copy", "cowsik", "0.2", "1.5"):
+            same[row["depth"]].append(float(row["loss"]))
+    yield f"{np.mean(same['4']):.2f} with 4 blocks and {point(np.mean(same['16']), 2)} with 16"
+
+
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation,), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 
