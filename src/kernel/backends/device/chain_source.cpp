@@ -134,9 +134,8 @@ class Writer {
   static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
     return {std::string(1, axes[0]), std::string(1, axes[1]), std::string(1, axes[2])};
   }
-  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads. Nor does
-  /// anything depend on nodes of which no offset is demanded, such as those before a local convolution between positions
-  /// that differ all.
+  /// Inputs that meet themselves keep only what leads to variances; what else is evaluated there, nothing reads. Nor
+  /// does anything depend on nodes of which no offset is demanded (before local convolutions, between sizes).
   [[nodiscard]] bool is_kept(NodeId node) const {
     if (memory_.kept.nodes.contains(node)) return true;
     if (!options_.records && !geometry_.demanded[node].empty())
