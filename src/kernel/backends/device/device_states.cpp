@@ -16,13 +16,13 @@ namespace {
 template <typename Scalar>
 void check_logits(const Program& program, const InputState<Scalar>& state) {
   const bool wide = sizeof(Scalar) == sizeof(double);
-  const std::vector<Shape> shapes = node_shapes(program.graph, state.layout().shape);
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id) {
     const Node& node = program.graph.nodes[id];
     const DualAttentionStage* stage = dual_attention(node.operation);
     if (stage == nullptr || stage->form().is_identity) continue;
+    const Index positions = position_count(node_shapes(program.graph, state.layout().shape)[id]);
     const Scalar* first = state.extra(id);
-    check_logits(node, static_cast<double>(*std::max_element(first, first + position_count(shapes[id]))),
+    check_logits(node, static_cast<double>(*std::max_element(first, first + positions)),
                  wide ? numerics::formula::Precision::wide : numerics::formula::Precision::narrow);
   }
 }
@@ -32,6 +32,8 @@ void check_logits(const Program& program, const InputState<Scalar>& state) {
 template <typename Scalar>
 DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar>& block, StopRequest stop)
     : first_{block[block.begin()].numbers()}, count_{block.end() - block.begin()} {
+  if (!plan.vectors_only)
+    for (Index i = block.begin(); i < block.end(); ++i) check_logits(plan.program, block[i]);
   for (const auto& session : plan.device->sessions()) {
     Place& place = places_.emplace_back(
         Place{session->buffer(static_cast<std::size_t>(block.size()) * sizeof(Scalar)), {}});
@@ -65,7 +67,6 @@ void DeviceStates<Scalar>::record_positions(const GramPlan& plan, opencl::Sessio
   DeviceLauncher<Scalar> launcher(session, device.group(), stop);
   using Pair = typename DeviceLauncher<Scalar>::Pair;
   std::map<const StateLayout*, std::vector<Pair>> itself;
-  for (Index i = block.begin(); i < block.end(); ++i) check_logits(plan.program, block[i]);
   for (Index i = block.begin(); i < block.end(); ++i)
     itself[&block[i].layout()].push_back({this->place(block[i]), this->place(block[i]), 1});
   for (const auto& [layout, inputs] : itself)
