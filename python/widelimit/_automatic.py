@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._arrays import batch
-from ._core import Network, median_distance
+from ._core import Network, NumericalError, median_distance
 from .layers import dense, relu
 
 AUTOMATIC = "auto"
@@ -25,3 +25,16 @@ def automatic_networks(word, x):
     length = median_distance(batch(x, x.dtype, "x"))
     smooth = [] if length is None else [Network.named("rbf", {"axes": 0, "length": factor * length}) for factor in (1, 2, 4)]
     return [default_network(), *smooth]
+
+
+def likeliest(networks, fitted, evidence):
+    """Of fitted(network), the one with the highest evidence. NumericalError of the last network if none can be fitted."""
+    fits = []
+    for network in networks:
+        try:
+            fits.append(fitted(network))
+        except NumericalError as failed:
+            error = failed
+    if not fits:
+        raise error
+    return max(fits, key=evidence)

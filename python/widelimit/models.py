@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
-from ._automatic import automatic_networks
+from ._automatic import automatic_networks, likeliest
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
 from ._html import matrix_html, network_html, rows_html, table
@@ -408,15 +408,7 @@ class Model:
         inputs = _Inputs(given["preprocessing"], x, given["precision"], given["flip"])
         networks = automatic_networks(word, numbers(inputs.prepared(x), inputs.dtype, "x"))
         given["preprocessing"] = inputs.preprocessing
-        fits = []
-        for network in networks:
-            try:
-                fits.append(cls.fit(network, x, y, **given))
-            except _core.NumericalError as failed:
-                error = failed
-        if not fits:
-            raise error
-        return max(fits, key=lambda model: model.log_marginal_likelihood)
+        return likeliest(networks, lambda network: cls.fit(network, x, y, **given), lambda model: model.log_marginal_likelihood)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,

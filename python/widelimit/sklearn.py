@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._arrays import numbers, whole
-from ._automatic import automatic_networks, default_network
+from ._automatic import automatic_networks, default_network, likeliest
 from ._calibration import fit_class_calibration
 from ._core import Network, NumericalError, Regression, known_noise_amplitude
 from .kernels import gram, gram_diagonal
@@ -157,15 +157,9 @@ class _WideNetwork(BaseEstimator):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
         if not isinstance(self.network, str):
             return self._fit_network(default_network() if self.network is None else self.network, X, targets, apart, weights, noise)
-        fits = []
-        for network in automatic_networks(self.network, X):
-            try:
-                fits.append(dict(vars(self._fit_network(network, X, targets, apart, weights, noise))))
-            except NumericalError as failed:
-                error = failed
-        if not fits:
-            raise error
-        vars(self).update(max(fits, key=lambda fit: fit["log_marginal_likelihood_"]))
+        vars(self).update(likeliest(automatic_networks(self.network, X),
+                                    lambda network: dict(vars(self._fit_network(network, X, targets, apart, weights, noise))),
+                                    lambda fit: fit["log_marginal_likelihood_"]))
         return self
 
     def _fit_network(self, network, X, targets, apart, weights, noise):

@@ -13,16 +13,15 @@
 using namespace widelimit;
 using widelimit::gp::known_noise_amplitude;
 using widelimit::gp_test::random_matrix;
+using widelimit::gp_test::squared_exponential;
 
 namespace {
 
 const std::vector<double> grid{1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 
-Matrix<double> kernel_of(const Matrix<double>& x) {
-  Matrix<double> gram(x.rows(), x.rows());
-  for (Index i = 0; i < x.rows(); ++i)
-    for (Index j = 0; j < x.rows(); ++j) gram(i, j) = std::exp(-(x.row(i) - x.row(j)).squaredNorm() / 2);
-  return gram;
+Matrix<double> kernel_of_rows(Eigen::Index rows) {
+  const Matrix<double> x = random_matrix(rows, 2, 3);
+  return squared_exponential(x, x, 1);
 }
 
 double log_likelihood(const Matrix<double>& gram, const Vector<double>& targets, double noise,
@@ -37,7 +36,7 @@ double log_likelihood(const Matrix<double>& gram, const Vector<double>& targets,
 }  // namespace
 
 TEST_CASE("known noise: no other amplitude is likelier") {
-  const Matrix<double> gram = kernel_of(random_matrix(40, 2, 3));
+  const Matrix<double> gram = kernel_of_rows(40);
   for (const double scale : {0.01, 1.0, 100.0}) {
     CAPTURE(scale);
     const Eigen::LLT<Matrix<double>> root(gram + 1e-9 * Matrix<double>::Identity(40, 40));
@@ -55,7 +54,7 @@ TEST_CASE("known noise: no other amplitude is likelier") {
 }
 
 TEST_CASE("known noise: arguments that mean nothing are errors") {
-  const Matrix<double> gram = kernel_of(random_matrix(5, 2, 3)), targets = random_matrix(5, 1, 4);
+  const Matrix<double> gram = kernel_of_rows(5), targets = random_matrix(5, 1, 4);
   for (const double noise : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
     CHECK_THROWS_AS(static_cast<void>(known_noise_amplitude(gram, targets, noise, grid, 1)), ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(known_noise_amplitude(gram, targets, 0.1, {}, 1)), ArgumentError);

@@ -14,6 +14,7 @@
 
 #include "data/temporary_folder.hpp"
 #include "gp/problem.hpp"
+#include "gp/same_predictions.hpp"
 #include "support/error_message.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
@@ -22,6 +23,7 @@
 
 using namespace widelimit;
 using namespace widelimit::gp;
+using widelimit::gp_test::check_same_predictions;
 using widelimit::gp_test::random_matrix;
 
 namespace {
@@ -64,16 +66,6 @@ Preprocessing some_preprocessing() {
 Model saved_model(const ModelOptions& options = {}) {
   const Matrix<double> x = random_matrix(14, 3, 1);
   return Model::fit(saved_network(), Inputs<double>(x), x.leftCols(2), options);
-}
-
-void check_same_predictions(const Model& first, const Model& second, const Inputs<double>& x) {
-  const ModelPrediction a = first.predict(x), b = second.predict(x);
-  CHECK(a.mean == b.mean);
-  CHECK(a.variance == b.variance);
-  CHECK(a.noise_variance == b.noise_variance);
-  CHECK(a.class_probabilities == b.class_probabilities);
-  CHECK(first.predict_jointly(x).covariances == second.predict_jointly(x).covariances);
-  CHECK(first.samples(x, 2, 3)[1] == second.samples(x, 2, 3)[1]);
 }
 
 }  // namespace

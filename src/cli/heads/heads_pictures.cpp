@@ -152,9 +152,8 @@ bool has_values(const HeadsPicture& picture, const ResultTable& table, std::size
 std::string empty_script(const HeadsPicture& picture) {
   return fmt::format(
       "set terminal pngcairo enhanced size 1000,650\nset grid\nset title '{}'\nset xlabel '{}'\nset ylabel "
-      "'{}'\nset label 'no value up to the last time' at graph 0.5, graph 0.5 center\n"
-      "set xrange [0:1]\nset yrange [0:1]\nunset xtics\nunset ytics\nplot 2 notitle\n",
-      picture.title, picture.x_label, picture.y_label);
+      "'{}'\n{}\n",
+      picture.title, picture.x_label, picture.y_label, empty_axes("no value up to the last time"));
 }
 
 /// A style in one colour. gnuplot has eight; those that come again have other marks and dashes.
@@ -227,6 +226,13 @@ std::string keys_script(const ResultTable& table) {
 
 }  // namespace
 
+std::string empty_axes(std::string_view why) {
+  return fmt::format(
+      "set label '{}' at graph 0.5, graph 0.5 center\nset xrange [0:1]\nset yrange [0:1]\nunset xtics\n"
+      "unset ytics\nplot 2 notitle",
+      why);
+}
+
 bool has_heads_picture(std::string_view experiment) {
   return experiment == "attention" || experiment == "digits" || picture_of(experiment) != nullptr;
 }
@@ -258,10 +264,8 @@ std::string heads_script(std::string_view experiment, const ResultTable& table) 
                      title);
     }
   return fmt::format(
-      "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
-      "set offsets graph 0.02, graph 0.02\n"
-      "set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset datafile missing 'nan'\n{}\n{}plot {}\n",
-      picture.title, picture.x_label, picture.y_label,
+      "{}set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset datafile missing 'nan'\n{}\n{}plot {}\n",
+      heads_canvas, picture.title, picture.x_label, picture.y_label,
       picture.logarithmic_x ? "set logscale x" : picture.settings, data, curves);
 }
 

@@ -7,6 +7,14 @@
 
 namespace widelimit::cli {
 
+/// The first lines of a script whose key stands beside the plot.
+inline constexpr const char* heads_canvas =
+    "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
+    "set offsets graph 0.02, graph 0.02\n";
+
+/// The last lines of a script that has nothing to draw: empty axes that say why.
+[[nodiscard]] std::string empty_axes(std::string_view why);
+
 /// Whether there is a picture of an experiment.
 [[nodiscard]] bool has_heads_picture(std::string_view experiment);
 

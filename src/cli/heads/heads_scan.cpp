@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/heads/heads_config.hpp"
+#include "cli/heads/heads_pictures.hpp"
 #include "cli/heads/heads_times.hpp"
 #include "cli/plots/gnuplot.hpp"
 #include "widelimit/error.hpp"
@@ -324,14 +325,10 @@ std::string scan_script(std::string_view experiment, const ResultTable& table) {
                    name.empty() ? "notitle" : "title " + gnuplot_quoted(name));
   }
   const std::string x_label = over_scanned ? table.columns[x] : picture->x_label;
-  return fmt::format(
-      "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
-      "set offsets graph 0.02, graph 0.02\nset title {}\nset xlabel {}\nset ylabel {}\n{}{}\n",
-      gnuplot_quoted(fmt::format("heads {}, a scan", experiment)), gnuplot_quoted(x_label),
-      gnuplot_quoted(picture->y_label), data,
-      lines.empty() ? "set label 'no value at any point' at graph 0.5, graph 0.5 center\n"
-                      "set xrange [0:1]\nset yrange [0:1]\nunset xtics\nunset ytics\nplot 2 notitle"
-                    : "plot " + lines);
+  return fmt::format("{}set title {}\nset xlabel {}\nset ylabel {}\n{}{}\n", heads_canvas,
+                     gnuplot_quoted(fmt::format("heads {}, a scan", experiment)), gnuplot_quoted(x_label),
+                     gnuplot_quoted(picture->y_label), data,
+                     lines.empty() ? empty_axes("no value at any point") : "plot " + lines);
 }
 
 }  // namespace widelimit::cli

@@ -164,15 +164,9 @@ class Inference {
     prediction.regulariser = prediction.amplitude = prediction.noise_variance = Vector<double>(outputs);
     prediction.mean = prediction.variance = Matrix<double>(n_test, outputs);
     prediction.criterion = options_.criterion;
-    prediction.law = law();
+    if (targets_.kind != TargetKind::classes)
+      prediction.law = law_of_numbers(options_, targets_.train.rows());
     return prediction;
-  }
-
-  /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
-  [[nodiscard]] ObservationLaw law() const {
-    if (targets_.kind == TargetKind::classes || options_.amplitude || options_.noise_variances.size() > 0)
-      return {};
-    return ObservationLaw::of_fitted_amplitude(targets_.train.rows(), !options_.targets_as_they_are);
   }
 
   void add(KernelPrediction& prediction, const OutputGroup& group, const UnitPosterior& posterior,

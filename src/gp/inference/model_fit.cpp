@@ -27,9 +27,8 @@ bool is_in_units_of_targets(const ModelOptions& options) {
 }
 
 ObservationLaw fitted_law(const ModelOptions& options, Index rows) {
-  const bool is_classes = !options.class_names.empty(), is_known = options.noise_variances.size() > 0;
-  if (is_classes || is_known || options.amplitude || is_in_units_of_targets(options)) return {};
-  return ObservationLaw::of_fitted_amplitude(rows, !options.targets_as_they_are);
+  if (!options.class_names.empty() || is_in_units_of_targets(options)) return {};
+  return law_of_numbers(options, rows);
 }
 
 TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options) {

@@ -30,8 +30,8 @@ struct FitTask {
 /// The scale in which targets meet a prior.
 [[nodiscard]] TargetScale fit_scale(const Matrix<double>& targets, const ModelOptions& options);
 
-/// How observations lie around the means of a model that was fitted to so many rows. Noise that is known is no multiple
-/// of the amplitude that was fitted beside it: its law is taken as normal.
+/// How observations lie around the means of a model that was fitted to so many rows; normal for classes, and for noise
+/// in units of the targets.
 [[nodiscard]] ObservationLaw fitted_law(const ModelOptions& options, Index rows);
 
 /// [[first, cross^T], [cross, second]].
