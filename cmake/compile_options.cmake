@@ -29,18 +29,13 @@ endfunction()
 # time. Names in anonymous namespaces must then differ within a target, and a missing #include can hide behind a
 # neighbour's: clang-tidy reads file by file, and so should whoever edits a file at a time (WIDELIMIT_UNITY_BUILD=OFF).
 option(WIDELIMIT_UNITY_BUILD "Compile several source files as one" ${PROJECT_IS_TOP_LEVEL})
-# What a full build wants, and whoever edits files does not: a unit of 20 files takes 3 GB and a minute.
-option(WIDELIMIT_LARGE_UNITS "Compile twice as many source files as one: less time in all, more memory and time a unit" OFF)
 # widelimit_unity_build(TARGET [FILES]): as many files a unit as given, or ten.
 function(widelimit_unity_build target)
   set(files 10)
   if(ARGC GREATER 1)
     set(files ${ARGV1})
   endif()
-  if(WIDELIMIT_LARGE_UNITS)
-    math(EXPR files "2 * ${files}")
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD "${WIDELIMIT_UNITY_BUILD}" UNITY_BUILD_BATCH_SIZE ${files})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WIDELIMIT_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
 # Reads the headers that most files include once for all files of a target, and of those that take them over: a second and
