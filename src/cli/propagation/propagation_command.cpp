@@ -400,20 +400,21 @@ void add_critical(CLI::App& parent) {
   command->callback([arguments] { run_critical(*arguments); });
 }
 
+void fill_propagation_command(CLI::App& command, const RunContext& context) {
+  command.require_subcommand(1);
+  add_trajectory(command, context);
+  add_exponents(command);
+  add_phase(command, context);
+  add_critical(command);
+  add_propagation_fit_command(command);
+  add_propagation_simulate_command(command, context);
+  add_propagation_network_command(command, context);
+  add_propagation_measure_command(command, context);
+}
+
 }  // namespace
 
-void add_propagation_command(CLI::App& program, const RunContext& context) {
-  CLI::App* propagation =
-      program.add_subcommand("propagation", "Norms, angles and gradients in random deep transformers");
-  propagation->require_subcommand(1);
-  add_trajectory(*propagation, context);
-  add_exponents(*propagation);
-  add_phase(*propagation, context);
-  add_critical(*propagation);
-  add_propagation_fit_command(*propagation);
-  add_propagation_simulate_command(*propagation, context);
-  add_propagation_network_command(*propagation, context);
-  add_propagation_measure_command(*propagation, context);
-}
+const Command propagation_command{"propagation", "Norms, angles and gradients in random deep transformers",
+                                  fill_propagation_command};
 
 }  // namespace widelimit::cli

@@ -37,9 +37,9 @@ struct SimulateArguments {
 };
 
 /// Options of a run with progress.
-class Run {
+class SamplingWithProgress {
  public:
-  explicit Run(const SimulateArguments& arguments)
+  explicit SamplingWithProgress(const SimulateArguments& arguments)
       : bar_{"networks", Counted::steps, arguments.sampled.threads},
         options_{arguments.sampled.options(arguments.model, arguments.stop)} {
     options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
@@ -75,7 +75,7 @@ void run_trajectory(const SimulateArguments& arguments) {
     throw ArgumentError(
         "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
   const TokenDistribution start = TokenDistribution::gaussian(q0, c0);
-  const Run run(arguments);
+  const SamplingWithProgress run(arguments);
   const auto measured = measured_trajectory(parameters, start, depth, run.options());
   const BlockMap map(parameters);
   const auto theory = mean_trajectory(map, TokenState::from_cosine(q0, c0), depth, arguments.model.mask());
@@ -116,7 +116,7 @@ void run_histograms(const SimulateArguments& arguments) {
   std::vector<Index> depths;
   for (const Index part : {8, 4, 2, 1})
     if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
-  const Run run(arguments);
+  const SamplingWithProgress run(arguments);
   const auto samples = token_samples(parameters, TokenDistribution::gaussian(q0, c0), depths, run.options());
   const auto path =
       mean_trajectory(BlockMap(parameters), TokenState::from_cosine(q0, c0), depth, arguments.model.mask());
@@ -145,7 +145,7 @@ void run_angle(const SimulateArguments& arguments) {
   const double q0 = arguments.q0.value_or(equal_tokens_norm(parameters));
   const double cosine = arguments.c0.value_or(0.99);
   ResultTable table = begin("angle", arguments, model, {{"q0", q0}, {"c0", cosine}});
-  const Run run(arguments);
+  const SamplingWithProgress run(arguments);
   table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
   table.summary["q0"] = q0;
   table.summary["c0"] = cosine;
@@ -186,7 +186,7 @@ void run_gradient(const SimulateArguments& arguments) {
   const double c0 = arguments.c0.value_or(0);
   const TokenDistribution start = arguments.q0 ? TokenDistribution::gaussian(*arguments.q0, c0)
                                                : TokenDistribution::equal(equal_tokens_norm(parameters));
-  const Run run(arguments);
+  const SamplingWithProgress run(arguments);
   const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
   table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
   table.summary["mean_of_log"] = estimate_json(measured.mean_of_log);
@@ -218,7 +218,7 @@ void run_groups(const SimulateArguments& arguments) {
   numerics::require_memory("--tokens", fmt::format("a Gram matrix of {} tokens", n),
                            2 * sizeof(double) * static_cast<double>(n) * static_cast<double>(n),
                            "take fewer tokens");
-  const Run run(arguments);
+  const SamplingWithProgress run(arguments);
   const auto measured = measured_group_ratio(parameters, start, depth, run.options());
   Matrix<double> gram = Matrix<double>::Constant(n, n, arguments.p_across);
   gram.topLeftCorner(n / 2, n / 2).setConstant(arguments.p_inside);
