@@ -205,10 +205,7 @@ class NetworkPredictor {
   /// Of the networks, which are computed one after the other, the one whose states and workspaces take most. All are
   /// planned: whatever is wrong with one shows here.
   [[nodiscard]] Plan largest_plan() const {
-    GramOptions options = gram_options(arguments_.kernel);
-    // As run_gp() does it.
-    if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
-    options.threads = threads_of(options.threads, context_);
+    const GramOptions options = gram_options(options_, context_);
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;

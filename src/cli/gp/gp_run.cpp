@@ -16,6 +16,17 @@
 
 namespace widelimit::cli {
 
+GramOptions gram_options(const GpOptions& options, const RunContext& context) {
+  GramOptions gram;
+  // The covariance of gradient flow is made of both kernels.
+  gram.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
+  gram.threads = threads_of(options.inference.threads, context);
+  gram.device = options.device;
+  gram.exact_attention = options.exact_attention;
+  gram.stop = context.interrupt.token();
+  return gram;
+}
+
 std::vector<std::string> prediction_names(const gp::InferenceOptions& options) {
   std::vector<std::string> names;
   if (options.kernels != Kernels::ntk) names.emplace_back("nngp");
@@ -74,7 +85,7 @@ gp::GramSources sources_on_device(const Network& network, const GpTask<Scalar>& 
 template <typename Scalar>
 std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
                                              const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const GramOptions& gram_options,
+                                             const GpOptions& options, const GramOptions& gram,
                                              const RunContext& context, const ShowStore& show) {
   const Inputs<Scalar> train = task.train.inputs(), x1 = job.others == nullptr ? train : job.others->inputs();
   const Inputs<Scalar>* const x2 = job.others == nullptr ? nullptr : &train;
@@ -82,20 +93,20 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
   if (options.store.folder.empty() && together)
     return std::make_unique<distributed::RankGram>(
         *context.dealer->solver(),
-        distributed::rank_tiles_in_memory<Scalar>(*context.dealer, network, x1, x2, gram_options));
-  if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram_options));
+        distributed::rank_tiles_in_memory<Scalar>(*context.dealer, network, x1, x2, gram));
+  if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram));
   StoreArguments arguments = options.store;
   arguments.folder /= job.name;
   const StoreTask<Scalar> store_task{network,
                                      x1,
                                      x2,
-                                     kernels_for(arguments.folder, gram_options.kernels),
-                                     gram_options.threads,
-                                     gram_options.device,
-                                     gram_options.exact_attention};
+                                     kernels_for(arguments.folder, gram.kernels),
+                                     gram.threads,
+                                     gram.device,
+                                     gram.exact_attention};
   static_cast<void>(run_store(arguments, store_task, context, show));
   if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;
-  if (!together) return gp::gram_in_store(arguments.folder, gram_options.threads, arguments.unrecorded);
+  if (!together) return gp::gram_in_store(arguments.folder, gram.threads, arguments.unrecorded);
   const distributed::RankSolver& ranks = *context.dealer->solver();
   return std::make_unique<distributed::RankGram>(
       ranks, rank_tiles_in_store(ranks, arguments.folder, arguments.unrecorded));
@@ -112,14 +123,8 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
   ProgressBar bar(network.name(), Counted::pairs, options.inference.threads);
   Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
-  GramOptions gram_options;
-  // The covariance of gradient flow is made of both kernels.
-  gram_options.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  gram_options.threads = threads_of(options.inference.threads, context);
-  gram_options.device = options.device;
-  gram_options.exact_attention = options.exact_attention;
-  gram_options.stop = context.interrupt.token();
-  gram_options.progress = [&](const GramProgress& progress) {
+  GramOptions gram = gram_options(options, context);
+  gram.progress = [&](const GramProgress& progress) {
     const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
     bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
   };
@@ -132,22 +137,21 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
       state.seconds_left = static_cast<double>(state.total - state.done) / progress.pairs_per_second;
     bar.show(state);
   };
-  if (multiplies_on_device(network, task, options))
-    return sources_on_device(network, task, validate, gram_options);
-  GpKernel<Scalar> kernel(network, task, options.flip, gram_options, options.gram_folder);
+  if (multiplies_on_device(network, task, options)) return sources_on_device(network, task, validate, gram);
+  GpKernel<Scalar> kernel(network, task, options.flip, gram, options.gram_folder);
   const auto compute = [&](const GramJob<Scalar>& job) {
     before += std::exchange(now, job.pairs);
-    return compute_gram(job, kernel, network, task, options, gram_options, context, show_store);
+    return compute_gram(job, kernel, network, task, options, gram, context, show_store);
   };
   gp::GramSources grams;
   grams.train = compute({nullptr, "train", n * (n + 1) / 2});
   if (validate) grams.validation = compute({&*task.validation, "validation-train", n_validation * n});
   grams.test = compute({&task.test, "test-train", n_test * n});
   if (!grams.train || !grams.test || (validate && !grams.validation)) return {};
-  gram_options.kernels = Kernels::nngp;
-  gram_options.progress = nullptr;
-  if (validate) grams.validation_variances = kernel.variances(*task.validation, gram_options);
-  grams.test_variances = kernel.variances(task.test, gram_options);
+  gram.kernels = Kernels::nngp;
+  gram.progress = nullptr;
+  if (validate) grams.validation_variances = kernel.variances(*task.validation, gram);
+  grams.test_variances = kernel.variances(task.test, gram);
   return grams;
 }
 

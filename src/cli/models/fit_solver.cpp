@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/options/choice_option.hpp"
 #include "cli/options/inference_options.hpp"
+#include "cli/options/ranges.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {

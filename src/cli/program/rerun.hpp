@@ -7,8 +7,9 @@
 
 namespace widelimit::cli {
 
-/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]", or its run.json. Its run.json may
-/// be a stranger's: without --yes nothing is written outside of the folder that the results go to.
+/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]", with the folder or
+/// its run.json. This may be a stranger's: without --yes nothing is written outside of the folder that the results go
+/// to.
 class Rerun {
  public:
   /// Of these words of a command line, the program first; nothing if they are no rerun of one folder.
