@@ -101,6 +101,14 @@ def inputs_of(task, folder):
     return TASKS[task](np.random.default_rng(0), pathlib.Path(folder or "."))
 
 
+def start_covariance(x):
+    """V of the tokens of one input, [tokens, features], before the blocks, in the limit of the width: embedding and positions have equal
+    strength, and tokens are divided by their norms."""
+    v = x @ x.T / x.shape[1] + np.eye(len(x))
+    norm = np.sqrt(np.diag(v))
+    return v / norm / norm[:, None]
+
+
 def branch_gain(kind, sigma_w, width):
     """Of the matrices before nonlinearities."""
     if kind == "cowsik":
