@@ -138,13 +138,14 @@ def of_shaped_transformers():
 
 
 def of_trained_transformers():
+    paper, growth, both = "both exponents, the paper's form", "both exponents times depth, the paper's form", "alpha and depth, quadratic"
     for task in tasks():
         networks, errors = Networks(task), squared_errors(task)
         without_points, without_depths = (dict(zip(errors, column)) for column in zip(*errors.values()))
-        paper, both = "both exponents, the paper's form", "alpha and depth, quadratic"
         yield f"{len(networks.loss)} networks of {networks.count} initialisations"
+        reference = paper if task == "copy" else growth
         for column, words in (without_points, "where initialisations are left out"), (without_depths, "where a depth is left out"):
-            value, error = mean_and_error(column[both] - column[paper])
+            value, error = mean_and_error(column[both] - column[reference])
             yield f"{abs(value):.2f} ± {error:.2f} {'less' if value < 0 else 'more'} {words}"
         loss = networks.per_point(networks.loss)
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
