@@ -15,9 +15,4 @@ AffineKind affine_kind(const AffineNode& node) {
   return shifts ? AffineKind::shifted : AffineKind::strided;
 }
 
-bool is_affine_of_kind(const Operation& operation, AffineKind kind) {
-  const auto* affine = std::get_if<AffineNode>(&operation);
-  return affine != nullptr && affine_kind(*affine) == kind;
-}
-
 }  // namespace widelimit

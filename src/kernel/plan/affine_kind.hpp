@@ -12,7 +12,4 @@ enum class AffineKind { single_position, shifted, strided, circular };
 
 [[nodiscard]] AffineKind affine_kind(const AffineNode& node);
 
-/// True for a convolution that shares its weights, or a dense layer, of that kind.
-[[nodiscard]] bool is_affine_of_kind(const Operation& operation, AffineKind kind);
-
 }  // namespace widelimit
