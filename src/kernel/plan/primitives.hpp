@@ -83,6 +83,12 @@ struct NamedNumber {
 /// Whether numbers_of() has all numbers on which an operation depends.
 [[nodiscard]] bool has_numbers_only(const Operation& operation);
 
+/// How a convolution or dense layer is evaluated on planes: entry by entry (single_position), as a sum of shifted
+/// copies (shifted), as windows of any place and stride (strided), or entry by entry from a kept node, around the
+/// border (circular). The schedule, the engine and the derivatives all go by this.
+enum class AffineKind { single_position, shifted, strided, circular };
+[[nodiscard]] AffineKind affine_kind(const AffineNode& node);
+
 /// Those of a convolution or dense layer. Without trained weights there is no term K' in T'.
 struct AffineNumbers {
   double weight_variance;

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "kernel/backends/cpu/planes/engine_program.hpp"
-#include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/pair_geometry.hpp"
 #include "kernel/random_networks.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
-#include "kernel/plan/affine_kind.hpp"
+#include "kernel/plan/primitives.hpp"
 
 namespace widelimit {
 namespace {
