@@ -42,9 +42,9 @@ void add_entry_adjoint(const SumNode& sum, const Source& /*source*/, std::size_t
   add_times(after, sum.factors[k], size, adjoint);
 }
 
-/// With K' = f prod_i K_i and T' = f sum_i T_i prod_{j != i} K_j (docs/theory/kernel-recursion.md, section 2.3), K_k-bar
-/// = K'-bar f prod_{i != k} K_i + T'-bar f sum_{i != k} T_i prod_{j != i, k} K_j, and T_k-bar = T'-bar f prod_{i != k}
-/// K_i. Dividing by K_k would be shorter, but fails where it is 0.
+/// With K' = f prod_i K_i and T' = f sum_i T_i prod_{j != i} K_j (docs/theory/kernel-recursion.md, section 2.3),
+/// K_k-bar = K'-bar f prod_{i != k} K_i + T'-bar f sum_{i != k} T_i prod_{j != i, k} K_j, and T_k-bar = T'-bar f
+/// prod_{i != k} K_i. Dividing by K_k would be shorter, but fails where it is 0.
 template <typename Scalar, typename Source>
 void add_entry_adjoint(const ProductNode& product, const Source& source, std::size_t count, std::size_t k,
                        const Plane<Scalar>& after, std::size_t size, const Plane<Scalar>& adjoint) {
