@@ -19,40 +19,42 @@ std::vector<Operation> operations_of(const std::string& layers, const Shape& sha
   return operations;
 }
 
-Operation last_of(const std::string& layers, const Shape& shape) {
-  return operations_of(layers, shape).back();
+/// The operation of the last of some layers on inputs of one axis.
+Operation last_of(const std::string& layers) {
+  const std::vector<Operation> all = operations_of("[" + layers + R"(, {"layer": "flatten"}])", {6});
+  return all[all.size() - 2];
 }
 
 Operation convolution(const std::string& fields) {
-  return last_of(R"([{"layer": "conv", "filter": [3])" + fields + "}]", {6});
+  return last_of(R"({"layer": "conv", "filter": [3])" + fields + "}");
 }
 
-const char* const attention = R"([{"layer": "dense"}, {"layer": "attention", "scaling": "1/width"}])";
+const char* const attention = R"({"layer": "dense"}, {"layer": "attention", "scaling": "inverse_width"})";
 
 TEST_CASE("reads_of: every kind, and how windows go") {
   CHECK(reads_of(InputNode{}) == Reads::inputs);
-  CHECK(reads_of(last_of(R"([{"layer": "dense"}])", {6})) == Reads::entries);
+  CHECK(reads_of(last_of(R"({"layer": "dense"})")) == Reads::entries);
   CHECK(reads_of(convolution("")) == Reads::windows);
   CHECK(reads_of(convolution(R"(, "strides": [2])")) == Reads::windows);
   CHECK(reads_of(convolution(R"(, "padding": "circular")")) == Reads::kept_windows);
-  CHECK(reads_of(last_of(R"([{"layer": "local_conv", "filter": [3]}])", {6})) == Reads::kept_windows);
+  CHECK(reads_of(last_of(R"({"layer": "local_conv", "filter": [3]})")) == Reads::kept_windows);
   CHECK(reads_of(SumNode{{1, 1}}) == Reads::entries);
   CHECK(reads_of(ProductNode{1}) == Reads::entries);
   CHECK(reads_of(PoolNode{{{2}, {2}, Padding::valid}, PoolKind::average}) == Reads::pooled);
   CHECK(reads_of(ReadoutNode{ReadoutKind::flatten}) == Reads::equal_positions);
   CHECK(reads_of(ReadoutNode{ReadoutKind::average}) == Reads::all_positions);
   CHECK(reads_of(ReadoutNode{ReadoutKind::sum}) == Reads::all_positions);
-  CHECK(reads_of(last_of(attention, {6})) == Reads::matrix);
-  CHECK(reads_of(last_of(R"([{"layer": "conv", "filter": [3]}, {"layer": "image_resize", "size": [4]}])",
-                         {6})) == Reads::mapped);
+  CHECK(reads_of(last_of(attention)) == Reads::matrix);
+  CHECK(reads_of(last_of(R"({"layer": "conv", "filter": [3]}, {"layer": "image_resize", "size": [4]})")) ==
+        Reads::mapped);
 }
 
 TEST_CASE("recorded_of: what states have") {
   CHECK(recorded_of(InputNode{}) == Recorded::features);
-  CHECK(recorded_of(last_of(R"([{"layer": "dense"}, {"layer": "relu"}])", {})) == Recorded::auxiliaries);
-  CHECK(recorded_of(last_of(attention, {6})) == Recorded::pair_state);
+  CHECK(recorded_of(last_of(R"({"layer": "dense"}, {"layer": "relu"})")) == Recorded::auxiliaries);
+  CHECK(recorded_of(last_of(attention)) == Recorded::pair_state);
   CHECK(recorded_of(SumNode{{1, 1}}) == Recorded::nothing);
-  CHECK(needs_variances(last_of(attention, {6})));
+  CHECK(needs_variances(last_of(attention)));
   CHECK_FALSE(needs_variances(InputNode{}));
 }
 
