@@ -17,35 +17,33 @@ constexpr double largest_gain = 1e6, largest_skip = 1e3;
 /// Rows after which Parameters are read.
 ConfigFields parameters_rows() {
   const V strength = V::within(0, 1), skip = V::within(0, largest_skip), gain = V::within(0, largest_gain);
-  return {
-      {"tokens", V::integer(2, 1'000'000'000), "256", "number of tokens n"},
-      {"alpha", strength, "0.5", "strength of both branches"},
-      {"alpha_A", strength, "alpha", "strength of the attention branch"},
-      {"alpha_M", strength, "alpha", "strength of the MLP branch"},
-      {"skip", skip, "sqrt(1 - strength^2)",
-       "factor of both skip connections; 1, as in most transformers, lets norms grow with depth"},
-      {"skip_A", skip, "skip", "that of the attention block alone"},
-      {"skip_M", skip, "skip", "that of the MLP block alone"},
-      {"sigma_w", gain, "1", "gain (a standard deviation) of the hidden MLP matrices"},
-      {"sigma_out", V::words_or({"unit", "shared"}, gain), "unit",
-       "that of the last MLP matrix; shared: sigma_w"},
-      {"sigma_A", gain, "1", "scale of the attention scores"},
-      {"mlp_depth", V::integer(1, 1'000'000), "2", "nonlinearities of the MLP"},
-      {"activation", V::words(activation_names()), "tanh", "nonlinearity of the MLP"}};
+  return {{"tokens", V::integer(2, 1'000'000'000), "256", "number of tokens n"},
+          {"alpha", strength, "0.5", "strength of both branches"},
+          {"alpha_A", strength, "alpha", "strength of the attention branch"},
+          {"alpha_M", strength, "alpha", "strength of the MLP branch"},
+          {"skip", skip, "sqrt(1 - strength^2)",
+           "factor of both skip connections; 1, as in most transformers, lets norms grow with depth"},
+          {"skip_A", skip, "skip", "that of the attention block alone"},
+          {"skip_M", skip, "skip", "that of the MLP block alone"},
+          {"sigma_w", gain, "1", "gain (a standard deviation) of the hidden MLP matrices"},
+          {"sigma_out", V::words_or({"unit", "shared"}, gain), "unit",
+           "that of the last MLP matrix; shared: sigma_w"},
+          {"sigma_A", gain, "1", "scale of the attention scores"},
+          {"mlp_depth", V::integer(1, 1'000'000), "2", "nonlinearities of the MLP"},
+          {"activation", V::words(activation_names()), "tanh", "nonlinearity of the MLP"}};
 }
 
 ConfigFields transformer_rows(const V& depths) {
-  return joined_fields({parameters_rows(),
-                        {{"depth", depths, "16", "number of blocks L"},
-                         {"causal", V::boolean(), "false",
-                          "tokens attend to themselves and earlier ones only; exponents of up to 10 million tokens"}}});
+  return joined_fields(
+      {parameters_rows(),
+       {{"depth", depths, "16", "number of blocks L"},
+        {"causal", V::boolean(), "false",
+         "tokens attend to themselves and earlier ones only; exponents of up to 10 million tokens"}}});
 }
 
 /// Of formulas that hold at any depth.
 ConfigFields of_any_depth() { return transformer_rows(V::above(0)); }
-ConfigFields of_whole_depth() {
-  return transformer_rows(V::integer(1, static_cast<Index>(largest_count)));
-}
+ConfigFields of_whole_depth() { return transformer_rows(V::integer(1, static_cast<Index>(largest_count))); }
 
 ConfigField published_row() {
   return {"published", V::boolean(), "false",
@@ -73,7 +71,9 @@ ConfigFields sampling_rows(const char* networks) {
           seed_row("of their weights and tokens")};
 }
 
-ConfigFields simulation_rows(const ConfigFields& start) { return joined_fields({start, sampling_rows("32")}); }
+ConfigFields simulation_rows(const ConfigFields& start) {
+  return joined_fields({start, sampling_rows("32")});
+}
 
 ConfigFields phase_rows() {
   return {{"one_block", V::boolean(), "false",
@@ -83,7 +83,8 @@ ConfigFields phase_rows() {
 
 ConfigFields critical_rows() {
   return {{"free", V::words(free_parameter_words()), "strengths_and_gain",
-           "what is chosen: both strengths at their given ratio and sigma_w, one parameter, or balanced, the sigma_w "
+           "what is chosen: both strengths at their given ratio and sigma_w, one parameter, or balanced, the "
+           "sigma_w "
            "with lambda_g = -lambda_a"},
           {"tolerance", V::above(0), "0.1",
            "of strengths_and_gain: largest log growth of the squared gradient over the network"},
@@ -98,14 +99,15 @@ ConfigFields fit_rows() {
 }
 
 ConfigFields block_rows() {
-  return {{"tokens", V::integer(1, most_block_tokens), "64", "number of tokens"},
-          {"depth", V::integer(1, most_blocks), "16", "number of blocks"},
-          {"q0", V::above(0), "1; with --vary the fixed point", "squared norm / width of tokens at the start"},
-          cosine_row(-1, "0"),
-          {"networks", V::integer(2, most_networks), "none", "random networks to compare with the theory"},
-          {"width", V::integer(1, widest), "128", "their width"},
-          {"heads", V::integer(1, widest), "8", "their heads, a divisor of the width"},
-          seed_row("of their weights and tokens")};
+  return {
+      {"tokens", V::integer(1, most_block_tokens), "64", "number of tokens"},
+      {"depth", V::integer(1, most_blocks), "16", "number of blocks"},
+      {"q0", V::above(0), "1; with --vary the fixed point", "squared norm / width of tokens at the start"},
+      cosine_row(-1, "0"),
+      {"networks", V::integer(2, most_networks), "none", "random networks to compare with the theory"},
+      {"width", V::integer(1, widest), "128", "their width"},
+      {"heads", V::integer(1, widest), "8", "their heads, a divisor of the width"},
+      seed_row("of their weights and tokens")};
 }
 
 using Computations = std::map<std::string, Computation, std::less<>>;
@@ -123,13 +125,15 @@ Computations made_computations() {
       {"fit_losses", {any, fit_rows()}},
       {"simulate_trajectory", {whole, simulation_rows(gaussian)}},
       {"simulate_samples", {whole, simulation_rows(gaussian)}},
-      {"simulate_angle", {any, simulation_rows({norm_row("the fixed point, or 1 without one"), cosine_row(0, "0.99")})}},
+      {"simulate_angle",
+       {any, simulation_rows({norm_row("the fixed point, or 1 without one"), cosine_row(0, "0.99")})}},
       {"simulate_gradient",
        {whole, simulation_rows({norm_row("equal tokens at the fixed point"), cosine_row(0, "0")})}},
       {"simulate_groups",
-       {whole, simulation_rows({norm_row("1"),
-                                {"p_inside", V::at_least(0), "0.75", "dot product within a half, p_across to q0"},
-                                {"p_across", V::at_least(0), "0.5", "dot product across halves, 0 to p_inside"}})}},
+       {whole,
+        simulation_rows({norm_row("1"),
+                         {"p_inside", V::at_least(0), "0.75", "dot product within a half, p_across to q0"},
+                         {"p_across", V::at_least(0), "0.5", "dot product across halves, 0 to p_inside"}})}},
       {"simulate_phase",
        {whole, joined_fields({{cosine_row(0, "0.99"),
                                {"one_block", V::boolean(), "false",

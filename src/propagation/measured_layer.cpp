@@ -157,7 +157,8 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
 
 std::vector<bool> kept_by_lengths(std::span<const std::int64_t> lengths, Index sequences, Index tokens) {
   if (std::ssize(lengths) != sequences)
-    throw ArgumentError(fmt::format("expected lengths [{}], one a sequence, got [{}]", sequences, lengths.size()));
+    throw ArgumentError(
+        fmt::format("expected lengths [{}], one a sequence, got [{}]", sequences, lengths.size()));
   std::vector<bool> kept;
   for (std::size_t s = 0; s < lengths.size(); ++s) {
     if (lengths[s] < 2 || lengths[s] > tokens)

@@ -60,7 +60,8 @@ json fixed_point_results(const ExponentTask& task) {
 
 /// One column of means and one of their standard errors.
 template <typename Element, typename EstimateOf>
-void append(NamedColumns& columns, const char* name, std::span<const Element> elements, const EstimateOf& estimate_of) {
+void append(NamedColumns& columns, const char* name, std::span<const Element> elements,
+            const EstimateOf& estimate_of) {
   std::vector<double> values, errors;
   for (const Element& element : elements) {
     const numerics::Estimate estimate = estimate_of(element);
@@ -165,7 +166,8 @@ NamedColumns layer_columns(std::span<const MeasuredLayer> layers) {
   append(columns, "q", layers, [](const MeasuredLayer& layer) { return layer.norm; });
   numbers("q_spread", [](const MeasuredLayer& layer) { return layer.norm_spread.value; });
   numbers("largest_share", [](const MeasuredLayer& layer) { return layer.largest_share.value; });
-  numbers("largest_token", [](const MeasuredLayer& layer) { return static_cast<double>(layer.largest_token); });
+  numbers("largest_token",
+          [](const MeasuredLayer& layer) { return static_cast<double>(layer.largest_token); });
   append(columns, "cosine", layers, [](const MeasuredLayer& layer) { return layer.cosine; });
   append(columns, "product_ratio", layers, [](const MeasuredLayer& layer) { return layer.product_ratio; });
   double before = layers.empty() ? 0 : layers.front().norm.value;

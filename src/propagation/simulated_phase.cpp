@@ -10,7 +10,8 @@ std::uint64_t seed_of_point(std::uint64_t seed, Index point) {
   return seed ^ (0x9e3779b97f4a7c15u * (static_cast<std::uint64_t>(point) + 1));
 }
 
-ComparedPoint compare_at(const SimulatedPhaseTask& task, const ParameterPoint& point, const SampleOptions& sampling) {
+ComparedPoint compare_at(const SimulatedPhaseTask& task, const ParameterPoint& point,
+                         const SampleOptions& sampling) {
   const Parameters& parameters = point.parameters;
   const double start = equal_tokens_norm(parameters), q0 = task.angle == AngleMeasure::one_block ? 1 : start;
   const double angle = sampling.mask == AttentionMask::causal
@@ -33,7 +34,8 @@ SimulatedPhaseTask read_simulated_phase(ConfigReader& fields) {
 }
 
 std::vector<ComparedPoint> simulated_phase(const SimulatedPhaseTask& task, const Axis& x, const Axis& y) {
-  const ParameterPoint base = parameter_point(task.transformer.parameters, task.transformer.exponent_options());
+  const ParameterPoint base =
+      parameter_point(task.transformer.parameters, task.transformer.exponent_options());
   SampleOptions sampling = task.sampling;
   sampling.progress = {};
   const auto points = static_cast<Index>(x.values.size() * y.values.size());

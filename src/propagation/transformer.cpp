@@ -35,16 +35,18 @@ std::optional<double> read_skip(ConfigReader& fields, const char* own) {
 void require_blocks(const ConfigReader& fields, const Transformer& transformer) {
   const double depth = transformer.depth;
   if (depth != std::round(depth) || depth < 1 || depth > largest_count)
-    fields.fail("depth", fmt::format("expected a whole number of blocks from 1 to {:g}, got {}", largest_count, depth));
+    fields.fail("depth", fmt::format("expected a whole number of blocks from 1 to {:g}, got {}",
+                                     largest_count, depth));
 }
 
 /// Nothing unless it is given.
 std::optional<Index> read_spread_width(ConfigReader& fields, const Transformer& transformer) {
   if (!fields.has("width")) return std::nullopt;
   if (transformer.mask == AttentionMask::causal)
-    fields.fail("width",
-                "how networks scatter is known for full attention; leave it or the causal mask out (simulated "
-                "gradients measure it)");
+    fields.fail(
+        "width",
+        "how networks scatter is known for full attention; leave it or the causal mask out (simulated "
+        "gradients measure it)");
   return fields.integer("width");
 }
 
@@ -106,8 +108,9 @@ Transformer read_transformer(ConfigReader& fields) {
   parameters.alpha_A = read_strength(fields, "alpha_A");
   parameters.alpha_M = read_strength(fields, "alpha_M");
   if (parameters.alpha_A == 0 && parameters.alpha_M == 0)
-    fields.fail(fields.has("alpha") ? "alpha" : "alpha_A",
-                "expected a strength above 0 of one branch at least, got 0 for both: then no block changes anything");
+    fields.fail(
+        fields.has("alpha") ? "alpha" : "alpha_A",
+        "expected a strength above 0 of one branch at least, got 0 for both: then no block changes anything");
   parameters.skip_A = read_skip(fields, "skip_A");
   parameters.skip_M = read_skip(fields, "skip_M");
   parameters.sigma_w = fields.number("sigma_w");
@@ -162,8 +165,8 @@ Matrix<double> GroupStart::gram(Index tokens) const {
 GroupStart read_groups(ConfigReader& fields) {
   GroupStart groups{fields.number("q0"), fields.number("p_inside"), fields.number("p_across")};
   if (!(groups.p_across <= groups.p_inside && groups.p_inside <= groups.q0))
-    fields.fail("p_inside", fmt::format("expected p_across <= p_inside <= q0, got {}, {} and {}", groups.p_across,
-                                        groups.p_inside, groups.q0));
+    fields.fail("p_inside", fmt::format("expected p_across <= p_inside <= q0, got {}, {} and {}",
+                                        groups.p_across, groups.p_inside, groups.q0));
   return groups;
 }
 
@@ -181,13 +184,38 @@ ExponentTask read_exponents(ConfigReader& fields) {
   task.formula = read_exponent_options(fields, task.transformer).formula;
   const bool has_norm = has_fixed_norm(task.transformer.parameters);
   if (task.formula == Formula::published && !has_norm)
-    fields.fail("published",
-                "the printed formulas are those of a fixed point of the norm, which skip connections of 1 or more do "
-                "not have; leave it out");
+    fields.fail(
+        "published",
+        "the printed formulas are those of a fixed point of the norm, which skip connections of 1 or more do "
+        "not have; leave it out");
   task.width = read_spread_width(fields, task.transformer);
   if (task.width && task.formula == Formula::published)
-    fields.fail("width", "networks scatter about the exponents as corrected; leave it or the printed formulas out");
+    fields.fail("width",
+                "networks scatter about the exponents as corrected; leave it or the printed formulas out");
   if (task.width || !has_norm) require_blocks(fields, task.transformer);
+  return task;
+}
+
+Matrix<double> BlockTask::start() const {
+  if (tokens == 1 && c0 != 0) throw ArgumentError("one token has no cosine; leave it out");
+  const double least = tokens > 1 ? -1 / static_cast<double>(tokens - 1) : -1, q = q0.value_or(1);
+  if (c0 < least)
+    throw ArgumentError(
+        fmt::format("expected a number from {:g} to 1 for {} tokens, got {}", least, tokens, c0));
+  Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, q * c0);
+  gram.diagonal().setConstant(q);
+  return gram;
+}
+
+BlockTask read_block_task(ConfigReader& fields) {
+  BlockTask task{.tokens = fields.integer("tokens"), .depth = fields.integer("depth")};
+  if (fields.has("q0")) task.q0 = fields.number("q0");
+  task.c0 = fields.number("c0");
+  task.has_networks = fields.has("networks");
+  if (task.has_networks) task.sampling.networks = fields.integer("networks");
+  task.sampling.width = fields.integer("width");
+  task.sampling.heads.count = fields.integer("heads");
+  task.sampling.seed = static_cast<std::uint64_t>(fields.integer("seed"));
   return task;
 }
 

@@ -11,8 +11,9 @@ namespace widelimit::propagation {
 
 /// What one computation can be told.
 struct Computation {
-  ConfigFields transformer;  ///< Its network: parameters.hpp, depth and mask; empty where it is a block of layers.
-  ConfigFields own;          ///< What belongs to the computation.
+  ConfigFields
+      transformer;   ///< Its network: parameters.hpp, depth and mask; empty where it is a block of layers.
+  ConfigFields own;  ///< What belongs to the computation.
 
   [[nodiscard]] ConfigFields all() const { return joined_fields({transformer, own}); }
 };

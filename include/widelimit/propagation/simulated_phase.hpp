@@ -26,12 +26,13 @@ struct SimulatedPhaseTask {
   Transformer transformer;
   double c0 = 0.99;
   AngleMeasure angle = AngleMeasure::collapsed;
-  SampleOptions sampling;  ///< Progress counts networks.
+  SampleOptions sampling = {};  ///< Progress counts networks.
 };
 [[nodiscard]] SimulatedPhaseTask read_simulated_phase(ConfigReader& fields);
 
 /// At every point, rows of y from below; each has networks of its own. Errors and cost of each point: as
 /// measured_angle_exponent(), measured_gradient_exponent() and exponent().
-[[nodiscard]] std::vector<ComparedPoint> simulated_phase(const SimulatedPhaseTask& task, const Axis& x, const Axis& y);
+[[nodiscard]] std::vector<ComparedPoint> simulated_phase(const SimulatedPhaseTask& task, const Axis& x,
+                                                         const Axis& y);
 
 }  // namespace widelimit::propagation

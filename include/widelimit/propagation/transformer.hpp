@@ -8,6 +8,7 @@
 #include "widelimit/network/network.hpp"
 #include "widelimit/propagation/critical.hpp"
 #include "widelimit/propagation/estimators.hpp"
+#include "widelimit/propagation/sampled_block.hpp"
 
 /// What the closed forms and their simulations are asked, read by the tables of fields.hpp. Readers take what the table
 /// has and throw the errors of ConfigReader, which name the field.
@@ -65,9 +66,22 @@ struct GroupStart {
 struct ExponentTask {
   Transformer transformer;
   Formula formula = Formula::corrected;
-  std::optional<Index> width;  ///< Of networks whose scatter about the exponents is asked for.
+  std::optional<Index> width = {};  ///< Of networks whose scatter about the exponents is asked for.
 };
 [[nodiscard]] ExponentTask read_exponents(ConfigReader& fields);
+
+/// A repeated block of layers: where tokens of one norm and one cosine start, and the networks beside the theory.
+struct BlockTask {
+  Index tokens = 64, depth = 16;
+  std::optional<double> q0 = {};  ///< None: 1, or the fixed point of exponents.
+  double c0 = 0;
+  bool has_networks = false;
+  SampledBlockOptions sampling = {};
+
+  /// Their Gram matrix. ArgumentError for a cosine below -1 / (tokens - 1), and for one of a single token.
+  [[nodiscard]] Matrix<double> start() const;
+};
+[[nodiscard]] BlockTask read_block_task(ConfigReader& fields);
 
 /// The words of `free`.
 [[nodiscard]] std::vector<std::string> free_parameter_words();
@@ -77,7 +91,7 @@ struct CriticalTask {
   Transformer transformer;
   std::optional<FreeParameters> free = FreeParameters::strengths_and_gain;  ///< None: balanced.
   double tolerance = 0.1;
-  std::optional<Index> width;  ///< As of exponents.
+  std::optional<Index> width = {};  ///< As of exponents.
 
   [[nodiscard]] CriticalInitialisation found() const;
 };

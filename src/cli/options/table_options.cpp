@@ -18,24 +18,12 @@ using nlohmann::json;
 
 namespace {
 
-/// A number, a whole one as an integer, or the text itself.
-json plain_value(const std::string& text) {
-  std::int64_t integer = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
-  if (error == std::errc{} && end == text.data() + text.size()) return integer;
-  const auto number = whole_text_number(text);
-  if (!number) return text;
-  constexpr double exact = 0x1p53;  // Up to here numbers are all integers that they stand for.
-  if (*number == std::round(*number) && std::abs(*number) <= exact) return static_cast<std::int64_t>(*number);
-  return *number;
-}
-
 /// The value for a row that a text stands for; words are written with hyphens as well.
 json value_for(const ConfigField& row, const std::string& text) {
   if (row.values.hold(json(text))) return text;
   std::string word = text;
   std::ranges::replace(word, '-', '_');
-  return row.values.hold(json(word)) ? json(word) : plain_value(text);
+  return row.values.hold(json(word)) ? json(word) : value_of_text(text);
 }
 
 CLI::Validator range_of(const ConfigField& row) {
@@ -66,6 +54,17 @@ std::string help_of(const ConfigField& row, const ConfigFields& rows, bool is_fl
 
 }  // namespace
 
+json value_of_text(const std::string& text) {
+  std::int64_t integer = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
+  if (error == std::errc{} && end == text.data() + text.size()) return integer;
+  const auto number = whole_text_number(text);
+  if (!number) return text;
+  constexpr double exact = 0x1p53;  // Up to here numbers are all integers that they stand for.
+  if (*number == std::round(*number) && std::abs(*number) <= exact) return static_cast<std::int64_t>(*number);
+  return *number;
+}
+
 std::string option_name(std::string_view field) {
   std::string name = fmt::format("--{}", field);
   std::ranges::replace(name, '_', '-');
@@ -79,9 +78,11 @@ void TableOptions::add_to(CLI::App& command, const ConfigFields& rows, const std
     const bool is_flag = row.values.hold(true);
     const std::string help = help_of(row, rows, is_flag);
     CLI::Option* option =
-        is_flag ? command.add_flag_callback(name, [this, field] { given_[field] = true; }, help)
+        is_flag ? command.add_flag_callback(
+                      name, [this, field] { given_[field] = true; }, help)
                 : command.add_option_function<std::string>(
-                      name, [this, row](const std::string& text) { given_[row.name] = value_for(row, text); }, help);
+                      name, [this, row](const std::string& text) { given_[row.name] = value_for(row, text); },
+                      help);
     if (!is_flag) option->type_name(placeholder(row))->check(range_of(row));
     if (!group.empty()) option->group(group);
   }
@@ -95,11 +96,13 @@ void TableOptions::exclude(const std::string& field, const std::string& why) {
 TableOptions TableOptions::with(const json& values) const {
   TableOptions changed = *this;
   changed.given_.update(values);
+  changed.names_fields_ = true;
   return changed;
 }
 
-void TableOptions::throw_named(std::string_view message) {
+void TableOptions::throw_named(std::string_view message) const {
   const std::string_view field = message.substr(std::string_view(path).size() + 1);
+  if (names_fields_) throw ArgumentError(std::string(field));
   const std::size_t end = field.find(':');
   throw ArgumentError(option_name(field.substr(0, end)) + std::string(field.substr(end)));
 }

@@ -218,8 +218,9 @@ void run_phase(const PhaseArguments& arguments) {
 void add_phase(CLI::App& parent, const RunContext& context) {
   auto arguments = std::make_shared<PhaseArguments>();
   arguments->stop = context.interrupt.token();
-  CLI::App* command = add_command(parent, "phase", "Both exponents over two parameters, and where they vanish",
-                                  "phase_diagram", *arguments, "Both exponents with both boundaries");
+  CLI::App* command =
+      add_command(parent, "phase", "Both exponents over two parameters, and where they vanish",
+                  "phase_diagram", *arguments, "Both exponents with both boundaries");
   add_value(*command, "--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]", "AXIS");
   add_value(*command, "--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]", "AXIS");
   add_number(*command, "--threads", arguments->threads, "Threads, 0 for all", thread_count(), "N");
@@ -297,11 +298,13 @@ void add_propagation_command(CLI::App& program, const RunContext& context) {
   CLI::App* propagation =
       program.add_subcommand("propagation", "Norms, angles and gradients in random deep transformers");
   propagation->require_subcommand(1);
-  add_of_block(*propagation, "trajectory", "Norm and angle of tokens after each block", run_trajectory, context,
-               "The path over the field of displacements");
-  add_of_block(*propagation, "exponents", "Angle and gradient exponents of one network", run_exponents, context);
+  add_of_block(*propagation, "trajectory", "Norm and angle of tokens after each block", run_trajectory,
+               context, "The path over the field of displacements");
+  add_of_block(*propagation, "exponents", "Angle and gradient exponents of one network", run_exponents,
+               context);
   add_phase(*propagation, context);
-  add_of_block(*propagation, "critical", "Initialisation for a network of given depth", run_critical, context);
+  add_of_block(*propagation, "critical", "Initialisation for a network of given depth", run_critical,
+               context);
   add_propagation_fit_command(*propagation);
   add_propagation_simulate_command(*propagation, context);
   add_propagation_network_command(*propagation, context);

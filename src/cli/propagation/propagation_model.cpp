@@ -12,7 +12,7 @@
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/text_parts.hpp"
+#include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/propagation/attention_map.hpp"
@@ -45,8 +45,8 @@ void PropagationOptions::exclude_strengths(bool sets_A, bool sets_M, const std::
 void PropagationOptions::check_shared() const {
   for (const std::string both : {"alpha", "skip"})
     if (has(both) && has(both + "_A") && has(both + "_M"))
-      throw ArgumentError(fmt::format("--{}: has no effect together with --{}-A and --{}-M; leave it out", both,
-                                      both, both));
+      throw ArgumentError(
+          fmt::format("--{}: has no effect together with --{}-A and --{}-M; leave it out", both, both, both));
 }
 
 void write_block(const PropagationOptions& options, const Transformer& transformer) {
@@ -111,8 +111,7 @@ void append_columns(ResultTable& table, const NamedColumns& columns, const std::
     const auto column = std::ranges::find(columns, name, &NamedColumns::value_type::first);
     table.columns.push_back(prefix + name);
     table.rows.resize(column->second.size());
-    for (std::size_t row = 0; row < table.rows.size(); ++row)
-      table.rows[row].push_back(column->second[row]);
+    for (std::size_t row = 0; row < table.rows.size(); ++row) table.rows[row].push_back(column->second[row]);
   }
 }
 
@@ -193,7 +192,8 @@ void write_table(const PropagationOutput& output, ResultTable table) {
 namespace {
 
 /// The command that needs no average, or what keeps it from being one.
-std::string exact_command(const PropagationOptions& options, Index tokens, Index depth, const std::string& start) {
+std::string exact_command(const PropagationOptions& options, Index tokens, Index depth,
+                          const std::string& start) {
   if (tokens > most_block_tokens || depth > most_blocks)
     return fmt::format("without that average, up to {} tokens and {} blocks: widelimit propagation network",
                        most_block_tokens, most_blocks);

@@ -28,6 +28,11 @@ struct PropagationOptions : TableOptions {
   /// exclude() of alpha_A and alpha_M, as far as something else sets them, and of alpha where nothing of it is left.
   void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
 
+  /// As TableOptions::with().
+  [[nodiscard]] PropagationOptions with(const nlohmann::json& values) const {
+    return {TableOptions::with(values), block};
+  }
+
   /// As TableOptions::read(); ArgumentError also for alpha or skip beside both of what they stand for.
   template <typename Read>
   auto read(const Read& read) const {
@@ -58,7 +63,8 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
 void check_output(const PropagationOutput& output, const CommandFiles& others = {});
 
 /// The same beside --block, which must be a FILE.json.
-void check_output(const PropagationOutput& output, const PropagationOptions& options, CommandFiles others = {});
+void check_output(const PropagationOutput& output, const PropagationOptions& options,
+                  CommandFiles others = {});
 
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
 /// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the
