@@ -134,16 +134,16 @@ ExponentOptions read_exponent_options(ConfigReader& fields, const Transformer& t
   return options;
 }
 
-double TokenStart::norm(const Parameters& parameters) const {
+double CosineStart::norm(const Parameters& parameters) const {
   return q0 ? *q0 : equal_tokens_norm(parameters);
 }
 
-TokenDistribution TokenStart::distribution(const Parameters& parameters) const {
+TokenDistribution CosineStart::distribution(const Parameters& parameters) const {
   return q0 ? TokenDistribution::gaussian(*q0, c0) : TokenDistribution::equal(norm(parameters));
 }
 
-TokenStart read_start(ConfigReader& fields) {
-  TokenStart start;
+CosineStart read_start(ConfigReader& fields) {
+  CosineStart start;
   if (fields.has("q0") || !fields.default_of("q0").is_null()) start.q0 = fields.number("q0");
   start.c0 = fields.number("c0");
   return start;
@@ -177,6 +177,18 @@ SampleOptions read_sampling(ConfigReader& fields, AttentionMask mask) {
   options.mask = mask;
   options.seed = static_cast<std::uint64_t>(fields.integer("seed"));
   return options;
+}
+
+Simulation<CosineStart> read_simulation(ConfigReader& fields) {
+  const Transformer transformer = read_transformer(fields);
+  const CosineStart start = read_start(fields);
+  return {transformer, start, read_sampling(fields, transformer.mask)};
+}
+
+Simulation<GroupStart> read_group_simulation(ConfigReader& fields) {
+  const Transformer transformer = read_transformer(fields);
+  const GroupStart start = read_groups(fields);
+  return {transformer, start, read_sampling(fields, transformer.mask)};
 }
 
 ExponentTask read_exponents(ConfigReader& fields) {

@@ -121,7 +121,7 @@ TEST_CASE("propagation: what has no effect together with other options") {
       "of 1 or more do not have; leave it out");
   for (const std::string command : {"exponents", "phase"})
     check_message(command + " --causal --published",
-                  "--published: the printed formulas are for full attention; leave it or --causal out");
+                  "--published: the printed formulas are for full attention; leave it or the causal mask out");
   for (const std::string free : {"sigma-w", "alpha-A", "alpha-M", "balanced"})
     check_message("critical --tolerance .2 --free " + free,
                   "--tolerance: has no effect together with --free " + free + "; leave it out");

@@ -38,7 +38,7 @@ struct Transformer {
 [[nodiscard]] ExponentOptions read_exponent_options(ConfigReader& fields, const Transformer& transformer);
 
 /// Where tokens start: q0 and c0, and the defaults of the table.
-struct TokenStart {
+struct CosineStart {
   std::optional<double> q0;  ///< None: what the table says in words.
   double c0 = 0;
 
@@ -47,7 +47,7 @@ struct TokenStart {
   /// Gaussian tokens, or equal ones where there is no q0.
   [[nodiscard]] TokenDistribution distribution(const Parameters& parameters) const;
 };
-[[nodiscard]] TokenStart read_start(ConfigReader& fields);
+[[nodiscard]] CosineStart read_start(ConfigReader& fields);
 
 /// Two halves of tokens.
 struct GroupStart {
@@ -59,7 +59,15 @@ struct GroupStart {
 };
 [[nodiscard]] GroupStart read_groups(ConfigReader& fields);
 
-/// Width, networks and seed; threads, progress and stop are the caller's.
+/// Networks that are drawn, and where their tokens start.
+template <typename Start>
+struct Simulation {
+  Transformer transformer;
+  Start start;
+  SampleOptions sampling;  ///< Width, networks, mask and seed; threads, progress and stop are the caller's.
+};
+[[nodiscard]] Simulation<CosineStart> read_simulation(ConfigReader& fields);
+[[nodiscard]] Simulation<GroupStart> read_group_simulation(ConfigReader& fields);
 [[nodiscard]] SampleOptions read_sampling(ConfigReader& fields, AttentionMask mask);
 
 /// Exponents that are asked for.

@@ -33,22 +33,10 @@ struct SimulateArguments {
   std::stop_token stop;
 };
 
-/// What networks are drawn, and where tokens start.
-template <typename Start>
-struct Simulation {
-  Transformer transformer;
-  Start start;
-  SampleOptions sampling;
-};
-
-template <typename Start>
-Simulation<Start> read_simulation(const SimulateArguments& arguments, const PropagationOptions& options,
-                                  Start (*read_the_start)(ConfigReader&)) {
-  auto simulation = options.read([&](ConfigReader& fields) {
-    const Transformer transformer = read_transformer(fields);
-    const Start start = read_the_start(fields);
-    return Simulation<Start>{transformer, start, read_sampling(fields, transformer.mask)};
-  });
+/// read(fields) of the options, to be computed as the command says.
+template <typename Read>
+auto simulation_of(const SimulateArguments& arguments, const PropagationOptions& options, const Read& read) {
+  auto simulation = options.read(read);
   simulation.sampling.threads = arguments.threads;
   simulation.sampling.stop = arguments.stop;
   return simulation;
@@ -94,7 +82,7 @@ void write_results(const SimulateArguments& arguments, const Transformer& transf
 
 void run_trajectory(const SimulateArguments& arguments) {
   check_start(arguments.options);
-  const auto simulation = read_simulation(arguments, arguments.options, read_start);
+  const auto simulation = simulation_of(arguments, arguments.options, read_simulation);
   const Transformer& transformer = simulation.transformer;
   const double q0 = *simulation.start.q0, c0 = simulation.start.c0;
   ResultTable table = begin("trajectory", arguments, arguments.options, simulation, {{"q0", q0}, {"c0", c0}});
@@ -138,7 +126,7 @@ void write_samples(const std::filesystem::path& file, const Origin& origin,
 
 void run_histograms(const SimulateArguments& arguments) {
   check_start(arguments.options);
-  const auto simulation = read_simulation(arguments, arguments.options, read_start);
+  const auto simulation = simulation_of(arguments, arguments.options, read_simulation);
   const Transformer& transformer = simulation.transformer;
   const double q0 = *simulation.start.q0, c0 = simulation.start.c0;
   ResultTable table = begin("histograms", arguments, arguments.options, simulation, {{"q0", q0}, {"c0", c0}});
@@ -170,7 +158,7 @@ void run_histograms(const SimulateArguments& arguments) {
 
 void run_angle(const SimulateArguments& arguments) {
   PropagationOptions options = arguments.options;
-  const auto simulation = read_simulation(arguments, options, read_start);
+  const auto simulation = simulation_of(arguments, options, read_simulation);
   const Transformer& transformer = simulation.transformer;
   const Parameters& parameters = transformer.parameters;
   const bool causal = transformer.mask == AttentionMask::causal;
@@ -209,7 +197,7 @@ void run_gradient(const SimulateArguments& arguments) {
     throw ArgumentError("--c0: needs --q0 as well; tokens start equal, at the fixed point, without them");
   if (!options.has("q0"))
     options.exclude("sigma_A", "has no effect on equal tokens, which start without --q0");
-  const auto simulation = read_simulation(arguments, options, read_start);
+  const auto simulation = simulation_of(arguments, options, read_simulation);
   const auto& [q0, c0] = simulation.start;
   json given = json::object();  // without a start, tokens are equal at the fixed point
   if (q0) given = {{"q0", *q0}, {"c0", c0}};
@@ -237,7 +225,7 @@ void run_gradient(const SimulateArguments& arguments) {
 }
 
 void run_groups(const SimulateArguments& arguments) {
-  const auto simulation = read_simulation(arguments, arguments.options, read_groups);
+  const auto simulation = simulation_of(arguments, arguments.options, read_group_simulation);
   const auto& [transformer, start, drawn] = simulation;
   ResultTable table = begin("groups", arguments, arguments.options, simulation,
                             {{"q0", start.q0}, {"p_inside", start.p_inside}, {"p_across", start.p_across}});
