@@ -62,16 +62,15 @@ std::optional<double> collapsed_norm_of(const Network& block, Index tokens, int 
   });
 }
 
-/// The fields of widelimit.propagation.BlockExponents in their order.
-nb::tuple block_exponents_of(const Network& block, Index tokens, Index depth,
-                             std::optional<double> start_norm, int threads,
-                             const ProgressFunction& progress) {
+/// The fields of widelimit.propagation.BlockExponents by their names.
+nb::object block_exponents_of(const Network& block, Index tokens, Index depth,
+                              std::optional<double> start_norm, int threads,
+                              const ProgressFunction& progress) {
   const auto found = run_interruptibly([&](std::stop_token stop) {
     return propagation::block_exponents(block, tokens, depth, start_norm,
                                         run_control_of(threads, progress, std::move(stop)));
   });
-  return nb::make_tuple(found.start_norm, found.at_fixed_point, pair_of(found.norm), pair_of(found.angle),
-                        pair_of(found.last_angle), pair_of(found.gradient));
+  return object_of(propagation::block_exponent_results(found));
 }
 
 nb::list layer_gradients_of(const Network& block, const ArrayLikeObject& start, Index depth, int threads,

@@ -547,7 +547,7 @@ def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_no
     found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
                                   None if start_norm is None else real(start_norm, "start_norm"),
                                   whole(threads, "threads"), teller(progress, "steps"))
-    return BlockExponents(*found[:2], *(Estimate(*estimate) for estimate in found[2:]))
+    return BlockExponents(**{name: Estimate(**value) if isinstance(value, dict) else value for name, value in found.items()})
 
 
 class LayerGradients(NamedTuple):

@@ -140,6 +140,18 @@ FitTask read_fit(ConfigReader& fields) {
   return task;
 }
 
+json block_exponent_results(const BlockExponents& exponents) {
+  const auto named = [](const numerics::Estimate& estimate) {
+    return json{{"value", estimate.value}, {"standard_error", estimate.standard_error}};
+  };
+  return {{"start_norm", exponents.start_norm},
+          {"at_fixed_point", exponents.at_fixed_point},
+          {"norm_growth", named(exponents.norm)},
+          {"lambda_a_log", named(exponents.angle)},
+          {"lambda_a_log_last_block", named(exponents.last_angle)},
+          {"lambda_g", named(exponents.gradient)}};
+}
+
 NamedColumns token_columns(std::span<const PropagatedTokens> tokens) {
   NamedColumns columns;
   append(columns, "q", tokens, [](const PropagatedTokens& one) { return one.squared_norm; });

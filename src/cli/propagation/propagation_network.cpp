@@ -52,15 +52,6 @@ struct BlockArguments {
   }
 };
 
-json exponents_json(const BlockExponents& exponents) {
-  return {{"start_norm", exponents.start_norm},
-          {"at_fixed_point", exponents.at_fixed_point},
-          {"norm_growth", estimate_json(exponents.norm)},
-          {"lambda_a_log", estimate_json(exponents.angle)},
-          {"lambda_a_log_last_block", estimate_json(exponents.last_angle)},
-          {"lambda_g", estimate_json(exponents.gradient)}};
-}
-
 Matrix<double> start_of(const BlockArguments& arguments) {
   const TableOptions& options = arguments.options;
   if (arguments.gram.empty()) {
@@ -181,7 +172,7 @@ void run_block(const BlockArguments& arguments, const Network& block) {
   ResultTable table = block_table(arguments, block, start_configuration(arguments, start));
   if (start.rows() > 1)
     table.summary["exponents"] = with_bar("exponents", control, [&](const RunControl& run) {
-      return exponents_json(block_exponents(block, start.rows(), arguments.task.depth, {}, run));
+      return block_exponent_results(block_exponents(block, start.rows(), arguments.task.depth, {}, run));
     });
   table.columns = {"block"};
   for (std::size_t l = 0; l < tokens.size(); ++l) table.rows.push_back({static_cast<double>(l)});

@@ -80,31 +80,58 @@ void write_results(const SimulateArguments& arguments, const Transformer& transf
   write_table(arguments.output, table);
 }
 
-void run_trajectory(const SimulateArguments& arguments) {
+/// Tokens that start at one norm and cosine, in the theory and in networks.
+struct FromCosine {
+  Simulation<CosineStart> simulation;
+  ResultTable table;
+  std::vector<TokenState> theory;
+
+  [[nodiscard]] double q0() const { return simulation.start.q0.value(); }
+  [[nodiscard]] double c0() const { return simulation.start.c0; }
+  /// compute(parameters, start, sampling), with a bar.
+  template <typename Compute>
+  auto networks(const Compute& compute) const {
+    const Parameters& parameters = simulation.transformer.parameters;
+    return with_bar(simulation.sampling, [&](const SampleOptions& sampling) {
+      return compute(parameters, simulation.start.distribution(parameters), sampling);
+    });
+  }
+};
+
+FromCosine begin_from_cosine(const char* command, const SimulateArguments& arguments) {
   check_start(arguments.options);
-  const auto simulation = simulation_of(arguments, arguments.options, read_simulation);
-  const Transformer& transformer = simulation.transformer;
-  const double q0 = *simulation.start.q0, c0 = simulation.start.c0;
-  ResultTable table = begin("trajectory", arguments, arguments.options, simulation, {{"q0", q0}, {"c0", c0}});
-  const Parameters& parameters = transformer.parameters;
-  const Index depth = transformer.blocks();
+  FromCosine run{simulation_of(arguments, arguments.options, read_simulation), {}, {}};
+  run.table =
+      begin(command, arguments, arguments.options, run.simulation, {{"q0", run.q0()}, {"c0", run.c0()}});
+  run.theory = theory_of(run.simulation.transformer, run.q0(), run.c0());
+  return run;
+}
+
+void end(const SimulateArguments& arguments, const FromCosine& run) {
+  const Transformer& transformer = run.simulation.transformer;
+  write_results(arguments, transformer, run.table);
+  warn_of_annealing(arguments.options, transformer, largest_gap(run.theory), transformer.blocks(),
+                    start_options(transformer, run.q0(), run.c0()));
+}
+
+void run_trajectory(const SimulateArguments& arguments) {
+  FromCosine run = begin_from_cosine("trajectory", arguments);
+  const Transformer& transformer = run.simulation.transformer;
   if (transformer.mask == AttentionMask::causal && !arguments.output.plot.empty())
     throw ArgumentError(
         "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
-  const auto measured = with_bar(simulation.sampling, [&](const SampleOptions& sampling) {
-    return measured_trajectory(parameters, simulation.start.distribution(parameters), depth, sampling);
+  const auto measured = run.networks([&](const auto& parameters, const auto& start, const auto& sampling) {
+    return measured_trajectory(parameters, start, transformer.blocks(), sampling);
   });
-  const auto theory = theory_of(transformer, q0, c0);
-  table.columns = {"block", "q", "q_error", "q_theory", "cosine", "cosine_error", "cosine_theory"};
-  for (std::size_t t = 0; t < theory.size(); ++t)
-    table.rows.push_back({static_cast<double>(t), measured[t].q.value, measured[t].q.standard_error,
-                          theory[t].q, measured[t].cosine.value, measured[t].cosine.standard_error,
-                          theory[t].cosine()});
-  write_results(arguments, transformer, table);
-  warn_of_annealing(arguments.options, transformer, largest_gap(theory), depth,
-                    start_options(transformer, q0, c0));
+  run.table.columns = {"block", "q", "q_error", "q_theory", "cosine", "cosine_error", "cosine_theory"};
+  for (std::size_t t = 0; t < run.theory.size(); ++t)
+    run.table.rows.push_back({static_cast<double>(t), measured[t].q.value, measured[t].q.standard_error,
+                              run.theory[t].q, measured[t].cosine.value, measured[t].cosine.standard_error,
+                              run.theory[t].cosine()});
+  end(arguments, run);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, trajectory_script(BlockMap(parameters), theory, measured),
+    draw_output_file(arguments.output.plot,
+                     trajectory_script(BlockMap(transformer.parameters), run.theory, measured),
                      arguments.stop);
 }
 
@@ -124,34 +151,31 @@ void write_samples(const std::filesystem::path& file, const Origin& origin,
   files::replace_file(file, text);
 }
 
-void run_histograms(const SimulateArguments& arguments) {
-  check_start(arguments.options);
-  const auto simulation = simulation_of(arguments, arguments.options, read_simulation);
-  const Transformer& transformer = simulation.transformer;
-  const double q0 = *simulation.start.q0, c0 = simulation.start.c0;
-  ResultTable table = begin("histograms", arguments, arguments.options, simulation, {{"q0", q0}, {"c0", c0}});
-  const Parameters& parameters = transformer.parameters;
-  const Index depth = transformer.blocks();
+/// An eighth, a quarter, half and all of a depth.
+std::vector<Index> parts_of(Index depth) {
   std::vector<Index> depths;
   for (const Index part : {8, 4, 2, 1})
     if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
-  const auto samples = with_bar(simulation.sampling, [&](const SampleOptions& sampling) {
-    return token_samples(parameters, simulation.start.distribution(parameters), depths, sampling);
+  return depths;
+}
+
+void run_histograms(const SimulateArguments& arguments) {
+  FromCosine run = begin_from_cosine("histograms", arguments);
+  const auto samples = run.networks([&](const auto& parameters, const auto& start, const auto& sampling) {
+    return token_samples(parameters, start, parts_of(run.simulation.transformer.blocks()), sampling);
   });
-  const auto path = theory_of(transformer, q0, c0);
   std::vector<TokenState> theory;
-  table.columns = {"block", "q", "q_deviation", "q_theory", "cosine", "cosine_deviation", "cosine_theory"};
+  run.table.columns = {"block",        "q", "q_deviation", "q_theory", "cosine", "cosine_deviation",
+                       "cosine_theory"};
   for (const TokenSamples& sample : samples) {
-    theory.push_back(path[static_cast<std::size_t>(sample.depth)]);
-    table.rows.push_back({static_cast<double>(sample.depth), numerics::mean(sample.squared_norms).value,
-                          std::sqrt(numerics::variance(sample.squared_norms).value), theory.back().q,
-                          numerics::mean(sample.cosines).value,
-                          std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
+    theory.push_back(run.theory[static_cast<std::size_t>(sample.depth)]);
+    run.table.rows.push_back({static_cast<double>(sample.depth), numerics::mean(sample.squared_norms).value,
+                              std::sqrt(numerics::variance(sample.squared_norms).value), theory.back().q,
+                              numerics::mean(sample.cosines).value,
+                              std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
   }
-  write_results(arguments, transformer, table);
-  write_samples(arguments.samples, table.origin, samples);
-  warn_of_annealing(arguments.options, transformer, largest_gap(path), depth,
-                    start_options(transformer, q0, c0));
+  end(arguments, run);
+  write_samples(arguments.samples, run.table.origin, samples);
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
 }
