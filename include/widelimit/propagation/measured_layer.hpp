@@ -56,8 +56,8 @@ struct MeasureOptions {
 [[nodiscard]] MeasuredLayer measured_layer(std::span<const double> activations, Index sequences, Index tokens,
                                            const MeasureOptions& options = {});
 
-/// Which tokens [sequences, tokens] stand before the lengths. ArgumentError unless there is a length from 2 to `tokens` for
-/// each sequence.
+/// Which tokens [sequences, tokens] stand before the lengths. ArgumentError unless there is a length from 2 to `tokens`
+/// for each sequence.
 [[nodiscard]] std::vector<bool> kept_by_lengths(std::span<const std::int64_t> lengths, Index sequences,
                                                 Index tokens);
 

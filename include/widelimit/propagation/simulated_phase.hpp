@@ -20,8 +20,8 @@ struct ComparedPoint {
   ComparedExponent angle, gradient;
 };
 
-/// What is compared at each point: angles between tokens of cosine c0 in one block, from the norm that equal tokens keep
-/// or from 1 (AngleMeasure::one_block), and gradients of equal tokens through all blocks.
+/// What is compared at each point: angles between tokens of cosine c0 in one block, from the norm that equal tokens
+/// keep or from 1 (AngleMeasure::one_block), and gradients of equal tokens through all blocks.
 struct SimulatedPhaseTask {
   Transformer transformer;
   double c0 = 0.99;
