@@ -81,7 +81,7 @@ class Parameters:
     def block(self, causal: bool = False) -> _core.Network:
         """The block as a Network for propagate(), its attention sampled instead of averaged: this is what the option --block of
         `widelimit propagation` writes."""
-        return _core.block_of_parameters(vars(self), causal)
+        return _core.block_of_parameters(vars(self), bool(causal))
 
 
 def _told(parameters, **arguments):

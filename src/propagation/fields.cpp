@@ -27,7 +27,7 @@ ConfigFields parameters_rows() {
           {"skip_M", skip, "skip", "that of the MLP block alone"},
           {"sigma_w", gain, "1", "gain (a standard deviation) of the hidden MLP matrices"},
           {"sigma_out", V::words_or({"unit", "shared"}, gain), "unit",
-           "that of the last MLP matrix; shared: sigma_w"},
+           "that of the last MLP matrix, sigma_w if it is shared"},
           {"sigma_A", gain, "1", "scale of the attention scores"},
           {"mlp_depth", V::integer(1, 1'000'000), "2", "nonlinearities of the MLP"},
           {"activation", V::words(activation_names()), "tanh", "nonlinearity of the MLP"}};
