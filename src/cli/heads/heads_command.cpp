@@ -133,7 +133,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
     add_picture_option(*command, "--plot", arguments->plot, "Picture");
     add_threads_option(*command, arguments->threads);
     add_json_option(*command);
-    command->footer(config_fields_help(experiment_fields(experiment.name)));
+    command->footer(config_fields_help(specialization::experiment_fields(experiment.name)));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
   heads->footer(
