@@ -19,6 +19,7 @@
 #include "cli/program/commands.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 namespace widelimit::cli {
 namespace {

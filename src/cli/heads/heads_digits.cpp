@@ -5,6 +5,7 @@
 
 #include "cli/heads/heads_times.hpp"
 #include "widelimit/data/mnist.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/specialization/image_task.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
