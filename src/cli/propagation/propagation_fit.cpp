@@ -32,7 +32,7 @@ std::pair<Transformer, FitTask> read_of_fit(ConfigReader& fields) {
   return {read_transformer(fields), read_fit(fields)};
 }
 
-struct FitArguments {
+struct PredictorArguments {
   std::filesystem::path file;
   PropagationOptions options;
   PropagationOutput output;
@@ -126,7 +126,7 @@ void warn_of_columns(const std::string& file, const std::vector<std::string>& un
   if (!unused.empty()) warn("{}: the fit does not use the columns {}", file, fmt::join(unused, ", "));
 }
 
-FitInput read_outcomes(const FitArguments& arguments) {
+FitInput read_outcomes(const PredictorArguments& arguments) {
   const data::CsvTable table = data::read_csv(arguments.file, {.comments = data::CsvComments::hash_lines});
   const std::string file = arguments.file.string();
   const Columns columns(table.columns.begin(), table.columns.end());
@@ -149,7 +149,7 @@ FitInput read_outcomes(const FitArguments& arguments) {
   return input;
 }
 
-void run_fit(const FitArguments& arguments) {
+void run_fit(const PredictorArguments& arguments) {
   check_output(arguments.output, {.read = {{"the table", arguments.file}}});
   const FitInput input = read_outcomes(arguments);
   const std::vector<TrainingOutcome>& outcomes = input.outcomes;
@@ -173,7 +173,7 @@ void run_fit(const FitArguments& arguments) {
 }  // namespace
 
 void add_propagation_fit_command(CLI::App& propagation) {
-  auto arguments = std::make_shared<FitArguments>();
+  auto arguments = std::make_shared<PredictorArguments>();
   CLI::App* command = propagation.add_subcommand("fit", "Fits the loss predictor to trained networks");
   add_value(*command, "file", arguments->file,
             "CSV with the column loss and either lambda_a and lambda_g or hyperparameters", "FILE.csv")
