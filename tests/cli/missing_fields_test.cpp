@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
-#include "cli/options/config_fields.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
+#include "widelimit/fields/config_fields.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 using nlohmann::json;
-using widelimit::cli::ConfigField;
-using widelimit::cli::ConfigFields;
+using widelimit::ConfigField;
+using widelimit::ConfigFields;
 using widelimit::testing::ProgramResult;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
@@ -121,7 +123,6 @@ void check_missing_fields(const std::string& command, const json& config, const 
   CAPTURE(config);
   const ProgramResult whole = run_on(command, config);
   REQUIRE_MESSAGE(whole.code == 0, whole.errors);
-  const widelimit::cli::ConfigReader reader(config, fields);
   for (const ConfigField& field : fields) {
     if (!config.contains(field.name)) continue;
     json rest = config;
@@ -130,7 +131,7 @@ void check_missing_fields(const std::string& command, const json& config, const 
     CAPTURE(field.name);
     CAPTURE(result.errors);
     if (field.default_value.empty()) CHECK(result.code == 1);
-    if (result.code == 0 || !reader.default_of(field.name).is_null()) continue;
+    if (result.code == 0 || !field.default_json().is_null()) continue;
     CHECK(result.errors.starts_with("widelimit: config."));
     CHECK(result.errors.find(": expected this field") != std::string::npos);
     CHECK(names(result.errors, field.name));
@@ -149,7 +150,7 @@ TEST_CASE("missing fields of sde: the error names the one that is missing") {
     const json read = json::parse(config);
     const bool networks = std::string(name) == "output" && read.contains("network");
     check_missing_fields(std::string("sde ") + name, read,
-                         widelimit::cli::sde_fields(networks ? "output of networks" : name));
+                         widelimit::covariance_sde::command_fields(networks ? "output of networks" : name));
   }
   const auto& commands = widelimit::cli::sde_command_names();
   CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));
@@ -160,7 +161,7 @@ TEST_CASE("missing fields of heads: the error names the one that is missing") {
   for (const auto& [name, config] : working_heads()) {
     tried.insert(name);
     check_missing_fields(std::string("heads ") + name, json::parse(config),
-                         widelimit::cli::experiment_fields(name));
+                         widelimit::specialization::experiment_fields(name));
   }
   const auto& commands = widelimit::cli::experiment_names();
   CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));

@@ -6,11 +6,12 @@ import argparse
 
 import numpy as np
 from scipy.stats import spearmanr
+from widelimit import propagation
 
 from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
 from calibration import of_most_draws
 from learning_curves import NETWORKS
-from signal_propagation import deviations
+from signal_propagation import deviations, rejected
 from tables import EXPERIMENTS, rows_of, shows
 from trained_transformers import Networks, mean_and_error, squared_errors, tasks
 
@@ -80,6 +81,32 @@ def of_propagation():
            f"+{point(difference[~large].mean(), 3)}")
 
 
+def of_contexts():
+    rows = {(int(row["tokens"]), float(row["alpha"])): row for row in rows_of("propagation_contexts")}
+
+    def gain(tokens, alpha, column):
+        return point(float(rows[tokens, alpha][column]), 3)
+
+    yield f"from {gain(64, 0.5, 'gradient')} at 64 tokens to {gain(131072, 0.5, 'gradient')} at 131,072, at alpha = .7 from {gain(64, 0.7, 'gradient')} to {gain(131072, 0.7, 'gradient')}"
+    growth = [propagation.exponents(propagation.Parameters(tokens=tokens, alpha_A=0.5, alpha_M=0.5, sigma_w=2.0), 16, causal=True).lambda_g
+              for tokens in (64, 1024, 131072)]
+    yield f"is +{point(growth[0], 3)} at 64 tokens, +{point(growth[1], 3)} at 1,024 and -{point(-growth[2], 3)} at 131,072"
+    yield (f"at alpha = .7 from {gain(64, 0.7, 'angle')} at 64 tokens to {gain(8192, 0.7, 'angle')} at 8,192 and is {gain(131072, 0.7, 'angle')} at 131,072")
+    z = {(row["width"], row["exponent"]): [] for row in rows_of("propagation_long")}
+    for row in rows_of("propagation_long"):
+        z[row["width"], row["exponent"]].append((float(row["measured"]) - float(row["theory"])) / float(row["standard_error"]))
+    angles = [value for (_, exponent), values in z.items() if exponent == "angle" for value in values]
+    yield f"lie within {max(map(abs, angles)):.1f} standard errors of the theory"
+
+
+def of_normality():
+    rows = rows_of("propagation_normality")
+    no = rejected(rows)
+    yield f"{no.sum()} of {len(no)} are rejected"
+    power = {(row["shape"], row["value"]): row for row in rows_of("propagation_normality_power")}
+    yield f"a skewness of .1 is found in {float(power['skewness', '0.1']['shapiro_wilk']):.0%} of samples at 5 % for one test, one of .2 in {float(power['skewness', '0.2']['shapiro_wilk']):.0%}"
+
+
 def of_heads():
     rows = [[float(row[f"m{k}"]) for k in range(3)] for row in rows_of("heads_features") if (row["activation"], row["tau"]) == ("softmax", "4000")]
     m = np.array(rows)
@@ -111,13 +138,14 @@ def of_shaped_transformers():
 
 
 def of_trained_transformers():
+    paper, growth, both = "both exponents, the paper's form", "both exponents times depth, the paper's form", "alpha and depth, quadratic"
     for task in tasks():
         networks, errors = Networks(task), squared_errors(task)
         without_points, without_depths = (dict(zip(errors, column)) for column in zip(*errors.values()))
-        paper, both = "both exponents, the paper's form", "alpha and depth, quadratic"
         yield f"{len(networks.loss)} networks of {networks.count} initialisations"
+        reference = paper if task == "copy" else growth
         for column, words in (without_points, "where initialisations are left out"), (without_depths, "where a depth is left out"):
-            value, error = mean_and_error(column[both] - column[paper])
+            value, error = mean_and_error(column[both] - column[reference])
             yield f"{abs(value):.2f} ± {error:.2f} {'less' if value < 0 else 'more'} {words}"
         loss = networks.per_point(networks.loss)
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
@@ -131,7 +159,7 @@ def of_trained_transformers():
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 
