@@ -19,6 +19,7 @@
 #include "cli/program/commands.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -128,7 +129,7 @@ void fill_heads_command(CLI::App& command, const RunContext& context) {
     add_picture_option(*one, "--plot", arguments->plot, "Picture");
     add_threads_option(*one, arguments->threads);
     add_json_option(*one);
-    one->footer(config_fields_help(experiment_fields(experiment.name)));
+    one->footer(config_fields_help(specialization::experiment_fields(experiment.name)));
     one->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
   command.footer(

@@ -222,7 +222,7 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
     SimulationOptions options = setups[k].limit;
     options.times = network.times();
     const CovarianceEnsemble limit = draw([&] {
-      return sampled_ensemble(SdeSetup{limiting_model(setup.network), {}, setup.v0, options});
+      return sampled_ensemble(SdeSetup{limiting_model(setup.network), setup.v0, options});
     });
     if (k == 0) {
       shapes = shapes_of(limit, points.size());
