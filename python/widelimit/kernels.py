@@ -105,7 +105,7 @@ def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", prec
 def median_distance(x: Inputs) -> float | None:
     """The median, over all pairs of inputs that differ, of the root mean square difference of their numbers, of 500 evenly spaced
     inputs if there are more: a length for kernels of distances (Network.named('laplace', {'length': ...})). None for inputs of
-    different size and where no two differ."""
+    different size and where no two differ; ArgumentError for numbers that are not finite."""
     return _core.median_distance(batch(x, type_of_inputs(None, x), "x"))
 
 

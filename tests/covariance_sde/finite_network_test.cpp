@@ -174,14 +174,17 @@ TEST_CASE("finite network: the attention drift alone, at the width that resolves
 }
 
 TEST_CASE("finite network: heads share the attention noise [slow]") {
-  NetworkSpec network = shaped_attention(200, ResidualWeights::shaped(1), 0.3);
+  // The noise of width n differs from its limit by a part of 1 / n: 4 % at 200, less than 400,000 networks show at this
+  // width.
+  const Index width = 12'800;
+  NetworkSpec network = shaped_attention(width, ResidualWeights::shaped(1), 0.3);
   network.attention->heads = 4;
   const OneStep step = one_step(network, examples::c(), 400'000);
   const SdeModel model = limiting_model(network);
-  CHECK(deviations(step, model, 200, examples::c()).second < 6);  // 1 / n of the noise is seen at this width
+  CHECK(deviations(step, model, width, examples::c()).second < 4);
   SdeModel undivided = model;
   undivided.attention_noise *= 4;
-  CHECK(deviations(step, undivided, 200, examples::c()).second > 20);
+  CHECK(deviations(step, undivided, width, examples::c()).second > 20);
 }
 
 TEST_CASE("finite network: equal bits for any number of threads, other bits than the SDE") {

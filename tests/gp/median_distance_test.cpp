@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "gp/problem.hpp"
+#include "widelimit/error.hpp"
 
 using namespace widelimit;
 using widelimit::gp::median_distance;
@@ -32,4 +34,12 @@ TEST_CASE("median distance: nothing where there is none") {
   CHECK_FALSE(median_distance(Inputs<double>(std::vector<Matrix<double>>{Matrix<double>{{1.0}},
                                                                          Matrix<double>{{1.0}, {2.0}}}))
                   .has_value());
+}
+
+TEST_CASE("median distance: numbers that are not finite are named, not left out") {
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    CHECK_THROWS_WITH_AS((void)median_distance(Inputs<double>(Matrix<double>{{1.0}, {value}, {2.0}})),
+                         "median_distance: x must be finite, got a number that is not in input 1",
+                         ArgumentError);
 }

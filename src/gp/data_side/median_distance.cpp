@@ -1,8 +1,12 @@
 #include "widelimit/gp/median_distance.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "widelimit/error.hpp"
 
 namespace widelimit::gp {
 
@@ -14,6 +18,10 @@ std::optional<double> median_distance(const Inputs<Scalar>& x) {
   const auto input = [&](Index i) {
     return Eigen::Map<const Vector<Scalar>>(x[i * x.size() / count].data(), numbers);
   };
+  for (Index i = 0; i < count; ++i)
+    if (!input(i).allFinite())
+      throw ArgumentError(fmt::format(
+          "median_distance: x must be finite, got a number that is not in input {}", i * x.size() / count));
   // Differences, and no products, whose rounding would hide small distances of large numbers.
   std::vector<double> squares;
   squares.reserve(static_cast<std::size_t>(count) * static_cast<std::size_t>(count - 1) / 2);
