@@ -10,7 +10,7 @@ figure4    figure 4: 2,000 networks at each of 10 residual weights, of 2, 4 and 
            5 networks of 4 tokens; data/shaped_figure4.csv and shaped_figure4_paths.csv
 gradients  of the second version, at initialisation: width 200 and 150 layers, 128 networks of each kind, and width 64 and 24
            layers, 1,024 networks; data/shaped_gradients.csv
-data       the same gradients in networks of width 64 and 24 layers whose tokens are the patches of 4 of MNIST's test images, 256
+data       the same gradients in networks of width 64 and 24 layers whose tokens are the patches of 4 of MNIST's test images, 64
            networks each; data/shaped_gradients_data.csv
 depths     figure 1 left: mean correlation of two tokens through 150 layers of width 200, 1,024 networks a curve, of Post-LN, which
            is drawn with its weights, 64; data/shaped_depths.csv
@@ -27,7 +27,7 @@ GAMMAS = tuple(round(0.1 * k, 1) for k in range(1, 11))
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 FIGURE4_TOKENS, FIGURE4_NETWORKS = (2, 4, 8), 2000
 PATH_GAMMAS, PATHS = (0.1, 0.3, 0.5, 0.7, 1.0), 5
-IMAGES, DATA_NETWORKS = 4, 256
+IMAGES, DATA_NETWORKS = 4, 64
 SIZES = {"200 x 150": (200, 150, 128), "64 x 24": (64, 24, 1024)}  # width, layers, networks
 PLACES = ("at the input", "first layer", "last layer")
 PAGE = EXPERIMENTS / "shaped-transformer.md"

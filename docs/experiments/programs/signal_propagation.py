@@ -14,7 +14,7 @@ contexts  figure 6 beyond 64 tokens: where causal exponents vanish, up to 131,07
 long      networks of 256 and 1,024 tokens under a causal mask against these exponents; data/propagation_long.csv
 gaps      section 4.3: moments of 1 - cosine of one pair of tokens a network and of its logarithm, 4,000 networks of 64
           channels and 16 tokens from cosine .99; data/propagation_gaps.csv
-normality  the same to 16 blocks: tests of Shapiro and Wilk and of D'Agostino and Pearson whether logarithms of gaps are normal, and
+normality  the same, in one case to 16 blocks: tests of Shapiro and Wilk and of D'Agostino and Pearson whether logarithms of gaps are normal, and
           how often they reject samples that are not, 200 of each kind; data/propagation_normality.csv and ..._power.csv
 """
 import argparse
@@ -29,11 +29,11 @@ SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
 GAP_CASES = ((0.1, 2.0), (0.5, 1.0), (0.5, 2.0))  # alpha, sigma_w
 GAP_NETWORKS = 4000
+TEST_DEPTHS = {(0.1, 2.0): (1, 4), (0.5, 1.0): (1, 4), (0.5, 2.0): (1, 4, 16)}
 WIDTHS = ((32, 1024), (64, 512), (128, 256), (256, 64))  # width, networks
 WIDTH_CASES = ((0.33, 3.0), (0.54, 4.0))  # alpha, sigma_w
 CONTEXTS, CONTEXT_ALPHAS = (64, 256, 1024, 8192, 131072), (0.1, 0.3, 0.5, 0.7)
-LONG_CASES = ((0.3, 2.0), (0.5, 2.0))  # alpha, sigma_w
-LONG_NETWORKS = ((256, 64, 256), (256, 128, 128), (1024, 64, 64), (1024, 128, 16))  # tokens, width, networks
+LONG_CASES = ((0.3, 2.0, 256, 64, 256), (0.3, 2.0, 256, 128, 128), (0.3, 2.0, 1024, 64, 64), (0.5, 2.0, 256, 64, 256), (0.5, 2.0, 1024, 64, 32))
 POWER_SAMPLES, LEVEL = 200, 0.05
 PAGE = EXPERIMENTS / "signal-propagation.md"
 PICTURE = EXPERIMENTS / "signal-propagation" / "z_scores.png"
@@ -119,18 +119,16 @@ def contexts(_):
 
 def long(threads):
     table = Table("propagation_long", ("alpha", "sigma_w", "tokens", "width"), ("exponent", *COLUMNS), "seed 11")
-    for alpha, sigma_w in LONG_CASES:
-        for tokens, width, networks in LONG_NETWORKS:
-            if table.lacks(alpha, sigma_w, tokens, width):
-                parameters = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
-                theory = propagation.exponents(parameters, 16, causal=True)
-                angle = propagation.simulate_angle(parameters, q0=1, c0=0.999, causal=True, width=width, networks=4 * networks, seed=11,
-                                                   threads=threads)
-                gradient = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
-                                                         threads=threads).log_of_mean
-                key = (alpha, sigma_w, tokens, width)
-                table.append((*key, "angle", 4 * networks, theory.one_block_from_1, float(angle.value), float(angle.standard_error)),
-                             (*key, "gradient", networks, theory.lambda_g, float(gradient.value), float(gradient.standard_error)))
+    for alpha, sigma_w, tokens, width, networks in LONG_CASES:
+        if table.lacks(alpha, sigma_w, tokens, width):
+            parameters = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+            theory = propagation.exponents(parameters, 16, causal=True)
+            angle = propagation.simulate_angle(parameters, q0=1, c0=0.999, causal=True, width=width, networks=4 * networks, seed=11, threads=threads)
+            gradient = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
+                                                     threads=threads).log_of_mean
+            key = (alpha, sigma_w, tokens, width)
+            table.append((*key, "angle", 4 * networks, theory.one_block_from_1, float(angle.value), float(angle.standard_error)),
+                         (*key, "gradient", networks, theory.lambda_g, float(gradient.value), float(gradient.standard_error)))
 
 
 def skewness(values):
@@ -170,11 +168,11 @@ def gaps(threads):
 def normality(threads):
     table = Table("propagation_normality", ("alpha", "sigma_w"), ("blocks", "of", "networks", "deviation_log_gap", "shapiro_wilk", "shapiro_wilk_p",
                   "dagostino_pearson", "dagostino_pearson_p"), "seed 1")
-    for alpha, sigma_w in GAP_CASES:
+    for (alpha, sigma_w), blocks in TEST_DEPTHS.items():
         if table.lacks(alpha, sigma_w):
             parameters = propagation.Parameters(tokens=16, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
             rows = []
-            for sample in propagation.simulate_samples(parameters, [1, 4, 16], c0=0.99, networks=GAP_NETWORKS, seed=1, threads=threads):
+            for sample in propagation.simulate_samples(parameters, list(blocks), c0=0.99, networks=GAP_NETWORKS, seed=1, threads=threads):
                 of_network = 1 - sample.cosines.reshape(GAP_NETWORKS, -1)
                 for of, gap in ("one pair", of_network[:, 0]), ("mean of a network", of_network.mean(axis=1)):
                     log = np.log(gap)
@@ -196,7 +194,7 @@ def alternatives():
 
 def power():
     """How often the tests reject samples of as many numbers as there are networks, at a level of one test and of all of them."""
-    tests = len(GAP_CASES) * 3 * 2
+    tests = 2 * sum(map(len, TEST_DEPTHS.values()))
     table = Table("propagation_normality_power", ("shape", "value"), ("numbers", "samples", "shapiro_wilk", "dagostino_pearson",
                   "shapiro_wilk_of_all", "dagostino_pearson_of_all"), f"seed 1; level {LEVEL}, of all {LEVEL} / {tests}")
     for shape, value, draw in alternatives():
