@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "text/utf8.hpp"
 #include "widelimit/error.hpp"
@@ -27,6 +28,9 @@ std::string cut_text(std::string_view text, std::size_t length) {
 }
 
 std::string shown_json(const json& value) {
+  // JSON has no word for them.
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    return fmt::format("{}", value.get<double>());
   return cut_text(value.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 

@@ -9,17 +9,17 @@
 #include <set>
 
 #include "cli/heads/heads_experiment.hpp"
-#include "cli/options/config_fields.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/fields/config_fields.hpp"
 
 /// Every field of every configuration, with values that it may not hold: what the documented words say is what is
 /// checked, before anything else is read.
 
 using nlohmann::json;
-using widelimit::cli::ConfigField;
-using widelimit::cli::ConfigFields;
+using widelimit::ConfigField;
+using widelimit::ConfigFields;
 using widelimit::testing::ProgramResult;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
@@ -139,7 +139,7 @@ std::optional<bool> documented(const std::string& words, const json& value) {
 /// The message that refuses `value`, or nothing.
 std::string refusal(const ConfigFields& fields, const std::string& name, const json& value) {
   try {
-    widelimit::cli::check_fields({{name, value}}, fields, "config");
+    widelimit::check_fields({{name, value}}, fields, "config");
   } catch (const widelimit::Error& error) {
     return error.what();
   }
@@ -213,38 +213,6 @@ TEST_CASE("configurations: values are checked as the documented words say") {
     CHECK(check_all_values(widelimit::cli::sde_fields(name)) <= 5);
   }
   CHECK(check_all_values(widelimit::cli::sde_gradient_network_fields()) == 2);
-}
-
-TEST_CASE("configurations: a field that is not given has the default of its row") {
-  using widelimit::cli::ConfigReader;
-  using widelimit::cli::FieldValues;
-  const ConfigFields fields{{"x", FieldValues::above(0), "0.5", ""},
-                            {"n", FieldValues::integer(1, 9), "3", ""},
-                            {"on", FieldValues::boolean(), "true", ""},
-                            {"word", FieldValues::words({"one", "two"}), "two", ""},
-                            {"computed", FieldValues::integer(1, 9), "n", ""},
-                            {"free", "any text", "none", ""},
-                            {"needed", FieldValues::number(), "", ""}};
-  const json nothing = json::object(),
-             all{{"x", 2}, {"n", 4}, {"on", false}, {"word", "one"}, {"computed", 5}};
-  ConfigReader none(nothing, fields), some(all, fields);
-  CHECK(none.number("x") == 0.5);
-  CHECK(some.number("x") == 2);
-  CHECK(none.integer("n") == 3);
-  CHECK(some.integer("n") == 4);
-  CHECK(none.boolean("on"));
-  CHECK_FALSE(some.boolean("on"));
-  const widelimit::cli::Choices<int> numbers{{"one", 1}, {"two", 2}};
-  CHECK(none.choice("word", numbers) == 2);
-  CHECK(some.choice("word", numbers) == 1);
-  CHECK(none.integer("computed", 7) == 7);
-  CHECK(some.integer("computed", 7) == 5);
-  CHECK_THROWS_AS(static_cast<void>(none.integer("computed")), widelimit::Error);
-  CHECK_THROWS_AS(static_cast<void>(none.text("free")), widelimit::Error);
-  CHECK_THROWS_WITH_AS(static_cast<void>(none.number("needed")),
-                       "config.needed: expected this field, got none", widelimit::Error);
-  CHECK_THROWS_WITH_AS(ConfigReader({{"x", -1}}, fields), "config.x: expected a number > 0, got -1",
-                       widelimit::Error);
 }
 
 TEST_CASE("configurations: every command checks its table before it begins, and names file and field") {

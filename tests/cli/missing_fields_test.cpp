@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
-#include "cli/options/config_fields.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
+#include "widelimit/fields/config_fields.hpp"
 
 using nlohmann::json;
-using widelimit::cli::ConfigField;
-using widelimit::cli::ConfigFields;
+using widelimit::ConfigField;
+using widelimit::ConfigFields;
 using widelimit::testing::ProgramResult;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
@@ -121,7 +121,6 @@ void check_missing_fields(const std::string& command, const json& config, const 
   CAPTURE(config);
   const ProgramResult whole = run_on(command, config);
   REQUIRE_MESSAGE(whole.code == 0, whole.errors);
-  const widelimit::cli::ConfigReader reader(config, fields);
   for (const ConfigField& field : fields) {
     if (!config.contains(field.name)) continue;
     json rest = config;
@@ -130,7 +129,7 @@ void check_missing_fields(const std::string& command, const json& config, const 
     CAPTURE(field.name);
     CAPTURE(result.errors);
     if (field.default_value.empty()) CHECK(result.code == 1);
-    if (result.code == 0 || !reader.default_of(field.name).is_null()) continue;
+    if (result.code == 0 || !field.default_json().is_null()) continue;
     CHECK(result.errors.starts_with("widelimit: config."));
     CHECK(result.errors.find(": expected this field") != std::string::npos);
     CHECK(names(result.errors, field.name));

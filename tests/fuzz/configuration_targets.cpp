@@ -19,7 +19,7 @@ using nlohmann::json;
 void simulate(json config) {
   set_default(config, "paths", 2);
   expect_our_errors([&] {
-    cli::ConfigReader fields(config, cli::sde_fields("simulate"));
+    ConfigReader fields(config, cli::sde_fields("simulate"));
     cli::SdeSetup setup = cli::read_sde_setup(fields);
     fields.finish();
     setup.options.threads = 1;
@@ -30,7 +30,7 @@ void simulate(json config) {
 void sample_networks(json config) {
   set_default(config, "samples", 2);
   expect_our_errors([&] {
-    cli::ConfigReader fields(config, cli::sde_fields("network"));
+    ConfigReader fields(config, cli::sde_fields("network"));
     cli::NetworkSetup setup = cli::read_network_setup(fields);
     fields.finish();
     setup.options.threads = 1;

@@ -1,5 +1,7 @@
 #include "cli/heads/heads_config.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

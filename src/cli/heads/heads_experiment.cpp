@@ -1,5 +1,7 @@
 #include "cli/heads/heads_experiment.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/config_fields.hpp"
 #include "cli/output/result_table.hpp"
+#include "widelimit/fields/config_reader.hpp"
 #include "widelimit/run_control.hpp"
 
 namespace widelimit::cli {

@@ -1,5 +1,7 @@
 #include "cli/heads/heads_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 

@@ -6,18 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/config_fields.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
+#include "widelimit/fields/config_reader.hpp"
 
 /// Reading of the JSON configurations of `widelimit sde`; errors name the field, and the file once
 /// naming_errors() has put it in front.
 namespace widelimit::cli {
-
-/// Of fields that are documented but that nothing reads beside the others.
-inline constexpr const char* unused_field = "has no meaning together with the other fields: leave it out";
 
 /// The parsed file. DataError if it cannot be opened or is not a JSON object.
 [[nodiscard]] nlohmann::json read_sde_config(const std::filesystem::path& file);

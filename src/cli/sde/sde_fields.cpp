@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "widelimit/covariance_sde/gradient_norms.hpp"
@@ -47,14 +46,6 @@ ConfigFields model_fields_of(const FieldValues& models) {
        {{"hidden_ratio", V::within(1e-6, 1e6), "1", "hidden width over width, with a residual feedforward"},
         {"finite_width_drift", V::integer(1, largest_count), "none",
          "a width whose exact ReLU drift to take; with feedforward"}}});
-}
-
-/// Of the drift alone: these have a part in the noise only.
-ConfigFields without_fields(ConfigFields fields, const std::vector<std::string>& names) {
-  std::erase_if(fields, [&](const ConfigField& field) {
-    return std::find(names.begin(), names.end(), field.name) != names.end();
-  });
-  return fields;
 }
 
 ConfigFields network_body() {

@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/config_fields.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
+#include "widelimit/fields/config_fields.hpp"
 
 namespace widelimit::cli {
 

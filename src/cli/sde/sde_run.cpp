@@ -1,5 +1,7 @@
 #include "cli/sde/sde_run.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string_view>
 

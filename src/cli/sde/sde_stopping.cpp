@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <iterator>
 
 #include "cli/sde/sde_run.hpp"

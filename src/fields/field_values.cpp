@@ -1,18 +1,16 @@
-#include "cli/options/config_fields.hpp"
+#include "widelimit/fields/field_values.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
-#include "widelimit/json/shown_text.hpp"
-#include "widelimit/network/field_reader.hpp"
-
-namespace widelimit::cli {
+namespace widelimit {
 
 using nlohmann::json;
 
@@ -38,8 +36,8 @@ std::function<bool(const json&)> integer_check(Index from, Index to) {
 
 /// "numbers > 0" of "number > 0".
 std::string several(const std::string& text) {
-  for (const char* word : {"number", "integer"})
-    if (text.starts_with(word)) return word + ("s" + text.substr(std::string(word).size()));
+  for (const std::string_view word : {"number", "integer"})
+    if (text.starts_with(word)) return fmt::format("{}s{}", word, text.substr(word.size()));
   return "of " + text;
 }
 
@@ -134,89 +132,4 @@ FieldValues FieldValues::increasing_list() const {
 
 FieldValues FieldValues::said(std::string text) const { return {text, with_article(text), hold_}; }
 
-ConfigFields joined_fields(const std::vector<ConfigFields>& parts) {
-  ConfigFields all;
-  for (const ConfigFields& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-std::string config_fields_help(const ConfigFields& fields) {
-  std::string text = "Configuration (fields without a default must be given):\n";
-  for (const ConfigField& field : fields)
-    fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values.text(),
-                   field.default_value.empty() ? "" : fmt::format(" [{}]", field.default_value),
-                   field.meaning);
-  return text;
-}
-
-void check_fields(const json& config, const ConfigFields& fields, const std::string& path) {
-  const FieldReader reader(config, path);
-  for (const auto& [name, value] : config.items()) {
-    const auto field =
-        std::find_if(fields.begin(), fields.end(), [&](const ConfigField& one) { return name == one.name; });
-    if (field == fields.end()) {
-      std::vector<std::string_view> known;
-      for (const ConfigField& one : fields) known.emplace_back(one.name);
-      reader.fail(name, fmt::format("unknown field; known are {}", fmt::join(known, ", ")));
-    }
-    if (!field->values.hold(value))
-      reader.fail(name, fmt::format("expected {}, got {}", field->values.expected(), shown_json(value)));
-  }
-}
-
-ConfigReader::ConfigReader(const json& config, const ConfigFields& fields, std::string path)
-    : FieldReader(config, std::move(path)), fields_{fields} {
-  check_fields(config, fields, FieldReader::path());
-}
-
-void ConfigReader::require_one(std::string_view field, std::initializer_list<std::string_view> others,
-                               std::string_view or_else) const {
-  const auto given = [this](std::string_view name) { return has(name); };
-  if (given(field) || std::ranges::any_of(others, given)) return;
-  fail(field, fmt::format("expected this field, or {}, got none", or_else));
-}
-
-void ConfigReader::require_either(std::string_view field, std::string_view other) const {
-  require_one(field, {other}, other);
-  if (has(field) && has(other)) fail(field, fmt::format("give either {} or {}", field, other));
-}
-
-bool ConfigReader::knows(std::string_view field) const {
-  return std::ranges::any_of(fields_, [&](const ConfigField& one) { return field == one.name; });
-}
-
-json ConfigReader::default_of(std::string_view field) const {
-  const auto row = std::ranges::find_if(fields_, [&](const ConfigField& one) { return field == one.name; });
-  if (row == fields_.end() || !row->values.is_checked()) return nullptr;
-  const json parsed = json::parse(row->default_value, nullptr, false),
-             value = parsed.is_discarded() ? json(row->default_value) : parsed;
-  return row->values.hold(value) ? value : json(nullptr);
-}
-
-namespace {
-
-/// The computed default, or that of the row.
-template <typename T>
-std::optional<T> default_value(const std::optional<T>& computed, const json& of_row) {
-  return computed || of_row.is_null() ? computed : of_row.get<T>();
-}
-
-}  // namespace
-
-double ConfigReader::number(std::string_view field, std::optional<double> computed) {
-  return FieldReader::number(field, default_value(computed, default_of(field)));
-}
-
-Index ConfigReader::integer(std::string_view field, std::optional<Index> computed) {
-  return FieldReader::integer(field, default_value(computed, default_of(field)));
-}
-
-bool ConfigReader::boolean(std::string_view field) {
-  return FieldReader::boolean(field, default_value<bool>({}, default_of(field)));
-}
-
-std::string ConfigReader::text(std::string_view field, std::optional<std::string> computed) {
-  return FieldReader::text(field, default_value(computed, default_of(field)));
-}
-
-}  // namespace widelimit::cli
+}  // namespace widelimit

@@ -1,0 +1,92 @@
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// Integers that no index holds are numbers that no row of integers takes.
+json json_of_integer(nb::handle value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  const double large = overflow == 0 ? 0 : PyLong_AsDouble(value.ptr());
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return overflow == 0 ? json(number) : json(large);
+}
+
+json json_of(nb::handle value, std::size_t depth);
+
+json json_of_each(nb::handle values, std::size_t depth) {
+  json list = json::array();
+  for (nb::handle item : values) list.push_back(json_of(item, depth));
+  return list;
+}
+
+json json_of_object(const nb::dict& members, std::size_t depth) {
+  json object = json::object();
+  for (const auto& [name, value] : members) object[nb::cast<std::string>(name)] = json_of(value, depth);
+  return object;
+}
+
+/// Numbers and arrays of NumPy and of those like it say what they hold by tolist().
+json json_of(nb::handle value, std::size_t depth) {
+  if (depth == deepest_json) throw nb::type_error("expected no lists this deep in each other");
+  if (value.is_none()) return nullptr;
+  if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
+  if (nb::isinstance<nb::int_>(value)) return json_of_integer(value);
+  if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
+  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::dict>(value)) return json_of_object(nb::borrow<nb::dict>(value), depth + 1);
+  if (nb::hasattr(value, "tolist")) return json_of(value.attr("tolist")(), depth + 1);
+  if (nb::hasattr(value, "__index__")) return json_of_integer(value.attr("__index__")());
+  if (nb::hasattr(value, "__float__")) return nb::cast<double>(value.attr("__float__")());
+  if (nb::hasattr(value, "__iter__") && !nb::isinstance<nb::bytes>(value))
+    return json_of_each(value, depth + 1);
+  throw nb::type_error(fmt::format("expected numbers, texts and lists of them, got a {}",
+                                   nb::cast<std::string>(value.type().attr("__name__")))
+                           .c_str());
+}
+
+}  // namespace
+
+json json_of_arguments(const nb::dict& given, const ConfigFields& table) {
+  json object = json::object();
+  for (const auto& [key, value] : given) {
+    if (value.is_none()) continue;
+    const auto name = nb::cast<std::string>(key);
+    json argument;
+    try {
+      argument = json_of(value, 0);
+    } catch (const nb::builtin_exception& error) {
+      throw nb::type_error(fmt::format("{}: {}", name, error.what()).c_str());
+    }
+    const ConfigField* row = find_field(table, name);
+    if (row == nullptr || argument != row->default_json()) object[name] = std::move(argument);
+  }
+  return object;
+}
+
+std::string function_in_front(const std::string& function, const std::string& message) {
+  const std::string path = function + ".";
+  return message.starts_with(path) ? function + ": " + message.substr(path.size()) : message;
+}
+
+std::string rows_of_table(const ConfigFields& table) {
+  ordered_json rows = ordered_json::array();
+  for (const ConfigField& row : table)
+    rows.push_back({{"name", row.name},
+                    {"values", row.values.text()},
+                    {"default", row.default_value},
+                    {"meaning", row.meaning}});
+  return rows.dump();
+}
+
+}  // namespace widelimit::python
