@@ -107,13 +107,13 @@ def gradients_on_data(threads, folder):
         raise SystemExit("--mnist: expected the folder with the t10k files")
     width, depth, _ = SIZES["64 x 24"]
     table = Table("shaped_gradients_data", ("network", "image"), ("place", "networks", "mean_correlation", "squared_gradient", "standard_error"),
-                  "seed 1; 16 patches of MNIST's test images, in an order of seed 0; gradients of the output matrix, at the input of the tokens")
+                  "seeds 1, 2, ... of images; 16 patches of MNIST's test images, in an order of seed 0; gradients of the output matrix, at the input of the tokens")
     for image, x in enumerate(inputs_of("mnist", folder)[0][:IMAGES]):
         start = start_covariance(x)
         correlation = float(start[np.triu_indices(len(start), 1)].mean())
         for name, network in kinds(width):
             if "(gamma^2 = .1)" not in name and table.lacks(name, image):
-                found = sde.gradients(network, start, depth, networks=DATA_NETWORKS, seed=1, threads=threads)
+                found = sde.gradients(network, start, depth, networks=DATA_NETWORKS, seed=image + 1, threads=threads)
                 values, errors = found.parameters["output"]
                 table.append(*((name, image, place, DATA_NETWORKS, correlation, float(value), float(error)) for place, value, error in zip(
                     PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))
@@ -179,7 +179,7 @@ def summary_of_figure4():
 
 
 def of_data(name):
-    """{place: (mean over images, standard error)}, from the spread over images, which that over networks is part of."""
+    """{place: (mean over images, standard error)}, from the spread over images, each with networks of its own."""
     found = {}
     for place in PLACES:
         values = [float(row["squared_gradient"]) for row in rows_of("shaped_gradients_data") if (row["network"], row["place"]) == (name, place)]
