@@ -192,7 +192,39 @@ def test_programs_append_rows_and_leave_out_those_they_have(programs, cifar, tmp
     assert all(int(row[10]) == sum(bin(byte).count("1") for byte in bytes.fromhex(row[11])) for row in rows)
     with pytest.raises(SystemExit, match="too few"):
         run("attention_depth", "gap", 1, 0, "--size", 4, "--train", 100, "--validation", 10, "--test", 10)
+    scale = ("residual_scale", 1, 1, "--size", 4, "--train", 10, "--validation", 10, "--test", 5)
+    rows = run(*scale)
+    assert [(row[0], row[7]) for row in rows] == [(scale, kernel) for scale in ("published", "scaled") for kernel in ("nngp", "ntk")]
+    assert run(*scale) == rows
+    with pytest.raises(SystemExit, match="too few"):  # images of a third draw
+        run("residual_scale", 1, 2, "--size", 4, "--train", 10, "--validation", 10, "--test", 5)
     assert len(run("hyperparameters", "search", "--size", 4, "--train", 10, "--validation", 10, "--settings", 2, "--depth", 1)) == 4
+
+
+def test_draws_of_their_own_images_are_compared_image_by_image(programs, monkeypatch):
+    scale = programs("residual_scale")
+    published, scaled = np.array([[1, 1, 0, 0, 1], [1, 0, 0, 0, 0.0]]), np.array([[1, 0, 0, 1, 0], [0, 0, 0, 0, 0.0]])
+    difference, error = scale.difference_and_error(published - scaled)
+    each = 100 * np.array([0, 1, 0, -1, 1, 1, 0, 0, 0, 0.0])
+    assert difference == pytest.approx(20) and error == pytest.approx(each.std(ddof=1) / np.sqrt(10))
+    monkeypatch.setattr(scale, "right_answers", lambda: {(1, "nngp"): {"published": dict(enumerate(published)), "scaled": dict(enumerate(scaled))}})
+    assert list(scale.summary())[2].endswith("| 40.0 % | 20.0 % | +20.0 ± 20.0 | -20.0 to +60.0 | 3, 1 |")
+
+
+def test_files_of_examples_are_kept_with_their_head(programs, tmp_path, monkeypatch):
+    examples, tables = programs("example_tables"), programs("tables")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "out" / "run.json").write_text(
+        '{"widelimit": "0.2.0", "command": "./propagation_figure3 --out /somewhere", "arguments": ["--out", "/somewhere", "--networks", "32"]}')
+    (tmp_path / "out" / "figure3.csv").write_text("block,ratio_theory,ratio,ratio_error\n2,1.37,1.41,0.02\n")
+    monkeypatch.setattr(examples, "DATA", tmp_path / "rows")
+    examples.keep(tmp_path / "out")
+    # Another example's file of this name is not taken for it.
+    assert [file.name for file in (tmp_path / "rows").iterdir()] == ["propagation_groups.csv"]
+    head, columns, rows = tables.read(tmp_path / "rows" / "propagation_groups.csv")
+    assert head == f"# propagation_figure3 --networks 32; widelimit 0.2.0; {tables.processor()}; seed 0"
+    assert rows == [["2", "1.37", "1.41", "0.02"]]
 
 
 def test_mirror_images_follow_their_images(programs):

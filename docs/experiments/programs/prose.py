@@ -13,13 +13,8 @@ from calibration import of_most_draws
 from learning_curves import NETWORKS
 from signal_propagation import deviations, rejected
 from shaped_transformer import PATHS, of_data
-from tables import EXPERIMENTS, rows_of, shows
+from tables import EXPERIMENTS, point, rows_of, shows
 from trained_transformers import Networks, difference, mean_and_error, squared_errors, tasks
-
-
-def point(value, digits):
-    """As the pages write numbers below 1."""
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
 
 
 def times(rows, machine):
