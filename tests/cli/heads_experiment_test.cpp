@@ -6,6 +6,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cli/heads/heads_config.hpp"
 #include "cli/heads/heads_scan.hpp"
@@ -364,11 +367,25 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
   };
   CHECK_THROWS_AS((void)run_scan("flow", config, run, kept), Cancelled);
   REQUIRE(std::filesystem::exists(kept));
-  // What is kept is not computed again: another loss in the file comes out.
-  json points = json::parse(widelimit::testing::file_text(kept));
-  REQUIRE(points.at("points").size() == 2);
-  points["points"][1]["summary"]["loss"] = 7;
-  std::ofstream(kept) << points;
+  // What is kept is not computed again: another loss in the file comes out. Of the line that a stop cut off nothing is
+  // read, and the next point does not follow it.
+  std::istringstream lines(widelimit::testing::file_text(kept));
+  std::vector<json> kept_lines;
+  for (std::string line; std::getline(lines, line);) kept_lines.push_back(json::parse(line));
+  REQUIRE(kept_lines.size() == 3);
+  kept_lines[2]["summary"]["loss"] = 7;
+  const std::string before = kept_lines[0].dump() + "\n" + kept_lines[1].dump() + "\n",
+                    points = before + kept_lines[2].dump() + "\n";
+  std::ofstream(kept) << points << R"({"columns":["lo)";
+  source = {};
+  run.stop = source.get_token();
+  run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t) {
+    if (done == 3) source.request_stop();
+  };
+  CHECK_THROWS_AS((void)run_scan("flow", config, run, kept), Cancelled);
+  const std::string appended = widelimit::testing::file_text(kept);
+  CHECK(appended.starts_with(points + "{"));
+  CHECK(std::count(appended.begin(), appended.end(), '\n') == 4);
   const ResultTable resumed = run_scan("flow", config, {}, kept);
   CHECK(csv_rows({.columns = resumed.columns, .rows = {resumed.rows[0]}}) ==
         csv_rows({.columns = table.columns, .rows = {table.rows[0]}}));
@@ -382,18 +399,30 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
   CHECK(message_of([&] {
           (void)run_scan("flow", other, {}, kept);
         }).ends_with("holds points of another configuration or version; remove it, or give another --out"));
-  for (const json& damaged :
-       {json("points"), json::object(), json::array({3}), json::array({json{{"summary", json::object()}}}),
-        json::array({json{{"summary", json::object()},
-                          {"columns", json::array({"loss"})},
-                          {"rows", json::array()},
-                          {"notes", json::object()}}})}) {
-    json wrong = points;
-    wrong["points"] = damaged;
-    std::ofstream(kept) << wrong;
+  for (const json& damaged : {json("points"), json(3), json::object(), json{{"summary", json::object()}},
+                              json{{"summary", json::object()},
+                                   {"columns", json::array({"loss"})},
+                                   {"rows", json::array()},
+                                   {"notes", json::object()}}}) {
+    std::ofstream(kept) << before + damaged.dump() + "\n";
     CHECK(message_of([&] { (void)run_scan("flow", config, {}, kept); }) ==
           kept.string() + ": is damaged; remove it, and all points are computed again");
   }
+  std::ofstream(kept) << before + "{\n";
+  CHECK(message_of([&] { (void)run_scan("flow", config, {}, kept); }).starts_with(kept.string() + ":"));
+}
+
+TEST_CASE("heads scan: names of fields are drawn letter by letter") {
+  json risk = {{"prior", {{"kind", "spikes"}, {"features", 2}, {"nu", 4}}}, {"tokens", 3}, {"samples", 2000}};
+  risk["scan"] = {{"tokens", {2, 3}}, {"seed", {1, 2}}};
+  risk.erase("tokens");
+  ResultTable table = run_scan("bayes", risk, {});
+  // gnuplot would draw the first letter behind an underscore below the line.
+  table.columns[0] = "stop_gradient";
+  table.columns[1] = "risk_samples";
+  const std::string script = scan_script("bayes", table);
+  CHECK(script.find(R"(set xlabel "stop_gradient" noenhanced)") != std::string::npos);
+  CHECK(script.find(R"(title "risk_samples 2" noenhanced)") != std::string::npos);
 }
 
 TEST_CASE("heads scan: tables of points follow each other, and mistakes are named") {

@@ -1,7 +1,10 @@
 """The scripts of examples/python."""
 
+import contextlib
 import importlib.util
 import pathlib
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -148,6 +151,73 @@ def test_activations_in_half_precision_keep_their_numbers(tmp_path, random):
         epsilon = 2.0 ** -10 if saved == "float16" else 2.0 ** -7
         assert propagation.measure([array]).rounding_gap[0] == 32 * epsilon ** 2
         assert column(program_json("propagation", "measure", tmp_path), "q") == propagation.measure([array] * 2).q.tolist()
+
+
+class ModuleList(list):
+    """Of that name, as save_activations.py looks for the blocks."""
+
+
+def stand_ins(random, width, heads):
+    """Modules `torch` and `transformers` with what save_activations.py calls of them, and the model that they give."""
+    class Model:
+        config = types.SimpleNamespace(num_hidden_layers=3)
+
+        def __init__(self):
+            self.blocks = ModuleList(HookedBlock(random.normal(size=(width, width)) / 3) for _ in range(3))
+            self.embedding = random.normal(size=(50, width))
+
+        def eval(self):
+            return self
+
+        def modules(self):
+            return [self, self.blocks, *self.blocks]
+
+        def __call__(self, input_ids, attention_mask, output_attentions):
+            tokens = self.embedding[input_ids]
+            for block in self.blocks:
+                tokens = block(tokens)[0]
+            shape = (len(tokens), heads, tokens.shape[1], tokens.shape[1])
+            weights = np.broadcast_to(attention_mask[:, None, None] / attention_mask.sum(axis=1)[:, None, None, None], shape)
+            return types.SimpleNamespace(attentions=(weights,) * 3 if output_attentions else None)
+
+    class Tokenizer:
+        pad_token, eos_token = None, "end"
+
+        def __call__(self, texts, padding, truncation, max_length, return_tensors):
+            assert (padding, truncation, return_tensors, self.pad_token) == ("max_length", True, "pt", "end")
+            words = [text.split()[:max_length] for text in texts]
+            ids = np.array([[len(word) for word in line] + [0] * (max_length - len(line)) for line in words])
+            return {"input_ids": ids, "attention_mask": np.array([[1] * len(line) + [0] * (max_length - len(line)) for line in words])}
+
+    made = Model()
+    torch = types.SimpleNamespace(float32="float32", float16="float16", bfloat16="bfloat16", no_grad=contextlib.nullcontext)
+    transformers = types.SimpleNamespace(AutoTokenizer=types.SimpleNamespace(from_pretrained=lambda name: Tokenizer()),
+                                         AutoModel=types.SimpleNamespace(from_pretrained=lambda name, **options: made))
+    return torch, transformers, made
+
+
+def test_texts_go_through_a_model_of_the_hugging_face_interface(tmp_path, random, monkeypatch, capsys):
+    """The whole program, with stand-ins for PyTorch and transformers, which are not installed here."""
+    saving = module_of("save_activations")
+    torch, transformers, model = stand_ins(random, 8, 2)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    texts, folder = tmp_path / "texts.txt", tmp_path / "activations"
+    texts.write_text("one two three\n\nalone\nfour words are here\na text of more words than are taken\n", encoding="utf-8")
+    saving.main(["a-model", str(texts), str(folder), "--tokens", "5", "--batch", "2"])
+    assert "4 layers (3, 5, 8), 3 arrays of attention weights" in capsys.readouterr().out
+    # The text of one word has no angle, and is left out.
+    mask = np.load(folder / "mask.npy")
+    assert mask.tolist() == [[True] * 3 + [False] * 2, [True] * 4 + [False], [True] * 5]
+    layers = [np.load(folder / f"layer_{k}.npy") for k in range(4)]
+    np.testing.assert_array_equal(layers[0][0, :3], model.embedding[[3, 3, 5]])
+    np.testing.assert_allclose(layers[3], layers[0] @ model.blocks[0].weight @ model.blocks[1].weight @ model.blocks[2].weight, rtol=1e-12)
+    assert not any(block.before or block.after for block in model.blocks)
+    printed = program_json("propagation", "measure", folder, "--mask", folder / "mask.npy")
+    assert column(printed, "q") == propagation.measure(layers, mask=mask).q.tolist()
+    assert len(printed["attention"]) == 6
+    saving.main(["a-model", str(texts), str(folder), "--tokens", "5", "--no-attention"])
+    assert not list(folder.glob("attention_*.npy")) and (folder / "layer_3.npy").exists()
 
 
 def test_activations_of_a_model_of_pytorch(tmp_path):

@@ -255,6 +255,65 @@ def test_trained_transformers_have_the_gradients_of_the_theory_before_training(p
     assert np.log(np.mean(ratios)) == pytest.approx(depth * theory.lambda_g, abs=3.5 * error)
 
 
+@pytest.mark.parametrize("kind, alpha, name", [("shaped", 0.6, "shaped_transformer"), ("unshaped", 0.4, "unshaped"),
+                                               ("pre_ln", 0.5**0.5, "unshaped_pre_ln"), ("post_ln", 0.3, "unshaped_post_ln")])
+def test_blocks_to_train_are_the_networks_of_the_theory(programs, kind, alpha, name):
+    """Correlations of tokens behind the last block are those of networks that the library draws, which have other code throughout."""
+    jax = pytest.importorskip("jax")
+    train, trained, sde = programs("train_transformers"), programs("trained_transformers"), widelimit.sde
+    tokens, width, depth, networks = 4, 32, 4, 160
+    start = np.array([[1.0, 0.5, 0.2, -0.1], [0.5, 1.0, 0.3, 0.0], [0.2, 0.3, 1.0, 0.4], [-0.1, 0.0, 0.4, 1.0]])
+    network = sde.Network(name, width, None if kind == "pre_ln" else alpha**2)
+    theory = trained.correlations(sde.sample_networks(network, start, [depth], samples=4000 if kind != "post_ln" else 400, seed=3).covariances[-1])
+    blocks = jax.jit(lambda parameters, x: train.network_of(jax, kind, False)[1](parameters, x, alpha)[0])
+    random, found = np.random.default_rng(5), []
+    for seed in range(networks):
+        axes = np.linalg.qr(random.normal(size=(width, tokens)))[0]
+        x = (width**0.5 * np.linalg.cholesky(start) @ axes.T).astype(np.float32)[None]
+        after = np.asarray(blocks(train.made_parameters(jax, kind, 1.0, depth, width, x, 10, seed, alpha), x)[0], float)
+        found.append(after @ after.T / width)
+    found = trained.correlations(np.array(found))
+    error = (found.var(ddof=1) / networks + theory.var(ddof=1) / len(theory)) ** 0.5
+    assert error < 0.03 and abs(theory.mean() - start[np.triu_indices(4, 1)].mean()) > (0.1 if kind != "shaped" else 0)
+    assert found.mean() == pytest.approx(theory.mean(), abs=3.5 * error)
+    assert np.median(found) == pytest.approx(np.median(theory), abs=5 * error)
+
+
+def test_tokens_to_train_on_have_the_covariance_that_theories_start_from(programs):
+    jax = pytest.importorskip("jax")
+    train = programs("train_transformers")
+    x = np.random.default_rng(4).normal(size=(2, 6, 30)).astype(np.float32)
+    x[:, 3] = x[:, 2] + 0.1 * x[:, 3]
+    parameters = train.made_parameters(jax, "cowsik", 1.0, 1, 8192, x, 10, 3, 0.1)
+    tokens = np.asarray(train.network_of(jax, "cowsik", False)[0](parameters, x), float)
+    for one, embedded in zip(x, tokens):
+        assert np.allclose(embedded @ embedded.T / 8192, train.start_covariance(one), atol=5 / 8192**0.5)
+
+
+def test_what_theories_say_of_initialisations(programs):
+    trained = programs("trained_transformers")
+    starts = [widelimit.sde.start(tokens=4, rho0=0.3), widelimit.sde.start(tokens=4, rho0=0.1)]
+    keeps, error, exploded = trained.theory_of("shaped", 0.1, 1.0, 4, 32, starts, False)
+    assert abs(keeps - 0.2) < 4 * error and error < 0.02 and exploded == 0
+    assert trained.theory_of("shaped", 0.9, 1.0, 200, 32, starts, False)[2] > 0
+    assert trained.theory_of("cowsik", 0.3, 0.5, 16, 32, starts, False)[0] > 0.75 > trained.theory_of("cowsik", 0.3, 3.5, 16, 32, starts, False)[0] > 0.2
+    assert trained.theory_of("pre_ln", 0.5, 1.0, 4, 32, starts, False) is None
+    assert 0.3 < trained.theory_of("pre_ln", 0.7071, 1.0, 4, 32, starts, False)[0] < trained.theory_of("post_ln", 0.7071, 1.0, 4, 32, starts, True)[0]
+
+
+def test_tests_of_normality_hold_at_the_level_of_all(programs):
+    signal = programs("signal_propagation")
+    assert signal.rejected([{"shapiro_wilk_p": str(p)} for p in (0.03, 1e-5, 0.012, 0.9)]).tolist() == [False, True, True, False]
+    assert not signal.rejected([{"shapiro_wilk_p": str(p)} for p in (0.013, 0.02, 0.03, 0.9)]).any()
+    assert signal.zero(lambda gain: gain - 2.5) == pytest.approx(2.5) and np.isnan(signal.zero(lambda gain: 1.0))
+    skewed = {(shape, value): draw(200_000, np.random.default_rng(1)) for shape, value, draw in signal.alternatives()}
+    for (shape, value), numbers in skewed.items():
+        if shape == "skewness":
+            assert abs(signal.skewness(numbers)) == pytest.approx(value, abs=0.02)
+        else:
+            assert signal.excess_kurtosis(numbers) == pytest.approx(value, abs=0.08)
+
+
 def test_blocks_of_strength_almost_nothing_keep_their_tokens(programs):
     jax = pytest.importorskip("jax")
     train = programs("train_transformers")

@@ -31,7 +31,6 @@ KEPT = {
     "shaped_distances": Kept("sde_figure1", "figure1_ks.csv", "shaped-transformer.md", "seed 1"),
     "shaped_resnet": Kept("sde_figure2", "figure2_right.csv", "shaped-transformer.md", "seed 1 for all gammas"),
     "shaped_parts": Kept("sde_figure3", "figure3.csv", "shaped-transformer.md", "seed 1"),
-    "shaped_exits": Kept("sde_figure4", "figure4_right.csv", "shaped-transformer.md", "seed 1"),
 }
 PAGES = {name: EXPERIMENTS / kept.page for name, kept in KEPT.items()}
 
@@ -160,22 +159,11 @@ def summary_of_parts():
         yield f"| {name} | {correlations} | {medians} | {powers(of[150]['mean |V12|'])} |"
 
 
-def summary_of_exits():
-    rows = numbers_of("shaped_exits")
-    gammas = sorted({row["gamma"] for row in rows})
-    yield f"| median / 10 % quantile, gamma | {' | '.join(format(gamma, 'g').removeprefix('0') for gamma in gammas)} |"
-    yield "|---|" + "---|" * len(gammas)
-    for tokens in (2, 4, 8):
-        of = {row["gamma"]: row for row in rows if row["tokens"] == tokens}
-        cells = (f"{of[gamma]['median']:.3g} / {of[gamma]['10 % of t*']:.3g}".replace("0.", ".") for gamma in gammas)
-        yield f"| m = {tokens} | {' | '.join(cells)} |"
-
-
 SUMMARIES = {"softmax_samples": summary_of_softmax_samples, "scale_mixture": summary_of_scale_mixture, "attention_convergence": summary_of_convergence,
              "propagation_trajectory_1": summary_of_trajectory("propagation_trajectory_1"),
              "propagation_trajectory_5": summary_of_trajectory("propagation_trajectory_5"), "propagation_groups": summary_of_groups,
              "shaped_correlations": summary_of_correlations, "shaped_distances": summary_of_distances, "shaped_resnet": summary_of_resnet,
-             "shaped_parts": summary_of_parts, "shaped_exits": summary_of_exits}
+             "shaped_parts": summary_of_parts}
 
 
 def summary():

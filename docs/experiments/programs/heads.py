@@ -1,7 +1,7 @@
 """Tables of head specialisation (Sagitova, Duranthon, Zdeborova, arXiv:2603.03993) over many starts.
 
     python heads.py features|times|rest|bayes [--starts N] [--threads 1]
-    python heads.py resampling|digits|sgd [--starts N] [--threads 1] [--program widelimit] [--mnist FOLDER]
+    python heads.py resampling|digits|sgd|figures|dimensions [--starts N] [--threads 1] [--program widelimit] [--mnist FOLDER]
     python heads.py summary
 
 Appends a row to docs/experiments/data/heads_TABLE.csv as each start ends, and leaves out the starts that the file holds, so
@@ -16,6 +16,8 @@ bayes     Bayes risks of the priors of figure 4, from 400,000 draws
 resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20, and a quarter of the starts to 100
 digits    figure 7: times at which digits are specialised on, SGD on MNIST's test images
 sgd       figure 1: SGD at D = 10,000 beside the flow from its start, to tau = 40
+figures   figures 9 and 10 at D = 2,000: SGD beside the flow from its start, to tau = 40 and 30
+dimensions  figure 6 as SGD: specialisation times at three D, over the size of the start
 """
 import argparse
 import csv
@@ -132,6 +134,33 @@ def sgd(given):
             table.append((seed, found["largest_difference_m"], found["largest_difference_S"]))
 
 
+def figures(given):
+    table = Table("heads_figures", ("figure", "activation", "seed"), ("largest_difference_m", "largest_difference_S"),
+                  "seeds 1, 2, ...; D = N_b = 2,000; flows on 20,000 samples, closed under the symmetries")
+    cases = {"9": (FLIP2, 2, 40), "10": ({"kind": "gaussian", "variances": [8, 2]}, 4, 30)}
+    for seed, figure, activation in itertools.product(range(1, (given.starts or 5) + 1), cases, ACTIVATIONS):
+        if table.lacks(figure, activation, seed):
+            prior, count, tau = cases[figure]
+            found, _ = run(given.program, "compare", {"activation": activation, "prior": prior, "tokens": 5, "heads": count, "dimension": 2000,
+                                                      "samples": 20000, "symmetry": "closed", "tau": tau, "starts": 1, "seed": seed}, given.threads)
+            table.append((figure, activation, seed, found["largest_difference_m"], found["largest_difference_S"]))
+
+
+DIMENSIONS, SGD_ETAS = (300, 1000, 3000), (0.1, 0.01)
+
+
+def dimensions(given):
+    table = Table("heads_dimensions", ("activation", "dimension", "eta", "seed"), ("log_scale", "time"),
+                  "seeds 1, 2, ...; SGD in Gram form; flip2(2, 2); L = 5; H = 2; N_b = D; gamma = .02")
+    cases = itertools.product(("bayes", "softmax"), range(1, (given.starts or 5) + 1), SGD_ETAS, DIMENSIONS)
+    for activation, seed, eta, dimension in cases:
+        if table.lacks(activation, dimension, eta, seed):
+            _, (row,) = run(given.program, "phase-transition", {"activation": activation, "prior": FLIP2, "tokens": 5, "heads": 2, "dynamics": "sgd",
+                                                                "dimensions": [dimension], "etas": [eta], "starts": 1, "tau": 400, "seed": seed},
+                            given.threads)
+            table.append((activation, dimension, eta, seed, float(row["log_scale"]), float(row["specialisation_time"])))
+
+
 def digits(given):
     table = Table("heads_digits", ("seed",), (*(f"time_{digit}" for digit in range(10)), "log_scale"),
                   "seeds 1, 2, ...; MNIST's test images")
@@ -234,6 +263,46 @@ def summary_of_sgd():
            f"{ranges(rows, 'largest_difference_S')} in S (median and range).")
 
 
+def summary_of_figures():
+    yield "| figure | activation | starts | largest difference in m: median (range) | in S |"
+    yield "|---|---|---|---|---|"
+    rows = rows_of("heads_figures")
+    for figure, activation in itertools.product(("9", "10"), ACTIVATIONS):
+        found = [row for row in rows if (row["figure"], row["activation"]) == (figure, activation)]
+        if found:
+            yield f"| {figure} | {activation} | {len(found)} | {ranges(found, 'largest_difference_m')} | {ranges(found, 'largest_difference_S')} |"
+
+
+def times_of_dimensions(activation):
+    """{(D, eta): (log_scale, times)}, of cells with a start at least."""
+    found = {}
+    for row in rows_of("heads_dimensions"):
+        if row["activation"] == activation:
+            key = int(row["dimension"]), float(row["eta"])
+            found.setdefault(key, (float(row["log_scale"]), []))[1].append(float(row["time"]))
+    return dict(sorted(found.items()))
+
+
+def slope_of_dimensions(activation):
+    """Of all times in ln(sqrt(D) / eta), with its standard error."""
+    pairs = np.array([(scale, time) for scale, times in times_of_dimensions(activation).values() for time in times])
+    (slope, _), covariance = np.polyfit(*pairs.T, 1, cov=True)
+    return slope, covariance[0, 0] ** 0.5
+
+
+def summary_of_dimensions():
+    yield "| activation | D | eta | starts | mean time | standard error | over ln(sqrt(D) / eta) |"
+    yield "|---|---|---|---|---|---|---|"
+    for activation in ("bayes", "softmax"):
+        for (dimension, eta), (scale, times) in times_of_dimensions(activation).items():
+            if len(times) > 2:
+                mean, error = np.mean(times), np.std(times, ddof=1) / len(times) ** 0.5
+                yield (f"| {activation} | {dimension:,} | {eta:g} | {len(times)} | {mean:.1f} | {error:.1f} | {mean / scale:.2f} ± {error / scale:.2f} |")
+    for activation in ("bayes", "softmax"):
+        if len(times_of_dimensions(activation)) > 2:
+            yield "{}: slope of all times in ln(sqrt(D) / eta) {:.1f} ± {:.1f}".format(activation, *slope_of_dimensions(activation))
+
+
 def summary_of_digits():
     """Times of every digit, and how often it comes before the others."""
     rows = rows_of("heads_digits")
@@ -248,7 +317,8 @@ def summary_of_digits():
 
 
 SUMMARIES = {"heads_features": summary_of_features, "heads_times": summary_of_times, "heads_rest": summary_of_rest,
-             "heads_resampling": summary_of_resampling, "heads_digits": summary_of_digits, "heads_sgd": summary_of_sgd, "heads_bayes": summary_of_bayes}
+             "heads_resampling": summary_of_resampling, "heads_digits": summary_of_digits, "heads_sgd": summary_of_sgd, "heads_bayes": summary_of_bayes,
+             "heads_figures": summary_of_figures, "heads_dimensions": summary_of_dimensions}
 
 
 def summary():
@@ -259,8 +329,8 @@ def summary():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("features", "times", "rest", "bayes", "resampling", "digits", "sgd", "summary"))
-    parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100, 5, 20, 20 and 5 by default")
+    parser.add_argument("table", choices=("features", "times", "rest", "bayes", "resampling", "digits", "sgd", "figures", "dimensions", "summary"))
+    parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100, 5, 20, 20, 5, 5 and 5 by default")
     parser.add_argument("--program", default="widelimit")
     parser.add_argument("--mnist", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
@@ -269,7 +339,7 @@ def main():
     {"summary": summary, "features": lambda: features(given.starts or 20, given.threads),
      "times": lambda: times(given.starts or 100, given.threads),
      "rest": lambda: rest(given.starts or 5, given.threads), "bayes": lambda: bayes(given.threads), "resampling": lambda: resampling(given),
-     "digits": lambda: digits(given), "sgd": lambda: sgd(given)}[given.table]()
+     "digits": lambda: digits(given), "sgd": lambda: sgd(given), "figures": lambda: figures(given), "dimensions": lambda: dimensions(given)}[given.table]()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,15 @@ import argparse
 
 import numpy as np
 from scipy.stats import spearmanr
+from widelimit import propagation
 
 from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
 from calibration import of_most_draws
 from learning_curves import NETWORKS
-from signal_propagation import deviations
+from signal_propagation import deviations, rejected
+from shaped_transformer import PATHS, of_data
 from tables import EXPERIMENTS, point, rows_of, shows
-from trained_transformers import Networks, mean_and_error, squared_errors, tasks
+from trained_transformers import Networks, difference, mean_and_error, squared_errors, tasks
 
 
 def times(rows, machine):
@@ -75,6 +77,34 @@ def of_propagation():
            f"+{point(difference[~large].mean(), 3)}")
 
 
+def of_contexts():
+    rows = {(int(row["tokens"]), float(row["alpha"])): row for row in rows_of("propagation_contexts")}
+
+    def gain(tokens, alpha, column):
+        return point(float(rows[tokens, alpha][column]), 3)
+
+    yield f"from {gain(64, 0.5, 'gradient')} at 64 tokens to {gain(131072, 0.5, 'gradient')} at 131,072, at alpha = .7 from {gain(64, 0.7, 'gradient')} to {gain(131072, 0.7, 'gradient')}"
+    growth = [propagation.exponents(propagation.Parameters(tokens=tokens, alpha_A=0.5, alpha_M=0.5, sigma_w=2.0), 16, causal=True).lambda_g
+              for tokens in (64, 1024, 131072)]
+    yield f"is +{point(growth[0], 3)} at 64 tokens, +{point(growth[1], 3)} at 1,024 and -{point(-growth[2], 3)} at 131,072"
+    yield (f"at alpha = .7 from {gain(64, 0.7, 'angle')} at 64 tokens to {gain(8192, 0.7, 'angle')} at 8,192 and is {gain(131072, 0.7, 'angle')} at 131,072")
+    z = {}
+    for row in rows_of("propagation_long"):
+        found = (float(row["measured"]) - float(row["theory"])) / float(row["standard_error"])
+        z.setdefault((row["exponent"], row["tokens"], row["width"]), []).append(found)
+    yield f"lie within {max(abs(value) for (exponent, *_), values in z.items() if exponent == 'angle' for value in values):.1f} standard errors of the theory"
+    near, far = z["gradient", "256", "64"], z["gradient", "1024", "64"]
+    yield (f"by {near[0]:.1f} and {near[1]:.1f} standard errors in networks of width 64 with 256 tokens and by {far[0]:.1f} and {far[1]:.1f} with 1,024")
+
+
+def of_normality():
+    rows = rows_of("propagation_normality")
+    no = rejected(rows)
+    yield f"{no.sum()} of {len(no)} are rejected"
+    power = {(row["shape"], row["value"]): row for row in rows_of("propagation_normality_power")}
+    yield f"a skewness of .1 is found in {float(power['skewness', '0.1']['shapiro_wilk']):.0%} of samples at 5 % for one test, one of .2 in {float(power['skewness', '0.2']['shapiro_wilk']):.0%}"
+
+
 def of_heads():
     rows = [[float(row[f"m{k}"]) for k in range(3)] for row in rows_of("heads_features") if (row["activation"], row["tau"]) == ("softmax", "4000")]
     m = np.array(rows)
@@ -101,19 +131,38 @@ def of_shaped_transformers():
     yield f"by {full:.0f} ± {full_error:.0f} under full attention and by {causal:.0f} ± {causal_error:.0f} under a causal mask"
     (full, full_error), (causal, causal_error) = growth("64 x 24", "full"), growth("64 x 24", "causal")
     yield f"over 24 layers by {full:.1f} ± {point(full_error, 1)} and {causal:.1f} ± {point(causal_error, 1)}"
+    for size in ("200 x 150", "64 x 24"):
+        shaped = {mask: (rows[size, f"shaped (gamma^2 = 1/8) {mask}", "first layer"], rows[size, f"shaped (gamma^2 = 1/8) {mask}", "last layer"])
+                  for mask in ("full", "causal")}
+        ratios = [(first / last, first / last * ((first_error / first) ** 2 + (last_error / last) ** 2) ** 0.5)
+                  for (first, first_error), (last, last_error) in shaped.values()]
+        yield " and ".join(f"{value:.2f} ± {error:.2f}" for value, error in ratios)
+    paths = {(float(row["gamma"]), int(row["layer"])): [float(row[f"network_{k}"]) for k in range(PATHS)] for row in rows_of("shaped_figure4_paths")}
+    yield (f"between 10^{min(paths[0.1, 200]):.2f} and 10^{max(paths[0.1, 200]):.2f} after 200 layers, those of gamma = .5 beyond "
+           f"10^{int(min(paths[0.5, 100]))} after 100")
+    names = [f"{kind} full" for kind in ("shaped (gamma^2 = 1/8)", "unshaped Pre-LN")]
+    ratios = [(first / last, first / last * ((first_error / first) ** 2 + (last_error / last) ** 2) ** 0.5) for (first, first_error), (last, last_error)
+              in ((of_data(name)["first layer"], of_data(name)["last layer"]) for name in names)]
+    yield "those of shaped networks by {:.2f} ± {:.2f}, those of Pre-LN by {:.1f} ± {:.1f}".format(*(number for pair in ratios for number in pair))
+    correlations = sorted({float(row["mean_correlation"]) for row in rows_of("shaped_gradients_data")})
+    yield f"correlations between {correlations[0]:+.2f} and {correlations[-1]:+.2f} in the mean over pairs"
     stays = {row["temperature"]: 100 * float(row["share_that_stay"]) for row in rows_of("shaped_stopping") if row["gamma"] == "1"}
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
 def of_trained_transformers():
+    paper, growth, both = "both exponents, the paper's form", "both exponents times depth, the paper's form", "alpha and depth, quadratic"
     for task in tasks():
         networks, errors = Networks(task), squared_errors(task)
         without_points, without_depths = (dict(zip(errors, column)) for column in zip(*errors.values()))
-        paper, both = "both exponents, the paper's form", "alpha and depth, quadratic"
         yield f"{len(networks.loss)} networks of {networks.count} initialisations"
+        reference = paper if task == "copy" else growth
         for column, words in (without_points, "where initialisations are left out"), (without_depths, "where a depth is left out"):
-            value, error = mean_and_error(column[both] - column[paper])
+            value, error = mean_and_error(column[both] - column[reference])
             yield f"{abs(value):.2f} ± {error:.2f} {'less' if value < 0 else 'more'} {words}"
+        if task != "copy":
+            for name in ("alpha, sigma_w and depth, quadratic", "alpha alone, quadratic"):
+                yield " and ".join(difference(column[name], column[growth]) for column in (without_points, without_depths))
         loss = networks.per_point(networks.loss)
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
                  for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
@@ -126,7 +175,7 @@ def of_trained_transformers():
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 

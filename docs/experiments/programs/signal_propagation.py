@@ -1,6 +1,7 @@
 """Signal propagation in random transformers (Cowsik et al., arXiv:2403.02579): networks against theory, point by point.
 
-    python signal_propagation.py angle|gradient|causal|widths|gaps|annealing|one-block|zeros|paper [--threads 1]
+    python signal_propagation.py angle|gradient|causal|widths|contexts|long|gaps|normality [--threads 1]
+    python signal_propagation.py annealing|one-block|zeros|paper [--threads 1]
     python signal_propagation.py summary|picture
 
 angle     figure 4: growth of 1 - cosine in one block from norm 1 and cosine .99, both slices, 12 x 12 points, 16 networks a
@@ -10,8 +11,12 @@ gradient  figure 5: growth of the squared gradient over 16 blocks from equal tok
 causal    figure 6: both under a causal mask, first slice, 10 x 10 points of 64 tokens and 64 channels, 32 networks a point
           for angles and 8 for gradients; data/propagation_causal.csv
 widths    the gradient of figure 6 at two of its points, in networks of width 32 to 256; data/propagation_widths.csv
+contexts  figure 6 beyond 64 tokens: where causal exponents vanish, up to 131,072 tokens; data/propagation_contexts.csv
+long      networks of 256 and 1,024 tokens under a causal mask against these exponents; data/propagation_long.csv
 gaps      section 4.3: moments of 1 - cosine of one pair of tokens a network and of its logarithm, 4,000 networks of 64
           channels and 16 tokens from cosine .99; data/propagation_gaps.csv
+normality  the same, in one case to 16 blocks: tests of Shapiro and Wilk and of D'Agostino and Pearson whether logarithms of gaps are normal, and
+          how often they reject samples that are not, 200 of each kind; data/propagation_normality.csv and ..._power.csv
 annealing  squared norms where scores are too large for the annealed average; data/propagation_annealing.csv
 one-block  growth of the angle in one block of width 256 at seven points; data/propagation_one_block.csv
 zeros     where exponents under a causal mask vanish; data/propagation_zeros.csv
@@ -22,6 +27,7 @@ import dataclasses
 import functools
 
 import numpy as np
+from scipy import stats
 from scipy.optimize import brentq
 from widelimit import propagation
 
@@ -31,8 +37,12 @@ SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
 GAP_CASES = ((0.1, 2.0), (0.5, 1.0), (0.5, 2.0))  # alpha, sigma_w
 GAP_NETWORKS = 4000
+TEST_DEPTHS = {(0.1, 2.0): (1, 4), (0.5, 1.0): (1, 4), (0.5, 2.0): (1, 4, 16)}
 WIDTHS = ((32, 1024), (64, 512), (128, 256), (256, 64))  # width, networks
 WIDTH_CASES = ((0.33, 3.0), (0.54, 4.0))  # alpha, sigma_w
+CONTEXTS, CONTEXT_ALPHAS = (64, 256, 1024, 8192, 131072), (0.1, 0.3, 0.5, 0.7)
+LONG_CASES = ((0.3, 2.0, 256, 64, 256), (0.3, 2.0, 256, 128, 128), (0.3, 2.0, 1024, 64, 64), (0.5, 2.0, 256, 64, 256), (0.5, 2.0, 1024, 64, 32))
+POWER_SAMPLES, LEVEL = 200, 0.05
 ONE_BLOCK_CASES = ((0.5, 0.5, 2.25, "unit"), (0.3, 0.3, 1.0, "unit"), (0.8, 0.4, 3.0, "unit"), (0.4, 0.8, 3.0, "unit"), (0.9, 0.9, 0.5, "unit"),
                    (0.5, 0.5, 2.25, "shared"), (0.8, 0.4, 3.0, "shared"))  # alpha_A, alpha_M, sigma_w, sigma_out
 ZERO_ALPHAS = (0.1, 0.3, 0.5, 0.7)
@@ -99,6 +109,39 @@ def widths(threads):
                 table.append((alpha, sigma_w, width, networks, theory, float(found.value), float(found.standard_error)))
 
 
+def zero(exponent):
+    """The gain at which a causal exponent, a function of the gain, vanishes; nan where it does not."""
+    low, high = 0.05, 12.0
+    return float(brentq(exponent, low, high, xtol=1e-7)) if exponent(low) < 0 < exponent(high) else float("nan")
+
+
+def contexts(_):
+    table = Table("propagation_contexts", ("tokens", "alpha"), ("angle_of_one_block", "angle", "gradient"),
+                  "no seed: gains sigma_w at which exponents vanish; 16 blocks where not one")
+    for tokens in CONTEXTS:
+        for alpha in CONTEXT_ALPHAS:
+            if table.lacks(tokens, alpha):
+                def found(name):
+                    return zero(lambda gain: getattr(propagation.exponents(propagation.Parameters(
+                        tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=gain), 16, causal=True), name))
+
+                table.append((tokens, alpha, found("one_block_from_1"), found("lambda_a_log"), found("lambda_g")))
+
+
+def long(threads):
+    table = Table("propagation_long", ("alpha", "sigma_w", "tokens", "width"), ("exponent", *COLUMNS), "seed 11")
+    for alpha, sigma_w, tokens, width, networks in LONG_CASES:
+        if table.lacks(alpha, sigma_w, tokens, width):
+            parameters = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+            theory = propagation.exponents(parameters, 16, causal=True)
+            angle = propagation.simulate_angle(parameters, q0=1, c0=0.999, causal=True, width=width, networks=4 * networks, seed=11, threads=threads)
+            gradient = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
+                                                     threads=threads).log_of_mean
+            key = (alpha, sigma_w, tokens, width)
+            table.append((*key, "angle", 4 * networks, theory.one_block_from_1, float(angle.value), float(angle.standard_error)),
+                         (*key, "gradient", networks, theory.lambda_g, float(gradient.value), float(gradient.standard_error)))
+
+
 def skewness(values):
     deviations = values - values.mean()
     return float((deviations**3).mean() / (deviations**2).mean() ** 1.5)
@@ -131,6 +174,47 @@ def gaps(threads):
                              spread_over_parts(gap, skewness), skewness(log), spread_over_parts(log, skewness),
                              excess_kurtosis(log), spread_over_parts(log, excess_kurtosis)))
         table.append(*rows)
+
+
+def normality(threads):
+    table = Table("propagation_normality", ("alpha", "sigma_w"), ("blocks", "of", "networks", "deviation_log_gap", "shapiro_wilk", "shapiro_wilk_p",
+                  "dagostino_pearson", "dagostino_pearson_p"), "seed 1")
+    for (alpha, sigma_w), blocks in TEST_DEPTHS.items():
+        if table.lacks(alpha, sigma_w):
+            parameters = propagation.Parameters(tokens=16, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+            rows = []
+            for sample in propagation.simulate_samples(parameters, list(blocks), c0=0.99, networks=GAP_NETWORKS, seed=1, threads=threads):
+                of_network = 1 - sample.cosines.reshape(GAP_NETWORKS, -1)
+                for of, gap in ("one pair", of_network[:, 0]), ("mean of a network", of_network.mean(axis=1)):
+                    log = np.log(gap)
+                    tests = (float(value) for test in (stats.shapiro(log), stats.normaltest(log)) for value in (test.statistic, test.pvalue))
+                    rows.append((alpha, sigma_w, sample.depth, of, GAP_NETWORKS, float(log.std()), *tests))
+            table.append(*rows)
+    power()
+
+
+def alternatives():
+    """(name, distribution) of samples that are not normal, from nearly normal ones on: skewed, or with heavy tails."""
+    for value in (0.0, 0.05, 0.1, 0.15, 0.2):
+        # Of a logarithm of a chi-square variable of k degrees of freedom the skewness is about -sqrt(2 / k).
+        yield "skewness", value, (lambda size, random, k=2 / value**2: np.log(random.chisquare(k, size))) if value else (
+            lambda size, random: random.normal(size=size))
+    for value in (0.1, 0.2, 0.4):
+        yield "excess kurtosis", value, lambda size, random, k=4 + 6 / value: random.standard_t(k, size)
+
+
+def power():
+    """How often the tests reject samples of as many numbers as there are networks, at a level of one test and of all of them."""
+    tests = 2 * sum(map(len, TEST_DEPTHS.values()))
+    table = Table("propagation_normality_power", ("shape", "value"), ("numbers", "samples", "shapiro_wilk", "dagostino_pearson",
+                  "shapiro_wilk_of_all", "dagostino_pearson_of_all"), f"seed 1; level {LEVEL}, of all {LEVEL} / {tests}")
+    for shape, value, draw in alternatives():
+        if table.lacks(shape, value):
+            random = np.random.default_rng(1)
+            found = np.array([[test(numbers).pvalue for test in (stats.shapiro, stats.normaltest)]
+                              for numbers in (draw(GAP_NETWORKS, random) for _ in range(POWER_SAMPLES))])
+            shares = [float((found[:, test] < level).mean()) for level in (LEVEL, LEVEL / tests) for test in (0, 1)]
+            table.append((shape, value, GAP_NETWORKS, POWER_SAMPLES, *shares))
 
 
 def annealing(threads):
@@ -258,6 +342,61 @@ def summary_of_gaps():
                f"{number['deviation_log_gap']:.3f} |")
 
 
+def summary_of_contexts():
+    yield "| tokens | zero of | " + " | ".join(f"alpha = {alpha:g}" for alpha in CONTEXT_ALPHAS) + " |"
+    yield "|---|---|" + "---|" * len(CONTEXT_ALPHAS)
+    rows = {(int(row["tokens"]), float(row["alpha"])): row for row in rows_of("propagation_contexts")}
+    names = {"angle_of_one_block": "the angle in one block", "angle": "the angle over 16 blocks", "gradient": "the gradient over 16 blocks"}
+    for tokens in CONTEXTS:
+        for column, words in names.items():
+            cells = (float(rows[tokens, alpha][column]) for alpha in CONTEXT_ALPHAS)
+            yield f"| {tokens:,} | {words} | " + " | ".join("none" if np.isnan(cell) else f"{cell:.3f}" for cell in cells) + " |"
+
+
+def summary_of_long():
+    yield "| alpha | sigma_w | tokens | width | exponent | networks | theory | measured less theory |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in rows_of("propagation_long"):
+        difference = float(row["measured"]) - float(row["theory"])
+        yield (f"| {row['alpha']} | {row['sigma_w']} | {int(row['tokens']):,} | {row['width']} | {row['exponent']} | {row['networks']} | "
+               f"{float(row['theory']):+.4f} | {difference:+.4f} ± {float(row['standard_error']):.4f} |")
+
+
+def p_value(value):
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.0e}".replace("e-0", "e-")
+
+
+def rejected(rows):
+    """Whether each p-value is below LEVEL among all of them, by the rule of Holm."""
+    p = np.array([float(row["shapiro_wilk_p"]) for row in rows])
+    order, found = np.argsort(p), np.zeros(len(p), bool)
+    for place, k in enumerate(order):
+        if p[k] > LEVEL / (len(p) - place):
+            break
+        found[k] = True
+    return found
+
+
+def summary_of_normality():
+    yield ("| alpha | sigma_w | blocks | logarithm of the gap of | its deviation | W of Shapiro and Wilk | p | p of D'Agostino and Pearson | "
+           "rejected among all |")
+    yield "|---|---|---|---|---|---|---|---|---|"
+    rows = rows_of("propagation_normality")
+    for row, no in zip(rows, rejected(rows)):
+        number = {key: float(value) for key, value in row.items() if key != "of"}
+        yield (f"| {row['alpha']} | {row['sigma_w']} | {row['blocks']} | {row['of']} | {number['deviation_log_gap']:.3f} | "
+               f"{number['shapiro_wilk']:.4f} | {p_value(number['shapiro_wilk_p'])} | {p_value(number['dagostino_pearson_p'])} | {'yes' if no else 'no'} |")
+
+
+def summary_of_power():
+    yield "| samples with | Shapiro and Wilk reject | D'Agostino and Pearson | Shapiro and Wilk at the level of all tests |"
+    yield "|---|---|---|---|"
+    for row in rows_of("propagation_normality_power"):
+        shares = (f"{float(row[name]):.0%}" for name in ("shapiro_wilk", "dagostino_pearson", "shapiro_wilk_of_all"))
+        words = "none: normal samples" if row["value"] == "0" else f"{row['shape']} {row['value']}"
+        yield f"| {words} | {' | '.join(shares)} |"
+
+
 def summary_of_training():
     """Of data/propagation_training.csv, which the example propagation_training writes."""
     rows = rows_of("propagation_training")
@@ -311,10 +450,28 @@ def summary_of_paper():
     yield f"| lambda_a = 0 as alpha goes to 0 (1e-5) | meets lambda_g = 0 | sigma_w = {small:.4f} |"
 
 
-def draw_picture():
+def draw_pictures():
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
+    draw_z_scores(plt)
+    draw_contexts(plt)
+
+
+def draw_contexts(plt):
+    rows, (figure, panels) = rows_of("propagation_contexts"), plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
+    for panel, column, title in zip(panels, ("angle", "gradient"), ("angles over 16 blocks", "gradients over 16 blocks")):
+        for alpha in CONTEXT_ALPHAS:
+            values = [(int(row["tokens"]), float(row[column])) for row in rows if float(row["alpha"]) == alpha]
+            panel.plot(*zip(*values), marker="o", ms=3, lw=1, label=f"alpha = {alpha:g}")
+        panel.set(xscale="log", xlabel="tokens", title=f"causal mask: {title} vanish")
+        panel.title.set_fontsize(9)
+    panels[0].set_ylabel("gain sigma_w")
+    panels[0].legend(fontsize=7)
+    save(figure, PICTURE.with_name("contexts.png"))
+
+
+def draw_z_scores(plt):
     found = list(deviations())
     figure, axes = plt.subplots(1, len(found), figsize=(13, 2.8), sharey=True)
     grid = np.linspace(-5, 5, 200)
@@ -327,11 +484,13 @@ def draw_picture():
     save(figure, PICTURE)
 
 
-SUMMARIES = {"propagation_angle": summary_of_z, "propagation_widths": summary_of_widths, "propagation_gaps": summary_of_gaps,
-             "propagation_training": summary_of_training, "propagation_annealing": summary_of_annealing,
-             "propagation_one_block": summary_of_one_block, "propagation_zeros": summary_of_zeros, "propagation_paper": summary_of_paper}
-COMPUTED = {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "gaps": gaps, "annealing": annealing,
-            "one-block": one_block, "zeros": zeros, "paper": paper}
+SUMMARIES = {"propagation_angle": summary_of_z, "propagation_widths": summary_of_widths, "propagation_contexts": summary_of_contexts,
+             "propagation_long": summary_of_long, "propagation_gaps": summary_of_gaps, "propagation_normality": summary_of_normality,
+             "propagation_normality_power": summary_of_power, "propagation_training": summary_of_training,
+             "propagation_annealing": summary_of_annealing, "propagation_one_block": summary_of_one_block, "propagation_zeros": summary_of_zeros,
+             "propagation_paper": summary_of_paper}
+COMPUTED = {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "contexts": contexts, "long": long, "gaps": gaps,
+            "normality": normality, "annealing": annealing, "one-block": one_block, "zeros": zeros, "paper": paper}
 
 
 def main():
@@ -339,7 +498,7 @@ def main():
     parser.add_argument("what", choices=(*COMPUTED, "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if not shows(given.what, SUMMARIES, draw_picture):
+    if not shows(given.what, SUMMARIES, draw_pictures):
         COMPUTED[given.what](given.threads)
 
 

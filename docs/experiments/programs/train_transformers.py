@@ -101,6 +101,14 @@ def inputs_of(task, folder):
     return TASKS[task](np.random.default_rng(0), pathlib.Path(folder or "."))
 
 
+def start_covariance(x):
+    """V of the tokens of one input, [tokens, features], before the blocks, in the limit of the width: embedding and positions have equal
+    strength, and tokens are divided by their norms."""
+    v = x @ x.T / x.shape[1] + np.eye(len(x))
+    norm = np.sqrt(np.diag(v))
+    return v / norm / norm[:, None]
+
+
 def branch_gain(kind, sigma_w, width):
     """Of the matrices before nonlinearities."""
     if kind == "cowsik":
@@ -257,19 +265,21 @@ def trained(x, y, case, steps, causal):
 
 
 def estimate(runs, x, y, steps, causal):
-    """Prints how long the runs will take: ten steps of every kind, depth and width, timed behind their compilation."""
+    """Prints how long the runs will take: up to ten steps of every kind, depth and width, timed behind their compilation."""
     import jax
     total = 0.0
     for kind, depth, width in sorted({(kind, depth, width) for kind, _, _, depth, width, _ in runs}):
         adam, step, *_ = trainer(kind, causal)
         parameters = made_parameters(jax, kind, 1.0, depth, width, x, int(y.max()) + 1, 0, 0.5)
         state = adam.init(parameters)
-        for timed in range(2):
-            begin = time.perf_counter()
-            for _ in range(10):
-                parameters, state = step(parameters, state, x[:BATCH], y[:BATCH], 0.5)
+        parameters, state = step(parameters, state, x[:BATCH], y[:BATCH], 0.5)
+        jax.block_until_ready(parameters)
+        begin, done = time.perf_counter(), 0
+        while done < 10 and (done == 0 or time.perf_counter() - begin < 2):
+            parameters, state = step(parameters, state, x[:BATCH], y[:BATCH], 0.5)
             jax.block_until_ready(parameters)
-        each = (time.perf_counter() - begin) / 10 * steps
+            done += 1
+        each = (time.perf_counter() - begin) / done * steps
         count = sum(run[0] == kind and run[3:5] == (depth, width) for run in runs)
         print(f"{kind}, {depth} blocks of width {width}: {count} runs of {each:.1f} s", flush=True)
         total += count * each

@@ -5,16 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 
 #include "cli/heads/heads_config.hpp"
 #include "cli/heads/heads_pictures.hpp"
 #include "cli/heads/heads_times.hpp"
 #include "cli/plots/gnuplot.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -122,19 +126,12 @@ ResultTable table_of(const json& kept) {
   return table;
 }
 
-/// The finished points of a scan.
+/// The finished points of a scan: a line with the origin, then a line a point, which is appended once it is done.
 class KeptPoints {
  public:
   KeptPoints(std::filesystem::path file, const Origin& origin)
       : file_{std::move(file)}, origin_(origin_json(origin)) {
-    if (file_.empty() || !std::filesystem::exists(file_)) return;
-    const json found = read_json(file_);
-    if (!found.is_object() || !found.contains("points") || found.value("origin", json()) != origin_)
-      throw DataError(fmt::format(
-          "{}: holds points of another configuration or version; remove it, or give another --out",
-          file_.string()));
-    points_ = found.at("points");
-    if (!points_.is_array()) fail_damaged();
+    if (!file_.empty() && std::filesystem::exists(file_)) read_points();
   }
 
   /// Nothing if the point is not there yet.
@@ -143,8 +140,10 @@ class KeptPoints {
   }
   void add(const ResultTable& table) {
     if (file_.empty()) return;
-    points_.push_back(to_json(table));
-    files::replace_file(file_, json{{"origin", origin_}, {"points", points_}}.dump() + "\n");
+    if (!std::filesystem::exists(file_)) files::replace_file(file_, json{{"origin", origin_}}.dump() + "\n");
+    std::ofstream out(file_, std::ios::app);
+    out << to_json(table).dump() << "\n" << std::flush;
+    if (!out) throw DataError(fmt::format("{}: cannot be written", file_.string()));
   }
   void remove() const {
     if (!file_.empty()) std::filesystem::remove(file_);
@@ -160,6 +159,21 @@ class KeptPoints {
   }
 
  private:
+  void read_points() {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 32;
+    const std::string text = files::read_file(file_, most_bytes, "finished points of a scan");
+    std::size_t begin = 0;
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      points_.push_back(parse_json(std::string_view(text).substr(begin, end - begin), file_.string()));
+    if (points_.empty() || !points_.front().is_object() || points_.front().value("origin", json()) != origin_)
+      throw DataError(fmt::format(
+          "{}: holds points of another configuration or version; remove it, or give another --out",
+          file_.string()));
+    points_.erase(points_.begin());
+    // What a stop left of the line that was being written.
+    if (begin < text.size()) std::filesystem::resize_file(file_, begin);
+  }
+
   [[noreturn]] void fail_damaged() const {
     throw DataError(
         fmt::format("{}: is damaged; remove it, and all points are computed again", file_.string()));
@@ -167,7 +181,7 @@ class KeptPoints {
 
   std::filesystem::path file_;
   json origin_;
-  json points_ = json::array();
+  std::vector<json> points_;  ///< As they were read.
 };
 
 /// Rows of a point: those of its table, or its summary where tables of points are trajectories.
@@ -322,10 +336,10 @@ std::string scan_script(std::string_view experiment, const ResultTable& table) {
     fmt::format_to(std::back_inserter(lines),
                    "$curve{} using 1:2 with linespoints pt 7 lw 2 lc {} dt {} {}, ", curve,
                    (curve - 1) % 8 + 1, (curve - 1) / 8 % 5 + 1,
-                   name.empty() ? "notitle" : "title " + gnuplot_quoted(name));
+                   name.empty() ? "notitle" : "title " + gnuplot_quoted(name) + " noenhanced");
   }
   const std::string x_label = over_scanned ? table.columns[x] : picture->x_label;
-  return fmt::format("{}set title {}\nset xlabel {}\nset ylabel {}\n{}{}\n", heads_canvas,
+  return fmt::format("{}set title {}\nset xlabel {} noenhanced\nset ylabel {}\n{}{}\n", heads_canvas,
                      gnuplot_quoted(fmt::format("heads {}, a scan", experiment)), gnuplot_quoted(x_label),
                      gnuplot_quoted(picture->y_label), data,
                      lines.empty() ? empty_axes("no value at any point") : "plot " + lines);
