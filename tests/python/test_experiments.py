@@ -227,6 +227,22 @@ def test_files_of_examples_are_kept_with_their_head(programs, tmp_path, monkeypa
     assert rows == [["2", "1.37", "1.41", "0.02"]]
 
 
+def test_inducing_points_append_a_row_a_case(programs, cifar, tmp_path, monkeypatch):
+    points, tables = programs("inducing_points"), programs("tables")
+    for module in points, tables:
+        if hasattr(module, "DATA"):
+            monkeypatch.setattr(module, "DATA", tmp_path)
+    monkeypatch.setattr(points, "CASES", {"NTK": ("--network", "fcn", "--steps", "2", "--batch", "5", "--per-class", "2")})
+    monkeypatch.setattr(points, "COUNTS", {"fcn": (10, 20), "conv": (10,)})
+    for what in ("distil", "compare", "distil"):
+        monkeypatch.setattr(sys, "argv", ["inducing_points.py", what, "--data", str(cifar)])
+        points.main()
+    _, _, (row,) = tables.read(tmp_path / "inducing_points.csv")
+    mean, least, greatest, first, distilled = map(float, row[2:7])
+    assert row[0] == "NTK" and least <= mean <= greatest and least <= first <= greatest and 0 <= distilled <= 1
+    assert [row[:2] for row in tables.read(tmp_path / "inducing_points_compared.csv")[2]] == [["fcn", "10"], ["fcn", "20"], ["conv", "10"]]
+
+
 def test_mirror_images_follow_their_images(programs):
     images, labels = np.arange(2 * 2 * 3).reshape(2, 2, 3, 1), np.array([4, 7])
     both, of_both = programs("small_cifar10").with_mirrors(images, labels)
