@@ -1,6 +1,6 @@
 """Tables of kernel-inducing points, by examples/python/kernel_inducing_points.py.
 
-    python inducing_points.py distil|compare --data FOLDER [--threads 1]
+    python inducing_points.py distil|compare --data FOLDER [--threads 1] [--device cpu]
     python inducing_points.py summary
 
 distil    accuracies of training images and of as many distilled ones, for each of CASES; docs/experiments/data/inducing_points.csv
@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 import numpy as np
+import widelimit
 
 from tables import EXPERIMENTS, Table, rows_of, shows
 
@@ -72,12 +73,14 @@ def main():
     parser.add_argument("what", choices=("distil", "compare", "summary"))
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu, gpu, or part of a name as `widelimit devices` prints it [cpu]")
     given = parser.parse_args()
     if shows(given.what, SUMMARIES):
         return
     if given.data is None:
         parser.error("--data is needed to compute")
-    {"distil": distil, "compare": compare}[given.what](given)
+    with widelimit.device(given.device):
+        {"distil": distil, "compare": compare}[given.what](given)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,7 @@ CURVES = {"shaped": (sde.Network("shaped_transformer", 200, 0.125), 1024), "unsh
           "unshaped Pre-LN, lambda = gamma = 1": (sde.Network("unshaped_pre_ln", 200), 1024),
           "unshaped Post-LN, lambda = gamma = 1": (sde.Network("unshaped_post_ln", 200), 64)}
 STEPS = {"fixed, 0.01": (400_000, {"step_control": 0}), "`step_control` 0.02 (default)": (400_000, {"step_control": 0.02}),
-         "`step_control` 0.005": (400_000, {"step_control": 0.005}),
-         "Euler-Maruyama, fixed, 0.0005": (120_000, {"step_control": 0, "scheme": "euler_maruyama", "max_step": 0.0005})}
+         "`step_control` 0.005": (400_000, {"step_control": 0.005})}
 TOKENS = (1, 2, 3, 4, 8, 16, 32)
 SCHEMES = {"geometric step": "geometric", "Euler-Maruyama step": "euler_maruyama", "Euler-Maruyama with dense root": "euler_maruyama_dense"}
 BLOCKS = {"attention layer": sde.Network("shaped_attention", 200, 0.125), "feedforward layer": sde.Network("shaped_resnet", 300, 0.125)}
