@@ -167,11 +167,10 @@ def of_trained_transformers():
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
                  for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
         yield f"of {ranks[0]} with |lambda_a|, {ranks[1]} with |lambda_g|, {ranks[2]} with alpha, {ranks[3]} with sigma_w and {ranks[4]} with the depth"
-    same = {row["depth"]: [] for row in rows_of("trained_transformers")}
-    for row in rows_of("trained_transformers"):
-        if (row["task"], row["kind"], row["alpha"], row["sigma_w"]) == ("copy", "cowsik", "0.2", "1.5"):
-            same[row["depth"]].append(float(row["loss"]))
-    yield f"{np.mean(same['4']):.2f} with 4 blocks and {point(np.mean(same['16']), 2)} with 16"
+    for task, words in ("copy", "{} with 4 blocks and {} with 16"), ("mnist", "from {} to {}"):
+        same = {depth: [float(row["loss"]) for row in rows_of("trained_transformers") if (row["task"], row["kind"], row["alpha"], row["sigma_w"], row["depth"])
+                        == (task, "cowsik", "0.2", "1.5", depth)] for depth in ("4", "16")}
+        yield words.format(*(point(np.mean(losses), 2) for losses in same.values()))
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
