@@ -119,6 +119,21 @@ def of_heads():
     yield "In every start 0 and 1 are among the first four and 8 is among the last three"
 
 
+def of_heads_at_rest():
+    losses = {}
+    for row in rows_of("heads_rest"):
+        losses.setdefault((row["prior"], row["heads"], row["activation"]), []).append(float(row["loss"]))
+    assert all(len(found) == 5 for found in losses.values())
+    wide = {key: found for key, found in losses.items() if max(found) - min(found) > 0.0035}
+    words = {key: f"({point(min(found), 3)} to {point(max(found), 3)})" for key, found in wide.items()}
+    spikes, gaussian = "spikes(4 10)", "gaussian(4 x 10)"
+    yield f"softmax-1 on spikes with three heads {words.pop((spikes, '3', 'softmax1'))} and with seven {words.pop((spikes, '7', 'softmax1'))}"
+    yield f"bayes on the Gaussian prior with seven {words.pop((gaussian, '7', 'bayes'))}"
+    assert not words, words
+    found = sorted(wide[gaussian, "7", "bayes"])
+    yield f"where four starts lie within {point(np.ceil(1000 * (found[3] - found[0])) / 1000, 3)} and one rests {point(found[4] - found[3], 3)} above them"
+
+
 def of_shaped_transformers():
     rows = {(row["size"], row["network"], row["place"]): (float(row["squared_gradient"]), float(row["standard_error"]))
             for row in rows_of("shaped_gradients")}
@@ -174,7 +189,7 @@ def of_trained_transformers():
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 
