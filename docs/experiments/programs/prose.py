@@ -119,6 +119,21 @@ def of_heads():
     yield "In every start 0 and 1 are among the first four and 8 is among the last three"
 
 
+def of_heads_at_rest():
+    losses = {}
+    for row in rows_of("heads_rest"):
+        losses.setdefault((row["prior"], row["heads"], row["activation"]), []).append(float(row["loss"]))
+    assert all(len(found) == 5 for found in losses.values())
+    wide = {key: found for key, found in losses.items() if max(found) - min(found) > 0.0035}
+    words = {key: f"({point(min(found), 3)} to {point(max(found), 3)})" for key, found in wide.items()}
+    spikes, gaussian = "spikes(4 10)", "gaussian(4 x 10)"
+    yield f"softmax-1 on spikes with three heads {words.pop((spikes, '3', 'softmax1'))} and with seven {words.pop((spikes, '7', 'softmax1'))}"
+    yield f"bayes on the Gaussian prior with seven {words.pop((gaussian, '7', 'bayes'))}"
+    assert not words, words
+    found = sorted(wide[gaussian, "7", "bayes"])
+    yield f"where four starts lie within {point(np.ceil(1000 * (found[3] - found[0])) / 1000, 3)} and one rests {point(found[4] - found[3], 3)} above them"
+
+
 def of_shaped_transformers():
     rows = {(row["size"], row["network"], row["place"]): (float(row["squared_gradient"]), float(row["standard_error"]))
             for row in rows_of("shaped_gradients")}
@@ -167,15 +182,14 @@ def of_trained_transformers():
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
                  for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
         yield f"of {ranks[0]} with |lambda_a|, {ranks[1]} with |lambda_g|, {ranks[2]} with alpha, {ranks[3]} with sigma_w and {ranks[4]} with the depth"
-    same = {row["depth"]: [] for row in rows_of("trained_transformers")}
-    for row in rows_of("trained_transformers"):
-        if (row["task"], row["kind"], row["alpha"], row["sigma_w"]) == ("copy", "cowsik", "0.2", "1.5"):
-            same[row["depth"]].append(float(row["loss"]))
-    yield f"{np.mean(same['4']):.2f} with 4 blocks and {point(np.mean(same['16']), 2)} with 16"
+    for task, words in ("copy", "{} with 4 blocks and {} with 16"), ("mnist", "from {} to {}"):
+        same = {depth: [float(row["loss"]) for row in rows_of("trained_transformers") if (row["task"], row["kind"], row["alpha"], row["sigma_w"], row["depth"])
+                        == (task, "cowsik", "0.2", "1.5", depth)] for depth in ("4", "16")}
+        yield words.format(*(point(np.mean(losses), 2) for losses in same.values()))
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 
