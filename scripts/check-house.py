@@ -11,6 +11,8 @@
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
   columns (the formatter sees to code).
 - No line of prose of a page has more than 160 columns: tables, code and links may.
+- No more files know a primitive operation, or a nonlinearity, than the tables of docs/engine.md say, and every primitive
+  has a row there.
 
 Prints every breach, as FILE:LINE: what is wrong, and exits with 1 if there is one.
 """
@@ -30,6 +32,9 @@ PRINT = re.compile(r"\b(?:fmt::print|f?puts|f?printf|fwrite)\(|std::c(?:out|err)
 PRINTERS = {"output/result_text.cpp", "output/progress_bar.cpp", "program/interrupt.cpp", "program/program_main.cpp",
             "program/help_text.cpp", "program/completion_command.cpp"}
 CLASS = re.compile(r"^\s*(?:class|struct) (?:\[\[\w+\]\] )?(\w+)[^;]*\{")
+# A row of a table: a primitive or a nonlinearity, and how many files know it.
+KNOWN_BY = re.compile(r"^\| `(\w+)` \| (\d+) \|", re.MULTILINE)
+NONLINEARITY_FOLDERS = ("include/widelimit/numerics/", "include/widelimit/layers/", "src/numerics/", "src/layers/")
 MEMBER = re.compile(r"^[\w:<>,&*\s()\[\]]*?\b\w+_(?:\s*=[^;]*|\{[^;]*\})?(?:, \*?\w+_(?:\s*=[^;,]*|\{[^;]*\})?)*;")
 
 
@@ -184,10 +189,36 @@ def page_breaches(path, lines):
         in_comment = in_comment and "-->" not in line
 
 
+def code_of(lines):
+    return "\n".join(re.sub(r"//.*", "", line) for line in lines)
+
+
+def knowing_breaches(project, lines_of):
+    """What a reader has to touch who adds a primitive or a nonlinearity: the files whose code names one."""
+    page = pathlib.Path("docs/engine.md")
+    most = {name: int(count) for name, count in KNOWN_BY.findall((project / page).read_text())}
+    operations = re.search(r"using Operation =\s*std::variant<([^>]*)>",
+                           (project / "src/network/graph.hpp").read_text())[1]
+    for name in re.findall(r"\w+", operations):
+        if name not in most:
+            yield f"{page}: no row says how many files know {name}"
+    code = {path: code_of(lines) for path, lines in lines_of.items() if path.parts[0] in ("include", "src")}
+    for name, count in most.items():
+        word = name if name.endswith("Node") else f"(?:{name}|{name.capitalize()}\\w*)"
+        folders = ("",) if name.endswith("Node") else NONLINEARITY_FOLDERS
+        files = [str(path) for path, text in code.items()
+                 if str(path).startswith(folders) and re.search(rf"\b{word}\b", text)]
+        if len(files) > count:
+            yield f"{page}: {len(files)} files know {name}, not {count}: {', '.join(files)}"
+        if not files:
+            yield f"{page}: no file knows {name}"
+
+
 def main():
     project = pathlib.Path(sys.argv[1])
     lines_of = {path: (project / path).read_text().splitlines() for path in sources(project)}
-    breaches = [*include_breaches(project, lines_of), *python_breaches(project)]
+    breaches = [*include_breaches(project, lines_of), *python_breaches(project),
+                *knowing_breaches(project, lines_of)]
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
         breaches += test_breaches(project, path, lines)

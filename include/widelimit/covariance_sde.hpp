@@ -4,6 +4,7 @@
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"

@@ -69,7 +69,8 @@ json json_of_arguments(const nb::dict& given, const ConfigFields& table) {
       throw nb::type_error(fmt::format("{}: {}", name, error.what()).c_str());
     }
     const ConfigField* row = find_field(table, name);
-    if (row == nullptr || argument != row->default_json()) object[name] = std::move(argument);
+    // Not "!=", by which the JSON library says of NaN that it is no other number.
+    if (row == nullptr || !(argument == row->default_json())) object[name] = std::move(argument);
   }
   return object;
 }

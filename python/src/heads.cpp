@@ -15,12 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "estimates.hpp"
 #include "interruptible.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
+#include "widelimit/specialization/configuration.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/resampled_flow.hpp"
 #include "widelimit/specialization/sgd_runs.hpp"
@@ -39,14 +41,15 @@ using specialization::HeadActivation;
 using specialization::HeadParameters;
 using specialization::Prior;
 using specialization::SampleSet;
-using specialization::SampleSymmetry;
 using specialization::SgdPoint;
+using specialization::TrainingSetup;
 
-HeadActivation head_activation_of(const std::string& name) {
-  return specialization::head_activation_from_name(name);
+/// read(fields) of the arguments of a function by the rows of the experiment that does the same.
+template <typename Read>
+auto read_heads(const std::string& function, const char* experiment, const nb::dict& given,
+                const Read& read) {
+  return read_arguments(function, given, specialization::experiment_fields(experiment), read);
 }
-
-SampleSymmetry symmetry_of(bool closed) { return closed ? SampleSymmetry::closed : SampleSymmetry::plain; }
 
 using HeadArrays = std::tuple<ArrayLikeObject, ArrayLikeObject, ArrayLikeObject, ArrayLikeObject>;
 
@@ -106,60 +109,28 @@ nb::tuple arrays_of_sgd(const std::vector<SgdPoint>& points) {
                         rows_of(points, [](const SgdPoint& point) { return point.v; }));
 }
 
-/// What the flows of widelimit.heads are told.
-struct HeadFlows {
-  specialization::TrainingSetup setup;
-  ProgressFunction progress;
-
-  /// compute(setup), interrupted by Ctrl-C.
-  template <typename Compute>
-  auto run(const Compute& compute) const {
-    return run_interruptibly([&](std::stop_token stop) {
-      specialization::TrainingSetup with_run = setup;
-      with_run.flow.run = run_control_of(setup.flow.run.threads, progress, std::move(stop));
-      return compute(with_run);
-    });
-  }
-};
-
-void make_flows(HeadFlows* self, const std::string& activation, const Prior& prior, Index tokens, Index heads,
-                double step, Index steps, const std::vector<Index>& record, double stop_gradient,
-                const std::string& stepper, bool symmetric, double batch_noise, Index samples,
-                Index fresh_samples, bool closed, double eta, bool leave_saddles, Index starts,
-                std::uint64_t seed, int threads, ProgressFunction progress) {
-  using specialization::FlowStepper;
-  HeadFlows made{.setup = {}, .progress = std::move(progress)};
-  made.setup.activation = head_activation_of(activation);
-  made.setup.prior = prior;
-  made.setup.tokens = tokens;
-  made.setup.heads = heads;
-  made.setup.flow.step = step;
-  made.setup.flow.steps = steps;
-  made.setup.flow.record = record;
-  made.setup.flow.stop_gradient = stop_gradient;
-  made.setup.flow.stepper = stepper == "euler"          ? FlowStepper::euler
-                            : stepper == "runge_kutta4" ? FlowStepper::runge_kutta4
-                                                        : FlowStepper::dormand_prince;
-  if (symmetric) made.setup.flow.variant = specialization::FlowVariant::symmetric;
-  made.setup.flow.batch_noise = batch_noise;
-  made.setup.flow.run.threads = threads;
-  made.setup.samples = samples;
-  made.setup.fresh_samples = fresh_samples;
-  made.setup.symmetry = symmetry_of(closed);
-  made.setup.eta = eta;
-  made.setup.leave_saddles = leave_saddles;
-  made.setup.starts = starts;
-  made.setup.seed = seed;
-  new (self) HeadFlows(std::move(made));
+/// compute(setup), interrupted by Ctrl-C; `control` is the setup's own.
+template <typename Setup, typename Compute>
+auto run_setup(Setup& setup, RunControl& control, int threads, const ProgressFunction& progress,
+               const Compute& compute) {
+  return run_interruptibly([&](std::stop_token stop) {
+    control = run_control_of(threads, progress, std::move(stop));
+    return compute(setup);
+  });
 }
 
 /// A tuple for each start: (seed, converged, loss, standard error, curvature or None, whether it is a saddle,
 /// [(tau, loss, rate)] of those left, flow).
-nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start) {
-  std::optional<HeadParameters> given;
-  if (start) given = heads_of(*start);
-  const auto starts = flows.run([&](const specialization::TrainingSetup& setup) {
-    return given ? train_from_starts(setup, *given) : train_from_starts(setup);
+nb::list trained(const Prior& prior, const nb::dict& given, const std::optional<HeadArrays>& start,
+                 int threads, const ProgressFunction& progress) {
+  auto setup = read_heads("flow", "flow", given, [&](ConfigReader& fields) {
+    if (start && fields.has("eta")) fields.fail("eta", "has no meaning together with start: leave it out");
+    return specialization::read_training(fields, prior);
+  });
+  std::optional<HeadParameters> from;
+  if (start) from = heads_of(*start);
+  const auto starts = run_setup(setup, setup.flow.run, threads, progress, [&](const TrainingSetup& with_run) {
+    return from ? train_from_starts(with_run, *from) : train_from_starts(with_run);
   });
   nb::list result;
   for (const specialization::TrainedStart& one : starts) {
@@ -172,29 +143,39 @@ nb::list trained(const HeadFlows& flows, const std::optional<HeadArrays>& start)
   return result;
 }
 
-/// On the fresh samples of the flows.
-nb::tuple pruned(const HeadFlows& flows, const HeadArrays& heads, bool full_model) {
-  using specialization::PruneNormaliser;
+/// Those of the flows that have such fresh samples.
+TrainingSetup fresh_setup(ConfigReader& fields, const Prior& prior) {
+  TrainingSetup setup = specialization::read_fresh_samples(fields, prior);
+  setup.activation = specialization::read_activation(fields);
+  return setup;
+}
+
+nb::tuple pruned(const Prior& prior, const HeadArrays& heads, const nb::dict& given, int threads) {
   const HeadParameters parameters = heads_of(heads);
-  const auto result = flows.run([&](const specialization::TrainingSetup& setup) {
-    return greedy_prune(setup.activation, parameters, fresh_samples(setup),
-                        full_model ? PruneNormaliser::full_model : PruneNormaliser::kept_heads,
-                        setup.flow.run);
+  auto [setup, normaliser] = read_heads("prune", "prune", given, [&](ConfigReader& fields) {
+    return std::pair(fresh_setup(fields, prior), specialization::read_normaliser(fields));
   });
+  const auto result =
+      run_setup(setup, setup.flow.run, threads, {}, [&, kind = normaliser](const TrainingSetup& with_run) {
+        return greedy_prune(with_run.activation, parameters, fresh_samples(with_run), kind,
+                            with_run.flow.run);
+      });
   return nb::make_tuple(array_of_values(result.losses), result.removed);
 }
 
-/// ((loss, standard error), gradient, (relevant, other mass)) on the fresh samples of the flows.
-nb::tuple judged(const HeadFlows& flows, const HeadArrays& heads) {
+/// ((loss, standard error), gradient, (relevant, other mass)) on fresh samples.
+nb::tuple judged(const Prior& prior, const HeadArrays& heads, const nb::dict& given, int threads) {
   using specialization::AttentionMass;
   using specialization::SampledLoss;
   const HeadParameters parameters = heads_of(heads);
-  auto [loss, mass] = flows.run([&](const specialization::TrainingSetup& setup) {
-    const SampleSet<float> samples = fresh_samples(setup);
+  auto setup =
+      read_heads("judge", "flow", given, [&](ConfigReader& fields) { return fresh_setup(fields, prior); });
+  auto [loss, mass] = run_setup(setup, setup.flow.run, threads, {}, [&](const TrainingSetup& with_run) {
+    const SampleSet<float> samples = fresh_samples(with_run);
     return std::pair<SampledLoss, AttentionMass>{
-        sampled_loss(setup.activation, parameters, samples, specialization::LossDetail::gradients,
-                     setup.flow.run),
-        attention_mass(setup.activation, parameters, samples, setup.flow.run)};
+        sampled_loss(with_run.activation, parameters, samples, specialization::LossDetail::gradients,
+                     with_run.flow.run),
+        attention_mass(with_run.activation, parameters, samples, with_run.flow.run)};
   });
   if (!std::isfinite(loss.loss))
     throw NumericalError("judge: the loss leaves the range of float, nan: the heads are too large");
@@ -203,12 +184,16 @@ nb::tuple judged(const HeadFlows& flows, const HeadArrays& heads) {
 }
 
 /// (chi_star [sequences L, F], xi [sequences L, H]) of the first of the fresh samples.
-nb::tuple first_sequences(const HeadFlows& flows, Index sequences) {
-  if (sequences < 1 || sequences > flows.setup.fresh_samples)
-    throw ArgumentError(fmt::format("sequences: expected 1 to {}, the number of samples, got {}",
-                                    flows.setup.fresh_samples, sequences));
-  const SampleSet<float> samples =
-      flows.run([](const specialization::TrainingSetup& setup) { return fresh_samples(setup); });
+nb::tuple first_sequences(const Prior& prior, const nb::dict& given) {
+  auto [setup, count] = read_heads("fresh_sequences", "attention", given, [&](ConfigReader& fields) {
+    return std::pair(specialization::read_fresh_samples(fields, prior), fields.integer("sequences"));
+  });
+  const Index sequences = count;
+  if (sequences > setup.fresh_samples)
+    throw ArgumentError(fmt::format("fresh_sequences: sequences: expected at most {}, fresh_samples, got {}",
+                                    setup.fresh_samples, sequences));
+  const SampleSet<float> samples = run_setup(
+      setup, setup.flow.run, 0, {}, [](const TrainingSetup& with_run) { return fresh_samples(with_run); });
   const auto rows_from = [&](Index first, Index count) -> Matrix<double> {
     return Matrix<double>::NullaryExpr(sequences * samples.tokens(), count, [&](Index row, Index column) {
       return static_cast<double>(
@@ -219,84 +204,82 @@ nb::tuple first_sequences(const HeadFlows& flows, Index sequences) {
                         array_of(rows_from(samples.features(), samples.noises())));
 }
 
-/// A flow on samples that are kept, and one on samples that are drawn at every step: two flows for each start.
-nb::tuple resampled(const HeadFlows& flows, std::uint64_t seed) {
-  const specialization::FlowPair pair = flows.run([&](const specialization::TrainingSetup& setup) {
-    return specialization::flow_pair({.activation = setup.activation,
-                                      .prior = setup.prior,
-                                      .shape = {setup.tokens, setup.heads, setup.samples},
-                                      .samples = {setup.symmetry, {}, setup.flow.run},
-                                      .flow = setup.flow,
-                                      .eta = setup.eta},
-                                     seed);
+/// For each start a flow on samples that are kept, one on samples that are drawn at every step, and whether the first
+/// came to rest.
+nb::list resampled(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
+  auto [setup, starts, seed] = read_heads("resampling", "resampling", given, [&](ConfigReader& fields) {
+    return std::tuple(specialization::read_flow_pair(fields, prior), fields.integer("starts"),
+                      specialization::read_seed(fields));
   });
-  return nb::make_tuple(arrays_of_flow(pair.kept), arrays_of_flow(pair.fresh));
-}
-
-/// What the SGD of widelimit.heads is told.
-struct HeadSgd {
-  specialization::SgdSetup setup;
-  ProgressFunction progress;
-
-  template <typename Compute>
-  auto run(const Compute& compute) const {
-    return run_interruptibly([&](std::stop_token stop) {
-      specialization::SgdSetup with_run = setup;
-      with_run.options.run = run_control_of(setup.options.run.threads, progress, std::move(stop));
-      return compute(with_run);
+  nb::list result;
+  for (Index start = 0; start < starts; ++start) {
+    const std::uint64_t own = seed + static_cast<std::uint64_t>(start);
+    const auto pair = run_interruptibly([&, &with_run = setup](std::stop_token stop) {
+      with_run.samples.run = with_run.flow.run = run_control_of(threads, progress, std::move(stop));
+      return specialization::flow_pair(with_run, own);
     });
+    result.append(nb::make_tuple(own, pair.kept.back().gradient < setup.flow.stop_gradient,
+                                 arrays_of_flow(pair.kept), arrays_of_flow(pair.fresh)));
   }
-};
-
-void make_sgd(HeadSgd* self, const std::string& activation, const Prior& prior, Index tokens, Index heads,
-              Index dimension, Index batch, double gamma, Index steps, const std::vector<Index>& record,
-              double eta, bool vectors, const std::optional<ArrayLikeObject>& planted_m, std::uint64_t seed,
-              int threads, ProgressFunction progress) {
-  HeadSgd made{.setup = {}, .progress = std::move(progress)};
-  made.setup.activation = head_activation_of(activation);
-  made.setup.prior = prior;
-  made.setup.heads = heads;
-  made.setup.dimension = dimension;
-  made.setup.eta = eta;
-  made.setup.form = vectors ? specialization::SgdForm::vector : specialization::SgdForm::gram;
-  if (planted_m) made.setup.planted_m = matrix_of(*planted_m, "planted_m");
-  made.setup.options.tokens = tokens;
-  made.setup.options.batch = batch;
-  made.setup.options.gamma = gamma;
-  made.setup.options.steps = steps;
-  made.setup.options.record = record;
-  made.setup.options.seed = seed;
-  made.setup.options.run.threads = threads;
-  new (self) HeadSgd(std::move(made));
+  return result;
 }
 
-nb::tuple sgd_of(const HeadSgd& sgd) {
+nb::tuple sgd_of(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
+  auto setup = read_heads("sgd", "sgd", given,
+                          [&](ConfigReader& fields) { return specialization::read_sgd(fields, prior); });
   return arrays_of_sgd(
-      sgd.run([](const specialization::SgdSetup& setup) { return sgd_from_random_start(setup); }));
+      run_setup(setup, setup.options.run, threads, progress,
+                [](const specialization::SgdSetup& with_run) { return sgd_from_random_start(with_run); }));
 }
 
 /// (SGD, flow).
-nb::tuple compared(const HeadSgd& sgd, double step, Index samples, bool closed) {
+nb::tuple compared(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
   struct Found {
     std::vector<SgdPoint> points;
     specialization::MatchedFlow matched;
     std::vector<FlowPoint> flow;
   };
-  const Found found = sgd.run([&](const specialization::SgdSetup& setup) {
-    Found result{.points = sgd_from_random_start(setup), .matched = {}, .flow = {}};
-    result.matched = matched_flow(result.points.front());
-    result.flow = flow_beside(setup, result.points, result.matched, {step, samples, symmetry_of(closed)});
-    return result;
+  auto [setup, beside] = read_heads("compare", "compare", given, [&](ConfigReader& fields) {
+    specialization::SgdSetup sgd = specialization::read_sgd(fields, prior);
+    const auto options = specialization::read_beside(fields, sgd);
+    return std::pair(std::move(sgd), options);
   });
+  const Found found =
+      run_setup(setup, setup.options.run, threads, progress,
+                [&options = beside](const specialization::SgdSetup& with_run) {
+                  Found result{.points = sgd_from_random_start(with_run), .matched = {}, .flow = {}};
+                  result.matched = matched_flow(result.points.front());
+                  result.flow = flow_beside(with_run, result.points, result.matched, options);
+                  return result;
+                });
   return nb::make_tuple(arrays_of_sgd(found.points), arrays_of_flow(found.flow, &found.matched.spike_root));
 }
 
-nb::tuple bayes_risk_of(const Prior& prior, Index tokens, Index samples, std::uint64_t seed, int threads,
+nb::tuple bayes_risk_of(const Prior& prior, const nb::dict& given, int threads,
                         const ProgressFunction& progress) {
-  const auto risk = run_interruptibly([&](std::stop_token stop) {
-    return bayes_risk(prior, tokens, samples, seed, run_control_of(threads, progress, std::move(stop)));
+  const auto [tokens, samples, seed] = read_heads("bayes_risk", "bayes", given, [](ConfigReader& fields) {
+    return std::tuple(fields.integer("tokens"), fields.integer("samples"), specialization::read_seed(fields));
+  });
+  const auto risk = run_interruptibly([&, l = tokens, n = samples, s = seed](std::stop_token stop) {
+    return bayes_risk(prior, l, n, s, run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(risk.risk, risk.standard_error);
+}
+
+nb::tuple optimal_heads_of(const Prior& prior, const nb::dict& given) {
+  return arrays_of_heads(read_heads("bayes_optimal_heads", "bayes", given, [&](ConfigReader& fields) {
+    return specialization::bayes_optimal_heads(prior, fields.integer("heads"));
+  }));
+}
+
+/// An activation with its tokens and heads.
+struct HeadModel {
+  HeadActivation activation;
+  Index tokens, heads;
+};
+
+HeadModel head_model_of(ConfigReader& fields) {
+  return {specialization::read_activation(fields), fields.integer("tokens"), fields.integer("heads")};
 }
 
 DoubleArrayObject posterior_of(const Prior& prior, const ArrayLikeObject& chi_star,
@@ -307,9 +290,10 @@ DoubleArrayObject posterior_of(const Prior& prior, const ArrayLikeObject& chi_st
 }
 
 /// The fields of widelimit.heads.HessianConstants in their order.
-nb::tuple hessian_of(const std::string& activation, Index tokens, Index heads, std::optional<double> b) {
-  const auto c = b ? specialization::hessian_constants_at(head_activation_of(activation), tokens, heads, *b)
-                   : specialization::hessian_constants(head_activation_of(activation), tokens, heads);
+nb::tuple hessian_of(const nb::dict& given, std::optional<double> b) {
+  const HeadModel model = read_heads("hessian", "hessian", given, head_model_of);
+  const auto c = b ? specialization::hessian_constants_at(model.activation, model.tokens, model.heads, *b)
+                   : specialization::hessian_constants(model.activation, model.tokens, model.heads);
   return nb::make_tuple(c.c1, c.c2, c.c3, c.c4, c.c5, c.b, c.v, c.initial_pull);
 }
 
@@ -322,21 +306,32 @@ nb::tuple escape_rates_of(const std::tuple<double, double, double, double, doubl
 }
 
 /// By quadrature where there are no samples.
-nb::tuple split_rate_of(const std::string& activation, Index tokens, Index heads, double nu1, double nu2,
-                        std::optional<Index> samples, std::uint64_t seed, int threads) {
-  const auto rate = run_interruptibly([&](std::stop_token stop) {
+nb::tuple split_rate_of(const nb::dict& given, double nu1, double nu2, std::optional<Index> samples,
+                        int threads) {
+  const auto [model, seed] = read_heads("split_rate", "hessian", given, [](ConfigReader& fields) {
+    return std::pair(head_model_of(fields), specialization::read_seed(fields));
+  });
+  const auto rate = run_interruptibly([&, m = model, s = seed](std::stop_token stop) {
     const RunControl run = run_control_of(threads, {}, std::move(stop));
-    const HeadActivation kind = head_activation_of(activation);
-    return samples ? split_rate_by_sampling(kind, tokens, heads, nu1, nu2, *samples, seed, run)
-                   : split_rate_by_quadrature(kind, tokens, heads, nu1, nu2, 81, 9, run);
+    return samples ? split_rate_by_sampling(m.activation, m.tokens, m.heads, nu1, nu2, *samples, s, run)
+                   : split_rate_by_quadrature(m.activation, m.tokens, m.heads, nu1, nu2, 81, 9, run);
   });
   return nb::make_tuple(rate.rate, rate.standard_error);
 }
 
-DoubleArrayObject attention_map_of(const std::string& activation, const HeadArrays& heads,
+DoubleArrayObject attention_map_of(const nb::dict& given, const HeadArrays& heads,
                                    const ArrayLikeObject& chi_star, const ArrayLikeObject& xi) {
-  return array_of(specialization::attention_map(head_activation_of(activation), heads_of(heads),
-                                                matrix_of(chi_star, "chi_star"), matrix_of(xi, "xi")));
+  const HeadActivation activation =
+      read_heads("attention_map", "attention", given, specialization::read_activation);
+  return array_of(specialization::attention_map(activation, heads_of(heads), matrix_of(chi_star, "chi_star"),
+                                                matrix_of(xi, "xi")));
+}
+
+nb::tuple noise_start_of(const nb::dict& given, Index features) {
+  return arrays_of_heads(read_heads("noise_start", "flow", given, [&](ConfigReader& fields) {
+    return specialization::noise_start(specialization::read_activation(fields), fields.integer("heads"),
+                                       features, fields.number("eta"), specialization::read_seed(fields));
+  }));
 }
 
 /// Its kind, and points with probabilities or variances.
@@ -391,44 +386,21 @@ void bind_prior(nb::module_& module) {
 
 void bind_heads(nb::module_& module) {
   bind_prior(module);
-  nb::class_<HeadFlows>(module, "HeadFlows")
-      .def("__init__", &make_flows, "activation"_a, "prior"_a, "tokens"_a, "heads"_a, "step"_a, "steps"_a,
-           "record"_a, "stop_gradient"_a, "stepper"_a, "symmetric"_a, "batch_noise"_a, "samples"_a,
-           "fresh_samples"_a, "closed"_a, "eta"_a, "leave_saddles"_a, "starts"_a, "seed"_a, "threads"_a,
-           "progress"_a.none())
-      .def("train", &trained, "start"_a.none())
-      .def("prune", &pruned, "heads"_a, "full_model"_a)
-      .def("judge", &judged, "heads"_a)
-      .def("sequences", &first_sequences, "sequences"_a)
-      .def("resample", &resampled, "seed"_a);
-  nb::class_<HeadSgd>(module, "HeadSgd")
-      .def("__init__", &make_sgd, "activation"_a, "prior"_a, "tokens"_a, "heads"_a, "dimension"_a, "batch"_a,
-           "gamma"_a, "steps"_a, "record"_a, "eta"_a, "vectors"_a, "planted_m"_a.none(), "seed"_a,
-           "threads"_a, "progress"_a.none())
-      .def("run", &sgd_of)
-      .def("compare", &compared, "step"_a, "samples"_a, "closed"_a);
-  module.def("head_bayes_risk", &bayes_risk_of, "prior"_a, "tokens"_a, "samples"_a, "seed"_a, "threads"_a,
-             "progress"_a.none());
+  module.def("head_flow", &trained, "prior"_a, "given"_a, "start"_a.none(), "threads"_a, "progress"_a.none());
+  module.def("head_prune", &pruned, "prior"_a, "heads"_a, "given"_a, "threads"_a);
+  module.def("head_judge", &judged, "prior"_a, "heads"_a, "given"_a, "threads"_a);
+  module.def("head_sequences", &first_sequences, "prior"_a, "given"_a);
+  module.def("head_resampling", &resampled, "prior"_a, "given"_a, "threads"_a, "progress"_a.none());
+  module.def("head_sgd", &sgd_of, "prior"_a, "given"_a, "threads"_a, "progress"_a.none());
+  module.def("head_compare", &compared, "prior"_a, "given"_a, "threads"_a, "progress"_a.none());
+  module.def("head_bayes_risk", &bayes_risk_of, "prior"_a, "given"_a, "threads"_a, "progress"_a.none());
   module.def("head_bayes_posterior", &posterior_of, "prior"_a, "chi_star"_a, "spike_gram"_a.none());
-  module.def(
-      "bayes_optimal_heads",
-      [](const Prior& prior, Index heads) {
-        return arrays_of_heads(specialization::bayes_optimal_heads(prior, heads));
-      },
-      "prior"_a, "heads"_a);
-  module.def("head_hessian", &hessian_of, "activation"_a, "tokens"_a, "heads"_a, "b"_a.none());
+  module.def("bayes_optimal_heads", &optimal_heads_of, "prior"_a, "given"_a);
+  module.def("head_hessian", &hessian_of, "given"_a, "b"_a.none());
   module.def("head_escape_rates", &escape_rates_of, "constants"_a, "heads"_a, "eigenvalue"_a);
-  module.def("head_split_rate", &split_rate_of, "activation"_a, "tokens"_a, "heads"_a, "nu1"_a, "nu2"_a,
-             "samples"_a.none(), "seed"_a, "threads"_a);
-  module.def("head_attention_map", &attention_map_of, "activation"_a, "heads"_a, "chi_star"_a, "xi"_a);
-  module.def("record_growing", &specialization::record_growing, "count"_a, "steps"_a);
-  module.def(
-      "noise_start",
-      [](const std::string& activation, Index heads, Index features, double eta, std::uint64_t seed) {
-        return arrays_of_heads(
-            specialization::noise_start(head_activation_of(activation), heads, features, eta, seed));
-      },
-      "activation"_a, "heads"_a, "features"_a, "eta"_a, "seed"_a);
+  module.def("head_split_rate", &split_rate_of, "given"_a, "nu1"_a, "nu2"_a, "samples"_a.none(), "threads"_a);
+  module.def("head_attention_map", &attention_map_of, "given"_a, "heads"_a, "chi_star"_a, "xi"_a);
+  module.def("noise_start", &noise_start_of, "given"_a, "features"_a);
 }
 
 }  // namespace widelimit::python

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,16 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "estimates.hpp"
 #include "interruptible.hpp"
+#include "named_results.hpp"
 #include "propagation.hpp"
 #include "run_control.hpp"
 #include "widelimit/json/read_json.hpp"
-#include "widelimit/propagation/finite_width.hpp"
+#include "widelimit/propagation/fields.hpp"
 #include "widelimit/propagation/measured_attention.hpp"
-#include "widelimit/propagation/measured_layer.hpp"
-#include "widelimit/propagation/sampled_block.hpp"
 
 namespace widelimit::python {
 
@@ -29,16 +30,11 @@ namespace {
 using propagation::LayerGradients;
 using propagation::PropagatedTokens;
 
-/// (Gram matrices below each other, (q, errors), (cosine, errors), (log gradient, errors), (product ratio, errors)).
+/// (Gram matrices below each other, the other columns by their names).
 nb::tuple arrays_of_tokens(const std::vector<PropagatedTokens>& tokens) {
   std::vector<Matrix<double>> grams;
   for (const PropagatedTokens& one : tokens) grams.push_back(one.gram);
-  return nb::make_tuple(
-      array_of_stacked(grams),
-      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.squared_norm; }),
-      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.cosine; }),
-      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.log_gradient; }),
-      arrays_of_estimates(tokens, [](const PropagatedTokens& one) { return one.product_ratio; }));
+  return nb::make_tuple(array_of_stacked(grams), dict_of(propagation::token_columns(tokens)));
 }
 
 /// (path, kind, parameter, (values, errors)) of each layer.
@@ -66,16 +62,15 @@ std::optional<double> collapsed_norm_of(const Network& block, Index tokens, int 
   });
 }
 
-/// The fields of widelimit.propagation.BlockExponents in their order.
-nb::tuple block_exponents_of(const Network& block, Index tokens, Index depth,
-                             std::optional<double> start_norm, int threads,
-                             const ProgressFunction& progress) {
+/// The fields of widelimit.propagation.BlockExponents by their names.
+nb::object block_exponents_of(const Network& block, Index tokens, Index depth,
+                              std::optional<double> start_norm, int threads,
+                              const ProgressFunction& progress) {
   const auto found = run_interruptibly([&](std::stop_token stop) {
     return propagation::block_exponents(block, tokens, depth, start_norm,
                                         run_control_of(threads, progress, std::move(stop)));
   });
-  return nb::make_tuple(found.start_norm, found.at_fixed_point, pair_of(found.norm), pair_of(found.angle),
-                        pair_of(found.last_angle), pair_of(found.gradient));
+  return object_of(propagation::block_exponent_results(found));
 }
 
 nb::list layer_gradients_of(const Network& block, const ArrayLikeObject& start, Index depth, int threads,
@@ -87,37 +82,56 @@ nb::list layer_gradients_of(const Network& block, const ArrayLikeObject& start, 
   }));
 }
 
+/// The row's table reads what a repeated block and its networks are told.
+propagation::BlockTask task_of(const char* function, const nb::dict& told) {
+  return read_arguments(function, told, propagation::computation("sample_block").own,
+                        propagation::read_block_task);
+}
+
+DoubleArrayObject start_of(const nb::dict& told) { return array_of(task_of("start_gram", told).start()); }
+
 /// (tokens, gradients).
-nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, Index depth, Index width,
-                           Index networks, Index heads, std::uint64_t seed, int threads,
-                           const ProgressFunction& progress) {
+nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, const nb::dict& told,
+                           int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
-  const propagation::SampledBlockOptions options{
-      .width = width, .networks = networks, .heads = {.count = heads}, .seed = seed};
+  const propagation::BlockTask task = task_of("sample_block", told);
   const auto sampled = run_interruptibly([&](std::stop_token stop) {
-    return propagation::sample_block(block, gram, depth, options,
+    return propagation::sample_block(block, gram, task.depth, task.sampling,
                                      run_control_of(threads, progress, std::move(stop)));
   });
   return nb::make_tuple(arrays_of_tokens(sampled.tokens), tuples_of_layers(sampled.gradients));
 }
 
-/// ((q, error), (cosine, error), gap, Gram matrix, spread of q, (product ratio, error), rounding gap, largest share,
-/// largest token) of activations [sequences, tokens, width]; `kept`: which tokens are no padding, empty for all.
-nb::tuple measured_in(const Array<double>& activations, const std::string& name,
-                      const std::vector<bool>& kept, double epsilon) {
-  auto layer = run_or_leave(
-      [view = std::span(activations.data(), activations.size()), sequences = activations.shape(0),
-       tokens = activations.shape(1), name, kept, epsilon](std::stop_token) {
-        return naming_errors(name, [&] {
-          return propagation::measured_layer(view, static_cast<Index>(sequences), static_cast<Index>(tokens),
-                                             {.kept = kept, .epsilon = epsilon});
-        });
-      },
-      {nb::cast(activations)});
-  return nb::make_tuple(pair_of(layer.norm), pair_of(layer.cosine), layer.gap,
-                        array_of(std::move(layer.gram)), layer.norm_spread.value,
-                        pair_of(layer.product_ratio), layer.rounding_gap, layer.largest_share.value,
-                        layer.largest_token);
+/// (columns by their names, Gram matrix of the first layer, what is rounding or None) of the layers of a model, each of
+/// activations [sequences, tokens, width] of a precision; `kept`: which tokens are no padding, empty for all.
+nb::tuple measured_in(const std::vector<Array<double>>& layers, const std::vector<bool>& kept,
+                      const std::vector<double>& epsilons) {
+  std::vector<propagation::MeasuredLayer> measured;
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    const Array<double>& activations = layers[k];
+    measured.push_back(run_or_leave(
+        [view = std::span(activations.data(), activations.size()), sequences = activations.shape(0),
+         tokens = activations.shape(1), k, kept, epsilon = epsilons.at(k)](std::stop_token) {
+          return naming_errors(fmt::format("layers[{}]", k), [&] {
+            return propagation::measured_layer(view, static_cast<Index>(sequences),
+                                               static_cast<Index>(tokens),
+                                               {.kept = kept, .epsilon = epsilon});
+          });
+        },
+        {nb::cast(activations)}));
+  }
+  const auto note = propagation::rounding_note(measured);
+  return nb::make_tuple(dict_of(propagation::layer_columns(measured)), array_of(measured.front().gram),
+                        note ? nb::object(nb::str(note->c_str())) : nb::none());
+}
+
+/// Which of [sequences, tokens] stand before the lengths.
+std::vector<bool> kept_before(const ArrayLikeObject& lengths, Index sequences, Index tokens) {
+  const Array<std::int64_t> counts = integers_of(lengths, "lengths");
+  return naming_errors("lengths", [&] {
+    if (counts.ndim() != 1) throw ArgumentError(fmt::format("expected one axis, got {}", counts.ndim()));
+    return propagation::kept_by_lengths({counts.data(), counts.size()}, sequences, tokens);
+  });
 }
 
 /// ((entropy, error), uniform, (first weight, error), (largest weight, error)) of each head of weights [sequences,
@@ -140,21 +154,6 @@ nb::list measured_attention_in(const Array<double>& weights, const std::string& 
   return found;
 }
 
-nb::tuple interval_of(const propagation::ExponentInterval& interval) {
-  return nb::make_tuple(interval.low, interval.high);
-}
-
-/// (lambda_a_log or None, lambda_g, angle_variance, gradient_variance, limit_depth or None).
-nb::tuple width_spread_of(const propagation::Parameters& parameters, Index width, Index depth) {
-  const auto [spread, limit] = run_or_leave([parameters, width, depth](std::stop_token) {
-    return std::pair{propagation::width_spread(parameters, width, depth),
-                     propagation::limit_depth(parameters, width)};
-  });
-  return nb::make_tuple(spread.lambda_a_log ? nb::object(interval_of(*spread.lambda_a_log)) : nb::none(),
-                        interval_of(spread.lambda_g), spread.angle_variance, spread.gradient_variance,
-                        limit ? nb::object(nb::int_(*limit)) : nb::none());
-}
-
 }  // namespace
 
 void bind_repeated_blocks(nb::module_& module) {
@@ -164,10 +163,11 @@ void bind_repeated_blocks(nb::module_& module) {
              "threads"_a, "progress"_a.none());
   module.def("layer_gradients", &layer_gradients_of, "block"_a, "start"_a, "depth"_a, "threads"_a,
              "progress"_a.none());
-  module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "depth"_a, "width"_a, "networks"_a,
-             "heads"_a, "seed"_a, "threads"_a, "progress"_a.none());
-  module.def("width_spread", &width_spread_of, "parameters"_a, "width"_a, "depth"_a);
-  module.def("measured_layer", &measured_in, "activations"_a, "name"_a, "kept"_a, "epsilon"_a);
+  module.def("start_gram", &start_of, "told"_a);
+  module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "told"_a, "threads"_a,
+             "progress"_a.none());
+  module.def("kept_before", &kept_before, "lengths"_a, "sequences"_a, "tokens"_a);
+  module.def("measured_layers", &measured_in, "layers"_a, "kept"_a, "epsilons"_a);
   module.def("measured_attention", &measured_attention_in, "weights"_a, "name"_a, "kept"_a);
 }
 

@@ -1,23 +1,26 @@
 #include "sde.hpp"
 
-#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "estimates.hpp"
 #include "interruptible.hpp"
 #include "run_control.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/covariance_sde/explosion.hpp"
@@ -37,64 +40,39 @@ namespace {
 
 using covariance_sde::CovarianceEnsemble;
 using covariance_sde::DiffusionDistribution;
+using covariance_sde::NetworkSetup;
 using covariance_sde::NetworkSpec;
-using covariance_sde::ResidualWeights;
 using covariance_sde::SdeModel;
-using covariance_sde::ShapedSlopes;
 
-AttentionMask attention_mask_of(bool causal) { return causal ? AttentionMask::causal : AttentionMask::full; }
+/// The rows of a command. Residual weights are given by their squares alone, so that errors speak of nothing else.
+const ConfigFields& rows_of_sde(const std::string& command) {
+  static std::map<std::string, ConfigFields> tables;
+  const auto place = tables.find(command);
+  if (place != tables.end()) return place->second;
+  return tables[command] = without_fields(covariance_sde::command_fields(command),
+                                          {"gamma", "gamma_feedforward", "lambda_feedforward"});
+}
 
-/// (relu_drift, attention_drift, linear_noise, attention_noise, c_plus, c_minus, causal).
+const char* word_of(AttentionMask mask) { return mask == AttentionMask::causal ? "causal" : "full"; }
+
+AttentionMask attention_mask_of(const std::string& function, const std::string& word) {
+  nb::dict given;
+  given["mask"] = word;
+  return read_arguments(function, given, rows_of_sde("simulate"), covariance_sde::read_mask);
+}
+
+/// (relu_drift, attention_drift, linear_noise, attention_noise, c_plus, c_minus, mask).
 nb::tuple model_tuple(const SdeModel& model) {
   return nb::make_tuple(model.relu_drift, model.attention_drift, model.linear_noise, model.attention_noise,
-                        model.slopes.plus, model.slopes.minus, model.mask == AttentionMask::causal);
+                        model.slopes.plus, model.slopes.minus, word_of(model.mask));
 }
 
-using SlopePair = std::pair<double, double>;
-
-ShapedSlopes slopes_of(const SlopePair& slopes) { return {slopes.first, slopes.second}; }
-
-/// A network by its name in configurations of the program.
-NetworkSpec network_named(const std::string& name, Index width, std::optional<double> gamma_squared,
-                          double temperature, const SlopePair& slopes) {
-  const ResidualWeights residual =
-      gamma_squared ? ResidualWeights::shaped(*gamma_squared) : ResidualWeights::unit();
-  if (name == "mlp") return covariance_sde::shaped_mlp(width, slopes_of(slopes));
-  if (name == "shaped_resnet") return covariance_sde::shaped_resnet(width, residual, slopes_of(slopes));
-  if (name == "shaped_attention") return covariance_sde::shaped_attention(width, residual, temperature);
-  if (name == "shaped_transformer")
-    return covariance_sde::shaped_transformer(width, residual, temperature, slopes_of(slopes));
-  using covariance_sde::Normalization;
-  for (const auto& [known, normalization] : {std::pair{"unshaped", Normalization::none},
-                                             std::pair{"unshaped_pre_ln", Normalization::pre_layer_norm},
-                                             std::pair{"unshaped_post_ln", Normalization::post_layer_norm}})
-    if (name == known) return covariance_sde::unshaped_transformer(width, residual, normalization);
-  for (const auto& network : covariance_sde::attention_interventions(width, residual, temperature))
-    if (network.name == name) return network.network;
-  throw ArgumentError(fmt::format("network: there is none of the name '{}'", name));
+nb::tuple model_of(const std::string& function, const nb::dict& given) {
+  return model_tuple(read_arguments(function, given, rows_of_sde("simulate"), covariance_sde::read_model));
 }
 
-void make_sde_network(NetworkSpec* self, const std::string& name, Index width,
-                      std::optional<double> gamma_squared, double temperature, const SlopePair& slopes,
-                      bool causal, Index heads, Index key_width, Index hidden_width,
-                      std::optional<double> gamma_squared_feedforward, std::optional<double> g1,
-                      std::optional<double> g2) {
-  NetworkSpec network = network_named(name, width, gamma_squared, temperature, slopes);
-  if ((g1 || g2) && !network.attention)
-    throw ArgumentError(fmt::format("g1, g2: a network of the name '{}' has no attention", name));
-  if (network.attention) {
-    network.attention->identity_weight = g1.value_or(network.attention->identity_weight);
-    network.attention->centring_weight = g2.value_or(network.attention->centring_weight);
-    network.attention->mask = attention_mask_of(causal);
-    network.attention->heads = heads;
-    network.key_width = key_width;
-  }
-  if (network.feedforward) {
-    network.feedforward->hidden_width = hidden_width;
-    if (network.attention && gamma_squared_feedforward)
-      network.feedforward_residual = ResidualWeights::shaped(*gamma_squared_feedforward);
-  }
-  new (self) NetworkSpec(std::move(network));
+NetworkSpec network_of(const nb::dict& given) {
+  return read_arguments("Network", given, rows_of_sde("network"), covariance_sde::read_network);
 }
 
 /// ([times * paths, m * m], times, ends, stop times, last times inside, exits from the cone).
@@ -119,44 +97,35 @@ nb::tuple arrays_of_ensemble(const CovarianceEnsemble& ensemble) {
                         array_of(std::move(stop)), array_of(std::move(inside)), array_of(std::move(exits)));
 }
 
-/// How paths of the SDE are simulated.
-struct SdePaths {
-  covariance_sde::SimulationOptions options;
-
-  [[nodiscard]] CovarianceEnsemble run(const SdeModel& model, const Matrix<double>& v0) const {
-    return run_interruptibly([&](std::stop_token stop) {
-      covariance_sde::SimulationOptions with_stop = options;
-      with_stop.stop = std::move(stop);
-      return covariance_sde::simulate(model, v0, with_stop);
-    });
-  }
+/// Paths of the model from the start that `given` has; `command` has the rows of their options.
+struct SdeRun {
+  Matrix<double> start;
+  CovarianceEnsemble ensemble;
 };
 
-void make_paths(SdePaths* self, const std::vector<double>& times, double max_step,
-                std::optional<double> step_control, const std::string& scheme, double lower, double upper,
-                Index paths, std::uint64_t seed, int threads) {
-  using covariance_sde::StepScheme;
-  new (self) SdePaths{{.times = times,
-                       .max_step = max_step,
-                       .step_control = step_control,
-                       .scheme = scheme == "geometric"        ? StepScheme::geometric
-                                 : scheme == "euler_maruyama" ? StepScheme::euler_maruyama
-                                                              : StepScheme::euler_maruyama_dense,
-                       .bounds = {lower, upper},
-                       .paths = paths,
-                       .seed = seed,
-                       .threads = threads}};
+SdeRun simulated(const std::string& function, const char* command, const SdeModel& model,
+                 const nb::dict& given, int threads) {
+  auto [start, options] = read_arguments(function, given, rows_of_sde(command), [&](ConfigReader& fields) {
+    Matrix<double> v0 = covariance_sde::read_start(fields);
+    auto read = covariance_sde::read_simulation(fields, model, true, v0);
+    return std::pair(std::move(v0), std::move(read));
+  });
+  options.threads = threads;
+  CovarianceEnsemble ensemble = run_interruptibly([&](std::stop_token stop) {
+    options.stop = std::move(stop);
+    return covariance_sde::simulate(model, start, options);
+  });
+  return {std::move(start), std::move(ensemble)};
 }
 
-nb::tuple simulated(const SdePaths& paths, const SdeModel& model, const ArrayLikeObject& v0) {
-  return arrays_of_ensemble(paths.run(model, matrix_of(v0, "v0")));
+nb::tuple paths_of(const std::string& function, const SdeModel& model, const nb::dict& given, int threads) {
+  return arrays_of_ensemble(simulated(function, "simulate", model, given, threads).ensemble);
 }
 
 /// ((beyond, factor, probability, lower, upper) of each time, ensemble).
-nb::tuple exploded(const SdePaths& paths, const SdeModel& model, const ArrayLikeObject& v0) {
-  const Matrix<double> start = matrix_of(v0, "v0");
-  const CovarianceEnsemble ensemble = paths.run(model, start);
-  const auto shares = run_or_leave([model, start, ensemble](std::stop_token) {
+nb::tuple exploded(const SdeModel& model, const nb::dict& given, int threads) {
+  const auto [start, ensemble] = simulated("explosion", "explosion", model, given, threads);
+  const auto shares = run_or_leave([model, start = start, ensemble = ensemble](std::stop_token) {
     return covariance_sde::explosion_shares(model, start, ensemble);
   });
   Matrix<double> rows(static_cast<Index>(shares.size()), 5);
@@ -167,34 +136,28 @@ nb::tuple exploded(const SdePaths& paths, const SdeModel& model, const ArrayLike
   return nb::make_tuple(array_of(std::move(rows)), arrays_of_ensemble(ensemble));
 }
 
-/// How random networks are drawn.
-struct SdeNetworks {
-  covariance_sde::NetworkOptions options;
-
-  [[nodiscard]] CovarianceEnsemble run(const NetworkSpec& network, const Matrix<double>& v0) const {
-    return run_interruptibly([&](std::stop_token stop) {
-      covariance_sde::NetworkOptions with_stop = options;
-      with_stop.stop = std::move(stop);
-      return covariance_sde::sample_networks(network, v0, with_stop);
-    });
-  }
-};
-
-void make_sde_networks(SdeNetworks* self, const std::vector<Index>& layers, Index samples, std::uint64_t seed,
-                       double lower, double upper, bool explicit_weights, int threads) {
-  using covariance_sde::NetworkSampling;
-  new (self) SdeNetworks{
-      {.layers = layers,
-       .samples = samples,
-       .seed = seed,
-       .threads = threads,
-       .bounds = {lower, upper},
-       .sampling = explicit_weights ? NetworkSampling::explicit_weights : NetworkSampling::reduced}};
+NetworkSetup setup_of(const std::string& function, const NetworkSpec& network, const nb::dict& given,
+                      int threads) {
+  NetworkSetup setup = read_arguments(function, given, rows_of_sde("network"), [&](ConfigReader& fields) {
+    return covariance_sde::read_sampling(fields, network, covariance_sde::read_start(fields));
+  });
+  setup.options.threads = threads;
+  return setup;
 }
 
-nb::tuple sampled_networks(const SdeNetworks& networks, const NetworkSpec& network,
-                           const ArrayLikeObject& v0) {
-  return arrays_of_ensemble(networks.run(network, matrix_of(v0, "v0")));
+CovarianceEnsemble drawn(NetworkSetup& setup) {
+  return run_interruptibly([&](std::stop_token stop) {
+    setup.options.stop = std::move(stop);
+    return covariance_sde::sample_networks(setup.network, setup.v0, setup.options);
+  });
+}
+
+/// (ensemble, how it was drawn).
+nb::tuple sampled_networks(const std::string& function, const NetworkSpec& network, const nb::dict& given,
+                           int threads) {
+  NetworkSetup setup = setup_of(function, network, given, threads);
+  const bool reduced = setup.options.sampling == covariance_sde::NetworkSampling::reduced;
+  return nb::make_tuple(arrays_of_ensemble(drawn(setup)), reduced ? "reduced" : "explicit_weights");
 }
 
 /// Means over running networks of the expansion.
@@ -207,19 +170,18 @@ Vector<double> mean_expansion(const NetworkSpec& network, const CovarianceEnsemb
 }
 
 /// (entropy, error, expansion), [layers, m].
-nb::tuple entropies(const SdeNetworks& networks, const NetworkSpec& network, const ArrayLikeObject& v0) {
-  const Matrix<double> start = matrix_of(v0, "v0");
+nb::tuple entropies(const NetworkSpec& network, const nb::dict& given, int threads) {
+  NetworkSetup setup = setup_of("entropy", network, given, threads);
   // What networks without attention lack shows before the work.
-  static_cast<void>(covariance_sde::softmax_entropy_expansion(network, start));
-  SdeNetworks of_inputs = networks;
-  of_inputs.options.kept = covariance_sde::CovarianceOf::branch_inputs;
-  const CovarianceEnsemble ensemble = of_inputs.run(network, start);
-  const auto layers = static_cast<Index>(networks.options.layers.size()), m = start.rows();
+  static_cast<void>(covariance_sde::softmax_entropy_expansion(network, setup.v0));
+  setup.options.kept = covariance_sde::CovarianceOf::branch_inputs;
+  const CovarianceEnsemble ensemble = drawn(setup);
+  const auto layers = static_cast<Index>(setup.options.layers.size()), m = setup.v0.rows();
   Matrix<double> values(layers, m), errors(layers, m), expansions(layers, m);
   for (Index time = 0; time < layers; ++time) {
     const auto rows = run_interruptibly([&](std::stop_token stop) {
-      return covariance_sde::softmax_entropy(network, ensemble, time, networks.options.seed,
-                                             run_control_of(networks.options.threads, {}, std::move(stop)));
+      return covariance_sde::softmax_entropy(network, ensemble, time, setup.options.seed,
+                                             run_control_of(setup.options.threads, {}, std::move(stop)));
     });
     for (Index a = 0; a < m; ++a) {
       values(time, a) = rows[static_cast<std::size_t>(a)].value;
@@ -232,15 +194,16 @@ nb::tuple entropies(const SdeNetworks& networks, const NetworkSpec& network, con
 }
 
 /// ((values, errors) of tokens, {parameter: (values, errors)}).
-nb::tuple gradients_of(const NetworkSpec& network, const ArrayLikeObject& v0, Index depth, Index networks,
-                       std::uint64_t seed, int threads, const ProgressFunction& progress) {
-  const Matrix<double> start = matrix_of(v0, "v0");
+nb::tuple gradients_of(const NetworkSpec& network, const nb::dict& given, int threads,
+                       const ProgressFunction& progress) {
+  auto [start, options] =
+      read_arguments("gradients", given, rows_of_sde("gradients"), [](ConfigReader& fields) {
+        Matrix<double> v0 = covariance_sde::read_start(fields);
+        return std::pair(std::move(v0), covariance_sde::read_gradient_options(fields));
+      });
   const auto norms = run_interruptibly([&](std::stop_token stop) {
-    return covariance_sde::gradient_norms(network, start,
-                                          {.depth = depth,
-                                           .networks = networks,
-                                           .seed = seed,
-                                           .run = run_control_of(threads, progress, std::move(stop))});
+    options.run = run_control_of(threads, progress, std::move(stop));
+    return covariance_sde::gradient_norms(network, start, options);
   });
   const auto same = [](const numerics::Estimate& estimate) { return estimate; };
   nb::dict parameters;
@@ -249,15 +212,50 @@ nb::tuple gradients_of(const NetworkSpec& network, const ArrayLikeObject& v0, In
   return nb::make_tuple(arrays_of_estimates(norms.tokens, same), parameters);
 }
 
-/// states(time) at each time, below each other.
-template <typename StateAt>
-DoubleArrayObject flow_of(const std::vector<double>& times, const StateAt& state_at) {
-  if (times.empty()) throw ArgumentError("times: expected one at least, got none");
-  return array_of_stacked(run_or_leave([times, state_at](std::stop_token) {
+/// The flow of a model's drift or, without one, the commuting limit: states below each other.
+DoubleArrayObject flow_of(const std::string& function, const std::optional<SdeModel>& model,
+                          const nb::dict& given) {
+  auto setup = read_arguments(function, given, rows_of_sde("flow"), [&](ConfigReader& fields) {
+    if (!model) return covariance_sde::read_flow_setup(fields);
+    covariance_sde::FlowSetup of_model{.model = model, .v0 = covariance_sde::read_start(fields), .times = {}};
+    of_model.times = covariance_sde::read_times(fields);
+    return of_model;
+  });
+  return array_of_stacked(run_or_leave([setup = std::move(setup)](std::stop_token) {
     std::vector<Matrix<double>> states;
-    for (const double time : times) states.push_back(state_at(time));
+    for (const double time : setup.times)
+      states.push_back(setup.model ? covariance_sde::drift_flow(*setup.model, setup.v0, time)
+                                   : covariance_sde::commuting_limit(setup.v0, time, setup.shortcut));
     return states;
   }));
+}
+
+/// Outputs [k * outputs, m] of the covariances [k, m * m] of the given paths.
+DoubleArrayObject outputs_of(const ArrayLikeObject& covariances, const std::vector<Index>& paths,
+                             const nb::dict& given) {
+  const auto [count, seed] =
+      read_arguments("outputs", given, rows_of_sde("output"), [](ConfigReader& fields) {
+        return std::pair(fields.integer("outputs"), static_cast<std::uint64_t>(fields.integer("seed")));
+      });
+  const Matrix<double> all = matrix_of(numbers_of(covariances, "covariances"));
+  const Index m =
+      all.rows() == 0 ? 0 : static_cast<Index>(std::lround(std::sqrt(static_cast<double>(all.cols()))));
+  std::vector<Matrix<double>> drawn_outputs;
+  for (std::size_t k = 0; k < paths.size(); ++k)
+    drawn_outputs.push_back(covariance_sde::sampled_outputs(
+        Eigen::Map<const Matrix<double>>(all.row(static_cast<Index>(k)).data(), m, m), count, seed,
+        paths[k]));
+  return array_of_stacked(drawn_outputs);
+}
+
+/// (S1, S2, linear, attention).
+nb::tuple coefficients_of(const ArrayLikeObject& v, const std::string& mask_word) {
+  const AttentionMask mask = attention_mask_of("coefficients", mask_word);
+  const Matrix<double> covariance = matrix_of(v, "V");
+  return nb::make_tuple(array_of(covariance_sde::first_softmax_moments(covariance, mask)),
+                        array_of(covariance_sde::second_softmax_moment(covariance, mask)),
+                        array_of(covariance_sde::linear_diffusion(covariance)),
+                        array_of(covariance_sde::attention_diffusion(covariance, mask)));
 }
 
 /// compute(law, x) of every element.
@@ -281,30 +279,19 @@ void bind_sde_models(nb::module_& module) {
       .def(
           "__init__",
           [](SdeModel* self, double relu_drift, double attention_drift, double linear_noise,
-             double attention_noise, double c_plus, double c_minus, bool causal) {
+             double attention_noise, double c_plus, double c_minus, const std::string& mask) {
             new (self) SdeModel{relu_drift,      attention_drift,   linear_noise,
-                                attention_noise, {c_plus, c_minus}, attention_mask_of(causal)};
+                                attention_noise, {c_plus, c_minus}, attention_mask_of("Model", mask)};
           },
           "relu_drift"_a, "attention_drift"_a, "linear_noise"_a, "attention_noise"_a, "c_plus"_a, "c_minus"_a,
-          "causal"_a);
+          "mask"_a);
+  module.def("sde_model", &model_of, "function"_a, "given"_a);
   module.def(
-      "sde_mlp",
-      [](const SlopePair& slopes) { return model_tuple(covariance_sde::mlp_model(slopes_of(slopes))); },
-      "slopes"_a);
-  module.def(
-      "sde_resnet",
-      [](double gamma_squared, const SlopePair& slopes, double hidden_ratio) {
-        return model_tuple(covariance_sde::resnet_model(ResidualWeights::shaped(gamma_squared),
-                                                        slopes_of(slopes), hidden_ratio));
+      "sde_start",
+      [](const nb::dict& given) {
+        return array_of(read_arguments("start", given, rows_of_sde("simulate"), covariance_sde::read_start));
       },
-      "gamma_squared"_a, "slopes"_a, "hidden_ratio"_a);
-  module.def(
-      "sde_attention",
-      [](double gamma_squared, double temperature, bool causal, Index heads) {
-        return model_tuple(covariance_sde::attention_model(ResidualWeights::shaped(gamma_squared),
-                                                           temperature, attention_mask_of(causal), heads));
-      },
-      "gamma_squared"_a, "temperature"_a, "causal"_a, "heads"_a);
+      "given"_a);
   module.def(
       "sde_stack",
       [](const SdeModel& first, const SdeModel& second) {
@@ -323,28 +310,7 @@ void bind_sde_models(nb::module_& module) {
         return array_of(covariance_sde::drift(model, matrix_of(v, "v")));
       },
       "model"_a, "v"_a);
-  module.def(
-      "sde_linear_diffusion",
-      [](const ArrayLikeObject& v) { return array_of(covariance_sde::linear_diffusion(matrix_of(v, "v"))); },
-      "v"_a);
-  module.def(
-      "sde_attention_diffusion",
-      [](const ArrayLikeObject& v, bool causal) {
-        return array_of(covariance_sde::attention_diffusion(matrix_of(v, "v"), attention_mask_of(causal)));
-      },
-      "v"_a, "causal"_a);
-  module.def(
-      "sde_first_moments",
-      [](const ArrayLikeObject& v, bool causal) {
-        return array_of(covariance_sde::first_softmax_moments(matrix_of(v, "v"), attention_mask_of(causal)));
-      },
-      "v"_a, "causal"_a);
-  module.def(
-      "sde_second_moments",
-      [](const ArrayLikeObject& v, bool causal) {
-        return array_of(covariance_sde::second_softmax_moment(matrix_of(v, "v"), attention_mask_of(causal)));
-      },
-      "v"_a, "causal"_a);
+  module.def("sde_coefficients", &coefficients_of, "v"_a, "mask"_a);
   module.def(
       "sde_diffusion",
       [](const SdeModel& model, const ArrayLikeObject& v) {
@@ -354,33 +320,16 @@ void bind_sde_models(nb::module_& module) {
 }
 
 void bind_ensembles(nb::module_& module) {
-  nb::class_<SdePaths>(module, "SdePaths")
-      .def("__init__", &make_paths, "times"_a, "max_step"_a, "step_control"_a.none(), "scheme"_a, "lower"_a,
-           "upper"_a, "paths"_a, "seed"_a, "threads"_a)
-      .def("simulate", &simulated, "model"_a, "v0"_a)
-      .def("explode", &exploded, "model"_a, "v0"_a);
-  nb::class_<NetworkSpec>(module, "SdeNetwork")
-      .def("__init__", &make_sde_network, "name"_a, "width"_a, "gamma_squared"_a.none(), "temperature"_a,
-           "slopes"_a, "causal"_a, "heads"_a, "key_width"_a, "hidden_width"_a,
-           "gamma_squared_feedforward"_a.none(), "g1"_a.none(), "g2"_a.none())
-      .def("limit",
-           [](const NetworkSpec& network) { return model_tuple(covariance_sde::limiting_model(network)); })
-      .def("lacks_reduction", [](const NetworkSpec& network, Index tokens) {
-        return !covariance_sde::usual_sampling(network, tokens).reason.empty();
-      });
-  nb::class_<SdeNetworks>(module, "SdeNetworks")
-      .def("__init__", &make_sde_networks, "layers"_a, "samples"_a, "seed"_a, "lower"_a, "upper"_a,
-           "explicit_weights"_a, "threads"_a)
-      .def("sample", &sampled_networks, "network"_a, "v0"_a)
-      .def("entropies", &entropies, "network"_a, "v0"_a);
-  module.def("sde_gradients", &gradients_of, "network"_a, "v0"_a, "depth"_a, "networks"_a, "seed"_a,
-             "threads"_a, "progress"_a.none());
-  module.def(
-      "sde_outputs",
-      [](const ArrayLikeObject& v, Index count, std::uint64_t seed, Index path) {
-        return array_of(covariance_sde::sampled_outputs(matrix_of(v, "v"), count, seed, path));
-      },
-      "v"_a, "count"_a, "seed"_a, "path"_a);
+  module.def("sde_simulate", &paths_of, "function"_a, "model"_a, "given"_a, "threads"_a);
+  module.def("sde_explosion", &exploded, "model"_a, "given"_a, "threads"_a);
+  nb::class_<NetworkSpec>(module, "SdeNetwork").def("limit", [](const NetworkSpec& network) {
+    return model_tuple(covariance_sde::limiting_model(network));
+  });
+  module.def("sde_network", &network_of, "given"_a);
+  module.def("sde_networks", &sampled_networks, "function"_a, "network"_a, "given"_a, "threads"_a);
+  module.def("sde_entropy", &entropies, "network"_a, "given"_a, "threads"_a);
+  module.def("sde_gradients", &gradients_of, "network"_a, "given"_a, "threads"_a, "progress"_a.none());
+  module.def("sde_outputs", &outputs_of, "covariances"_a, "paths"_a, "given"_a);
   module.def(
       "two_sample_test",
       [](const ArrayLikeObject& first, const ArrayLikeObject& second) {
@@ -429,24 +378,7 @@ void bind_laws(nb::module_& module) {
             [model, gap0](std::stop_token) { return covariance_sde::explosion_probability(model, gap0); });
       },
       "model"_a, "gap0"_a);
-  module.def(
-      "sde_drift_flow",
-      [](const SdeModel& model, const ArrayLikeObject& v0, const std::vector<double>& times) {
-        return flow_of(times, [model, start = matrix_of(v0, "v0")](double time) {
-          return covariance_sde::drift_flow(model, start, time);
-        });
-      },
-      "model"_a, "v0"_a, "times"_a);
-  module.def(
-      "sde_commuting_limit",
-      [](const ArrayLikeObject& v0, const std::vector<double>& times, bool preserving) {
-        using covariance_sde::Shortcut;
-        return flow_of(times, [start = matrix_of(v0, "v0"), preserving](double time) {
-          return covariance_sde::commuting_limit(start, time,
-                                                 preserving ? Shortcut::variance_preserving : Shortcut::unit);
-        });
-      },
-      "v0"_a, "times"_a, "preserving"_a);
+  module.def("sde_flow", &flow_of, "function"_a, "model"_a.none(), "given"_a);
 }
 
 }  // namespace
@@ -455,6 +387,9 @@ void bind_sde(nb::module_& module) {
   bind_sde_models(module);
   bind_ensembles(module);
   bind_laws(module);
+  module.def(
+      "sde_fields", [](const std::string& command) { return rows_of_table(rows_of_sde(command)); },
+      "command"_a, "The rows of a command of `widelimit sde`, a JSON list.");
 }
 
 }  // namespace widelimit::python

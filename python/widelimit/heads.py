@@ -10,7 +10,8 @@ r a root of S, b [H] biases and v scales (one for each head for 'softmaxv', else
 'softmax1' and 'bayes'; times tau are learning rate times steps. Losses are 1 - 1/L for uniform attention.
 Mathematics: docs/theory/head-specialization.md. Source: Sagitova, Duranthon, Zdeborova, arXiv:2603.03993.
 
-Functions with `progress` call it with (steps done, total steps). `threads` is 0 for one on each core. Results depend on
+Arguments are the fields of the configurations of `widelimit heads`, with the same ranges and defaults; those that are None are
+left to the function. Functions with `progress` call it with (steps done, total steps). `threads` is 0 for one on each core. Results depend on
 neither; Ctrl-C stops all functions. Equal seeds give the bits that `widelimit heads` gives.
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import integer_array, numbers, one_of, real, whole
+from ._arrays import integer_array, numbers, real, whole
 from ._progress import Progress, teller
 from ._core import Prior
 
@@ -34,8 +35,6 @@ __all__ = [
     "fresh_sequences", "hessian", "judge", "noise_start", "prune", "resampling", "sgd", "specialisation_times", "split_rate"]
 
 Numbers = NDArray[np.float64]
-
-_ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
 
 
 class Estimate(NamedTuple):
@@ -133,13 +132,15 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
 
     ArgumentError for numbers out of range, NumericalError if a state stops being finite.
     """
-    steps = _steps(20_000 if tau is None else tau, step)
-    record = _growing(records, steps) if tau is None else _even(records, steps)
-    flows = _flows(activation, prior, tokens, heads, step=step, steps=steps, record=record, stop_gradient=stop_gradient,
-                   stepper=stepper, variant=variant, batch_noise=batch_noise, samples=samples, fresh_samples=fresh_samples,
-                   symmetry=symmetry, eta=eta, leave_saddles=leave_saddles, starts=starts, seed=seed, threads=threads,
-                   progress=progress)
-    return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in flows.train(None if start is None else _arrays(start))]
+    given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, records=records, starts=starts, eta=eta,
+                 stop_gradient=stop_gradient, leave_saddles=leave_saddles, stepper=stepper, variant=variant, batch_noise=batch_noise,
+                 samples=samples, fresh_samples=fresh_samples, symmetry=symmetry, seed=seed)
+    found = _core.head_flow(prior, given, None if start is None else _arrays(start), *_run(threads, progress))
+    return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in found]
+
+
+def _run(threads, progress, what="steps"):
+    return whole(threads, "threads"), teller(progress, what)
 
 
 class Pruned(NamedTuple):
@@ -150,12 +151,16 @@ class Pruned(NamedTuple):
 
 
 def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, normaliser: str = "kept_heads",
-          samples: int = 200_000, seed: int = 1, threads: int = 0) -> Pruned:
+          fresh_samples: int = 200_000, seed: int = 1, threads: int = 0) -> Pruned:
     """Removes heads one by one, each time the one without which the loss is lowest, on the fresh samples of a flow() with
     the same seed. Returns a Pruned. normaliser: 'kept_heads' or 'full_model', the heads over which weights are normalised.
     Cost: H^2 / 2 losses."""
-    flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
-    return Pruned(*flows.prune(_arrays(parameters), one_of(normaliser, "normaliser", ("kept_heads", "full_model")) == "full_model"))
+    given = _judged(activation, parameters, tokens, fresh_samples, seed)
+    return Pruned(*_core.head_prune(prior, _arrays(parameters), {**given, "normaliser": normaliser}, whole(threads, "threads")))
+
+
+def _judged(activation, parameters, tokens, fresh_samples, seed):
+    return dict(activation=activation, tokens=tokens, heads=len(parameters.m), fresh_samples=fresh_samples, seed=seed)
 
 
 class Judged(NamedTuple):
@@ -168,11 +173,11 @@ class Judged(NamedTuple):
     other: float
 
 
-def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, samples: int = 200_000, seed: int = 1,
+def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, fresh_samples: int = 200_000, seed: int = 1,
           threads: int = 0) -> Judged:
     """The loss of heads and where they attend, on the fresh samples of a flow() with the same seed: a Judged."""
-    flows = _judge(activation, parameters, prior, tokens, samples, seed, threads)
-    loss, gradient, mass = flows.judge(_arrays(parameters))
+    loss, gradient, mass = _core.head_judge(prior, _arrays(parameters), _judged(activation, parameters, tokens, fresh_samples, seed),
+                                            whole(threads, "threads"))
     return Judged(Estimate(*loss), HeadParameters(*gradient), *mass)
 
 
@@ -188,8 +193,9 @@ def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, 
     form       'gram': the same in distribution without vectors of length D, hundreds of times faster; or 'vector'
     planted_m  overlaps at the start, [H, F]; None: random ones
     """
-    return _sgd_path(_sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed,
-                          threads, progress).run())
+    given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, batch=batch, gamma=gamma, eta=eta,
+                 records=records, form=form, planted_m=planted_m, seed=seed)
+    return _sgd_path(_core.head_sgd(prior, given, *_run(threads, progress)))
 
 
 class Comparison(NamedTuple):
@@ -215,9 +221,9 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
             progress: Progress = None) -> Comparison:
     """An sgd() and the flow from its own start, spikes whitened and batch noise included: a Comparison. `step`, `samples` and
     `symmetry` are those of the flow, the rest those of sgd(). ArgumentError if SGD is recorded between the flow's steps."""
-    both = _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads,
-                progress)
-    run, beside = both.compare(real(step, "step"), whole(samples, "samples"), _closed(symmetry))
+    given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, step=step, samples=samples,
+                 symmetry=symmetry, batch=batch, gamma=gamma, eta=eta, records=records, form=form, planted_m=planted_m, seed=seed)
+    run, beside = _core.head_compare(prior, given, *_run(threads, progress))
     return Comparison(_sgd_path(run), _flow_path(beside))
 
 
@@ -272,38 +278,26 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
     step (0.1), samples (20,000), symmetry ('closed') and stop_gradient (0) are those of flow(), for 'flow' alone;
     gamma (0.02) and batch (the dimension) those of sgd(), for 'sgd' alone. Progress counts runs.
     """
-    of_sgd = one_of(dynamics, "dynamics", ("flow", "sgd")) == "sgd"
-    options = {"step": 0.1, "samples": 20_000, "symmetry": "closed", "stop_gradient": 0.0, "gamma": 0.02, "batch": dimension}
-    given = {"step": step, "samples": samples, "symmetry": symmetry, "stop_gradient": stop_gradient, "gamma": gamma,
-             "batch": batch}
-    for name, value in given.items():
-        if value is not None and of_sgd != (name in ("gamma", "batch")):
-            raise ValueError(f"{name}: has no effect with dynamics={dynamics!r}; leave it out")
-    if of_sgd and features:
+    if features and dynamics == "sgd":
         raise ValueError("features: times of single features are those of flows; take dynamics='flow'")
-    options.update({name: value for name, value in given.items() if value is not None})
-    unit = "gamma" if of_sgd else "step"
-    runs = _core.TimedHeads(
-        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
-        whole(options["samples"], "samples"), real(options[unit], unit), _steps(tau, options[unit], unit),
-        (1.0 if features else 0.2) if delta is None else real(delta, "delta"), real(options["stop_gradient"], "stop_gradient"),
-        _closed(options["symmetry"]), bool(features), whole(options["batch"], "batch", 1) if of_sgd else None,
-        whole(threads, "threads"))
-    found = _times(runs.first_times, etas, starts, seed, dimension, progress)
+    given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, etas=etas, tau=tau, starts=starts, delta=delta,
+                 step=step, samples=samples, symmetry=symmetry, stop_gradient=stop_gradient, gamma=gamma, batch=batch, seed=seed)
+    runs = _core.timed_heads(prior, given if features else {**given, "dynamics": dynamics}, bool(features), whole(threads, "threads"))
+    found = _times(runs, progress)
     return found if features else found._replace(times=found.times[..., 0])
 
 
-def _times(first_times, etas, starts, seed, dimension, progress):
-    """Of first_times(eta, seed) for each eta and start."""
-    found, told, starts = [], teller(progress, "steps"), whole(starts, "starts", 1)
-    for eta in etas:
-        for k in range(starts):
-            found.append(first_times(real(eta, "etas"), whole(seed, "seed") + k))
+def _times(runs, progress):
+    """Of all sizes and starts."""
+    found, told, shape = [], teller(progress, "steps"), (len(runs.etas), runs.starts)
+    for eta in runs.etas:
+        for start in range(runs.starts):
+            found.append(runs.first_times(eta, start))
             if told is not None:
-                told(len(found), len(etas) * starts)
-    times = np.array([one for one, _ in found]).reshape(len(etas), starts, -1)
-    return SpecialisationTimes(np.log(math.sqrt(dimension) / np.array(etas, dtype=float)), times,
-                               np.array([end for _, end in found]).reshape(len(etas), starts))
+                told(len(found), math.prod(shape))
+    times, ends = zip(*found)
+    return SpecialisationTimes(np.log(math.sqrt(runs.dimension) / np.array(runs.etas)), np.array(times).reshape(*shape, -1),
+                               np.array(ends).reshape(shape))
 
 
 class Resampled(NamedTuple):
@@ -332,15 +326,10 @@ def resampling(activation: str, prior: Prior, tokens: int, heads: int, *, tau: f
     """What keeping the samples of a flow() changes: Resampled for each start. `samples` is the size of the set that is kept and
     of each that is drawn; both flows end once the gradient on the kept samples is below stop_gradient. Other arguments are
     those of flow(). Cost: the samples are drawn in every step."""
-    steps = _steps(tau, step)
-    flows = _flows(activation, prior, tokens, heads, step=step, steps=steps, record=_even(records, steps),
-                   stop_gradient=stop_gradient, samples=samples, symmetry=symmetry, eta=eta, seed=seed, threads=threads,
-                   progress=progress)
-    found = []
-    for k in range(whole(starts, "starts", 1)):
-        kept, fresh = (_flow_path(path) for path in flows.resample(whole(seed, "seed") + k))
-        found.append(Resampled(whole(seed, "seed") + k, bool(kept.gradient[-1] < stop_gradient), kept, fresh))
-    return found
+    given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, samples=samples, symmetry=symmetry, eta=eta,
+                 records=records, stop_gradient=stop_gradient, starts=starts, seed=seed)
+    return [Resampled(own, converged, _flow_path(kept), _flow_path(fresh))
+            for own, converged, kept, fresh in _core.head_resampling(prior, given, *_run(threads, progress))]
 
 
 class ImageTask:
@@ -360,8 +349,8 @@ class ImageTask:
             raise ValueError(f"images: expected [N, pixels] or [N, height, width], got an array of shape {pixels.shape}")
         if classes.ndim != 1:
             raise ValueError(f"labels: expected [N], got an array of shape {classes.shape}")
-        self.amplitude = real(amplitude, "amplitude")
-        self._task = _core.HeadImageTask(pixels.reshape(len(pixels), -1), classes.tolist(), self.amplitude)
+        self._task = _core.HeadImageTask(pixels.reshape(len(pixels), -1), classes.tolist(), {"amplitude": amplitude})
+        self.amplitude: float = self._task.amplitude
         self.class_means: Numbers = self._task.class_means()
 
     @property
@@ -390,10 +379,16 @@ def digits(activation: str, task: ImageTask, tau: float, *, tokens: int = 5, hea
     eta            length of a head at the start; gamma: learning rate; batch: sequences in each step (None: one a pixel)
     fresh_samples  sequences on which the heads are judged; risk_samples: those of the estimate of the Bayes risk
     """
-    runs = _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, progress)
-    k, b, v, loss, risk, cosines = runs.train(task._task, real(eta, "eta"), whole(seed, "seed"),
-                                              whole(fresh_samples, "fresh_samples"), whole(risk_samples, "risk_samples"))
+    given = dict(activation=activation, tau=tau, tokens=tokens, heads=heads, eta=eta, gamma=gamma, batch=batch,
+                 fresh_samples=fresh_samples, risk_samples=risk_samples, seed=seed)
+    k, b, v, loss, risk, cosines = _core.head_digits(_images(task), given, *_run(threads, progress))
     return ImageHeads(k, b, v, Estimate(*loss), Estimate(*risk), cosines)
+
+
+def _images(task):
+    if not isinstance(task, ImageTask):
+        raise TypeError(f"task: expected heads.ImageTask, got {task!r}")
+    return task._task
 
 
 def digit_times(activation: str, task: ImageTask, etas: Sequence[float], tau: float, *, tokens: int = 5, heads: int = 10,
@@ -404,15 +399,15 @@ def digit_times(activation: str, task: ImageTask, etas: Sequence[float], tau: fl
     delta  length of a class' overlaps minus their mean over the heads that counts as specialised
     tau    time at which a run is given up; other arguments are those of digits(). Progress counts runs.
     """
-    runs, bound = _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, None), real(delta, "delta")
-    return _times(lambda eta, start: runs.class_times(task._task, eta, bound, start), etas, starts, seed, task.dimension, progress)
+    given = dict(activation=activation, etas=etas, tau=tau, tokens=tokens, heads=heads, starts=starts, delta=delta, gamma=gamma,
+                 batch=batch, seed=seed)
+    return _times(_core.timed_images(_images(task), given, whole(threads, "threads")), progress)
 
 
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
                progress: Progress = None) -> Estimate:
     """The lowest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, where p is the posterior."""
-    return Estimate(*_core.head_bayes_risk(prior, whole(tokens, "tokens"), whole(samples, "samples"), whole(seed, "seed"),
-                                           whole(threads, "threads"), teller(progress, "steps")))
+    return Estimate(*_core.head_bayes_risk(prior, dict(tokens=tokens, samples=samples, seed=seed), *_run(threads, progress)))
 
 
 def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | None = None) -> Numbers:
@@ -425,7 +420,7 @@ def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | N
 def bayes_optimal_heads(prior: Prior, heads: int) -> HeadParameters:
     """Heads with which the activation 'bayes' reaches the Bayes risk of a discrete prior. ArgumentError for Gaussian priors,
     points of probability 0, and fewer heads than points."""
-    return HeadParameters(*_core.bayes_optimal_heads(prior, whole(heads, "heads")))
+    return HeadParameters(*_core.bayes_optimal_heads(prior, {"heads": heads}))
 
 
 class HessianConstants(NamedTuple):
@@ -445,8 +440,7 @@ class HessianConstants(NamedTuple):
 def hessian(activation: str, tokens: int, heads: int, b: float | None = None) -> HessianConstants:
     """The HessianConstants at the point that the flow reaches from b = 0, v = 1, or for 'softmax1' at a given bias.
     ArgumentError for fewer than two tokens."""
-    return HessianConstants(*_core.head_hessian(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
-                                                None if b is None else real(b, "b")))
+    return HessianConstants(*_core.head_hessian(dict(activation=activation, tokens=tokens, heads=heads), None if b is None else real(b, "b")))
 
 
 class EscapeRates(NamedTuple):
@@ -466,66 +460,31 @@ def split_rate(activation: str, tokens: int, heads: int, nu1: float, nu2: float,
     """The rate at which heads split along the second feature from the unspecialised saddle of Prior.flip2(nu1, nu2). Its
     inverse is the slope of specialisation times in ln(sqrt(D) / eta). It is computed by Monte Carlo, or with samples=None by
     quadrature, for few tokens. ArgumentError unless the activation is 'softmax' or 'bayes' and heads >= 2."""
-    return Estimate(*_core.head_split_rate(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
-                                           real(nu1, "nu1"), real(nu2, "nu2"),
-                                           None if samples is None else whole(samples, "samples"), whole(seed, "seed"),
-                                           whole(threads, "threads")))
+    given = dict(activation=activation, tokens=tokens, heads=heads, seed=seed)
+    return Estimate(*_core.head_split_rate(given, real(nu1, "nu1"), real(nu2, "nu2"),
+                                           None if samples is None else whole(samples, "samples"), whole(threads, "threads")))
 
 
 def attention_map(activation: str, parameters: HeadParameters, chi_star: ArrayLike, xi: ArrayLike) -> Numbers:
     """The weights over H that each head gives to each token of a sequence, [H, L], from the tokens' projections chi_star [L, F]
     on the spikes and xi [L, H] on the rest of the heads. Columns sum to the weights of the tokens."""
-    return _core.head_attention_map(_activation(activation), _arrays(parameters), numbers(chi_star, name="chi_star"),
+    return _core.head_attention_map({"activation": activation}, _arrays(parameters), numbers(chi_star, name="chi_star"),
                                     numbers(xi, name="xi"))
 
 
-def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *, samples: int = 200_000,
+def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *, fresh_samples: int = 200_000,
                     seed: int = 1) -> tuple[Numbers, Numbers]:
     """The first of the fresh samples of a flow() with as many of them and the same seed, for attention_map(): projections
     (chi_star [sequences, L, F], xi [sequences, L, H])."""
-    flows = _flows("softmax", prior, tokens, heads, fresh_samples=samples, seed=seed)
-    count = whole(sequences, "sequences", 1)
-    chi_star, xi = flows.sequences(count)
-    return chi_star.reshape(count, -1, chi_star.shape[1]), xi.reshape(count, -1, xi.shape[1])
+    given = dict(tokens=tokens, heads=heads, sequences=sequences, fresh_samples=fresh_samples, seed=seed)
+    chi_star, xi = _core.head_sequences(prior, given)
+    return chi_star.reshape(sequences, -1, chi_star.shape[1]), xi.reshape(sequences, -1, xi.shape[1])
 
 
 def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed: int = 0) -> HeadParameters:
     """A random start: m normal with standard deviation 0.01, r = eta I plus as much noise, b = 0, v = 1."""
-    return HeadParameters(*_core.noise_start(_activation(activation), whole(heads, "heads"), whole(features, "features"),
-                                             real(eta, "eta"), whole(seed, "seed")))
-
-
-def _flows(activation, prior, tokens, heads, *, step=0.1, steps=0, record=(), stop_gradient=1e-4, stepper="euler",
-           variant="frame", batch_noise=0, samples=1, fresh_samples=1, symmetry="plain", eta=1, leave_saddles=True, starts=1, seed=1,
-           threads=0, progress=None):
-    return _core.HeadFlows(
-        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), real(step, "step"), steps, list(record),
-        real(stop_gradient, "stop_gradient"), one_of(stepper, "stepper", ("euler", "runge_kutta4", "dormand_prince")),
-        one_of(variant, "variant", ("frame", "symmetric")) == "symmetric", real(batch_noise, "batch_noise"),
-        whole(samples, "samples"), whole(fresh_samples, "fresh_samples"), _closed(symmetry), real(eta, "eta"), bool(leave_saddles),
-        whole(starts, "starts"), whole(seed, "seed"), whole(threads, "threads"), teller(progress, "steps"))
-
-
-def _image_runs(activation, task, tau, tokens, heads, gamma, batch, threads, progress):
-    if not isinstance(task, ImageTask):
-        raise TypeError(f"task: expected heads.ImageTask, got {task!r}")
-    return _core.HeadImageRuns(_activation(activation), whole(tokens, "tokens"), whole(heads, "heads"),
-                               whole(task.dimension if batch is None else batch, "batch", 1), real(gamma, "gamma"),
-                               _steps(tau, gamma, "gamma"), whole(threads, "threads"), teller(progress, "steps"))
-
-
-def _judge(activation, parameters, prior, tokens, samples, seed, threads):
-    return _flows(activation, prior, tokens, len(parameters.m), fresh_samples=samples, seed=seed, threads=threads)
-
-
-def _sgd(activation, prior, tokens, heads, dimension, tau, batch, gamma, eta, records, form, planted_m, seed, threads, progress):
-    steps = _steps(tau, gamma, "gamma")
-    return _core.HeadSgd(
-        _activation(activation), prior, whole(tokens, "tokens"), whole(heads, "heads"), whole(dimension, "dimension"),
-        whole(dimension if batch is None else batch, "batch"), real(gamma, "gamma"), steps, _even(records, steps),
-        real(eta, "eta"), one_of(form, "form", ("gram", "vector")) == "vector",
-        None if planted_m is None else numbers(planted_m, name="planted_m"), whole(seed, "seed"), whole(threads, "threads"),
-        teller(progress, "steps"))
+    given = dict(activation=activation, heads=heads, eta=eta, seed=seed)
+    return HeadParameters(*_core.noise_start(given, whole(features, "features")))
 
 
 def _flow_path(found):
@@ -542,30 +501,3 @@ def _sgd_path(found):
 def _arrays(parameters):
     m, r, b, v = parameters
     return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")
-
-
-def _steps(tau, step, name="step"):
-    if not real(step, name) > 0:
-        raise ValueError(f"{name}: expected a number above 0, got {step}")
-    steps = round(real(tau, "tau") / step)
-    if abs(steps * step - tau) > 1e-9 * tau:
-        raise ValueError(f"tau: expected whole steps of {step}, got {tau}, which is {tau / step} of them")
-    return steps
-
-
-def _even(records, steps):
-    """About this many steps at even distances, including 0 and the last."""
-    stride = max(1, steps // whole(records, "records", 1))
-    return sorted({*range(0, steps, stride), steps})
-
-
-def _growing(records, steps):
-    return _core.record_growing(whole(records, "records", 1), steps)
-
-
-def _activation(name):
-    return one_of(name, "activation", _ACTIVATIONS)
-
-
-def _closed(symmetry):
-    return one_of(symmetry, "symmetry", ("plain", "closed")) == "closed"

@@ -16,7 +16,6 @@ neither; Ctrl-C stops all functions. Equal seeds give the bits that `widelimit p
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import warnings
 from typing import Any, NamedTuple, Sequence, overload
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import _numpy, integer_array, numbers, one_of, real, whole
+from ._arrays import _numpy, numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -77,42 +76,19 @@ class Parameters:
     skip_M: float | None = None
 
     def __post_init__(self) -> None:
-        _made(self)
+        _core.check_parameters(vars(self))
 
     def block(self, causal: bool = False) -> _core.Network:
         """The block as a Network for propagate(), its attention sampled instead of averaged: this is what the option --block of
         `widelimit propagation` writes."""
-        gain = {"unit": 1.0, "shared": float(self.sigma_w)}.get(str(self.sigma_out))
-        attention = [{"layer": "attention", "scaling": "inverse_sqrt_width", "query_key_std": float(self.sigma_A),
-                      "causal": bool(causal)}]
-        nonlinearity = {"layer": "identity" if self.activation == "linear" else self.activation}
-        mlp = [_dense(self.sigma_w), nonlinearity] * self.mlp_depth + [
-            _dense(float(self.sigma_out) if gain is None else gain)]
-        layers = [_skip_and(strength, skip, branch)
-                  for strength, skip, branch in ((self.alpha_A, self.skip_A, attention), (self.alpha_M, self.skip_M, mlp))
-                  if strength > 0 or skip not in (None, 1)]
-        return _core.Network.from_json(json.dumps({"widelimit": 1, "layers": layers}))
+        return _core.block_of_parameters(vars(self), bool(causal))
 
 
-def _dense(gain):
-    return {"layer": "dense", "weight_variance": float(gain) * float(gain)}
-
-
-def _skip_and(strength, skip, branch):
-    kept = {"scale": math.sqrt(1 - strength * strength) if skip is None else float(skip), "layers": []}
-    changed = {"scale": float(strength), "layers": [{"layer": "rms_norm"}, *branch]}
-    return {"layer": "sum", "branches": [kept, changed] if strength > 0 else [kept]}
-
-
-def _made(parameters):
+def _told(parameters, **arguments):
+    """What a computation is told, for the compiled half, which checks it by the table of the computation."""
     if not isinstance(parameters, Parameters):
         raise TypeError(f"parameters: expected propagation.Parameters, got {parameters!r}")
-    p = parameters
-    sigma_out = p.sigma_out if isinstance(p.sigma_out, str) else real(p.sigma_out, "sigma_out")
-    return _core.PropagationParameters(
-        whole(p.tokens, "tokens"), real(p.sigma_A, "sigma_A"), real(p.alpha_A, "alpha_A"), real(p.alpha_M, "alpha_M"),
-        real(p.sigma_w, "sigma_w"), sigma_out, whole(p.mlp_depth, "mlp_depth"), p.activation,
-        *(None if skip is None else real(skip, name) for name, skip in (("skip_A", p.skip_A), ("skip_M", p.skip_M))))
+    return {**vars(parameters), **arguments}
 
 
 class TokenState(NamedTuple):
@@ -178,7 +154,7 @@ class BlockMap:
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
-        self._map = _core.PropagationMap(_made(parameters))
+        self._map = _core.PropagationMap(_told(parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BlockMap, (self.parameters,)
@@ -240,7 +216,7 @@ class BlockMap:
 def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False) -> Trajectory:
     """Norms and angles after each block of tokens with norm q0 and cosine c0, -1 / (n - 1) .. 1: a Trajectory of
     [depth + 1] numbers, from BlockMap."""
-    return BlockMap(parameters).trajectory(TokenState.from_cosine(real(q0, "q0"), real(c0, "c0")), depth, causal)
+    return Trajectory(*_core.propagation_trajectory(_told(parameters, depth=depth, q0=q0, c0=c0, causal=causal)))
 
 
 class Exponents(NamedTuple):
@@ -281,19 +257,18 @@ class Exponents(NamedTuple):
     @property
     def phase(self) -> str:
         """Both signs in words, such as 'chaotic angles, exploding gradients'."""
-        return (f"{'chaotic' if self.lambda_a > 0 else 'ordered'} angles, "
-                f"{'exploding' if self.lambda_g > 0 else 'vanishing'} gradients")
+        return _core.phase_name(self.lambda_a, self.lambda_g)
 
 
 def exponents(parameters: Parameters, depth: float = 16, causal: bool = False, published: bool = False) -> Exponents:
     """The Exponents of a transformer of this depth, in closed form. With `published` lambda_a and lambda_g are the paper's
     equations 18 and 19 as printed, with q_star in the place of q_M; ArgumentError beside a causal mask, and where norms have
     no fixed point."""
-    return Exponents(**_core.propagation_exponents(_made(parameters), _which(depth, causal, False, published)))
-
-
-def _which(depth, causal, one_block, published):
-    return real(depth, "depth"), bool(causal), bool(one_block), bool(published)
+    found = {"norm_growth": 0.0, **_core.propagation_exponents(
+        _told(parameters, depth=depth, causal=causal, published=published))}
+    if found.get("jacobian_q_p") is not None:
+        found["jacobian_q_p"] = np.array(found["jacobian_q_p"])
+    return Exponents(*(found.get(name) for name in Exponents._fields))
 
 
 class WidthSpread(NamedTuple):
@@ -315,8 +290,10 @@ class WidthSpread(NamedTuple):
 
 def width_spread(parameters: Parameters, width: int, depth: int = 16) -> WidthSpread:
     """The WidthSpread of a transformer of full attention."""
-    angle, *rest = _core.width_spread(_made(parameters), whole(width, "width"), whole(depth, "depth"))
-    return WidthSpread(None if angle is None else (math.expm1(angle[0]), math.expm1(angle[1])), *rest)
+    found = _core.width_spread(_told(parameters, width=width, depth=depth))
+    angle, gradient = ((found[f"{name}_low"], found[f"{name}_high"]) for name in ("lambda_a", "lambda_g"))
+    return WidthSpread(None if angle[0] is None else angle, gradient, found["angle_variance"], found["gradient_variance"],
+                       found["limit_depth"])
 
 
 class PhaseDiagram(NamedTuple):
@@ -344,8 +321,9 @@ def phase_diagram(parameters: Parameters, x: tuple[str, ArrayLike] = ("alpha", n
     rows.
     """
     across, along = _axis(x, "x"), _axis(y, "y")
-    lambda_a, lambda_g = _core.phase_diagram(_made(parameters), across, along, _which(depth, causal, one_block, published),
-                                             whole(threads, "threads"), teller(progress, "steps"))
+    lambda_a, lambda_g = _core.phase_diagram(
+        _told(parameters, depth=depth, causal=causal, one_block=one_block, published=published), across, along,
+        whole(threads, "threads"), teller(progress, "steps"))
     if undefined := int((np.isnan(lambda_a) | np.isnan(lambda_g)).sum()):
         warnings.warn(f"phase_diagram: no exponents at {undefined} of {lambda_a.size} points, where the numbers of the MLP leave "
                       "the range of doubles", RuntimeWarning, stacklevel=2)
@@ -373,8 +351,8 @@ def critical_lines(parameters: Parameters, x: tuple[str, float, float] = ("alpha
     """The CriticalLines within a rectangle of two parameters, (name, first, last) as in phase_diagram(): every point lies
     on its line to 1e-12 of the sides. ArgumentError for 'mlp_depth', and under a causal mask for 'tokens' and 'depth',
     which do not change continuously; start strengths above 0."""
-    angle, gradient, crossings = _core.critical_lines(_made(parameters), _range(x, "x"), _range(y, "y"),
-                                                      _which(depth, causal, one_block, published))
+    angle, gradient, crossings = _core.critical_lines(
+        _told(parameters, depth=depth, causal=causal, one_block=one_block, published=published), _range(x, "x"), _range(y, "y"))
     return CriticalLines([Curve(*curve) for curve in angle], [Curve(*curve) for curve in gradient], crossings)
 
 
@@ -387,9 +365,6 @@ class CriticalInitialisation(NamedTuple):
     log_gradient_growth: float
 
 
-_FREE = ("strengths_and_gain", "sigma_w", "alpha_M", "alpha_A", "balanced")
-
-
 def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and_gain", tolerance: float = 0.1,
              causal: bool = False) -> CriticalInitialisation:
     """The CriticalInitialisation of a transformer of this depth.
@@ -400,17 +375,15 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
 
     NumericalError, which names the free parameter, if no value is critical.
     """
-    alpha_A, alpha_M, sigma_w, *rest = _core.critical_initialisation(
-        _made(parameters), whole(depth, "depth"), one_of(free, "free", _FREE), real(tolerance, "tolerance"), causal)
-    return CriticalInitialisation(
-        dataclasses.replace(parameters, alpha_A=alpha_A, alpha_M=alpha_M, sigma_w=sigma_w), *rest)
+    found, exponents = _core.critical_initialisation(_told(parameters, depth=depth, free=free, tolerance=tolerance, causal=causal))
+    chosen = {name: found[name] for name in ("alpha_A", "alpha_M", "sigma_w")}
+    return CriticalInitialisation(dataclasses.replace(parameters, **chosen), *exponents)
 
 
 def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
     """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
     'gradient' vanishes, in ascending order. Two values closer than 1/64 of the range are missed."""
-    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _made(parameters),
-                                 real(depth, "depth"), causal)
+    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _told(parameters, depth=depth, causal=causal))
 
 
 class SimulatedTrajectory(NamedTuple):
@@ -450,9 +423,9 @@ def simulate_trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, 
     Progress counts networks, and Ctrl-C is noticed between them. Cost of a network and block: about
     (5 + mlp_depth) n width^2 + 2 n^2 width multiply-adds.
     """
-    q, cosine = _core.simulate_trajectory(_made(parameters), whole(depth, "depth"), real(q0, "q0"), real(c0, "c0"),
-                                          _drawn(width, networks, causal, seed, threads, progress))
-    return SimulatedTrajectory(*q, *cosine)
+    return SimulatedTrajectory(**_core.simulate_trajectory(
+        _told(parameters, depth=depth, q0=q0, c0=c0, causal=causal, width=width, networks=networks, seed=seed),
+        _drawing(threads, progress)))
 
 
 def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 1, c0: float = 0, causal: bool = False,
@@ -461,8 +434,8 @@ def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 
     """TokenSamples after each of these numbers of blocks (0: the start), for histograms. Other arguments are those of
     simulate_trajectory()."""
     return [TokenSamples(*samples) for samples in _core.simulate_samples(
-        _made(parameters), [whole(depth, "depths") for depth in depths], real(q0, "q0"), real(c0, "c0"),
-        _drawn(width, networks, causal, seed, threads, progress))]
+        _told(parameters, q0=q0, c0=c0, causal=causal, width=width, networks=networks, seed=seed),
+        [whole(depth, "depths") for depth in depths], _drawing(threads, progress))]
 
 
 def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
@@ -470,8 +443,8 @@ def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 
                    progress: Progress = None) -> Estimate:
     """Mean log growth of 1 - cosine in one block, from norm q0 (None: the fixed point, or 1 without one) and cosine c0: an Estimate to compare
     with exponents().lambda_a_log. Other arguments are those of simulate_trajectory()."""
-    return Estimate(*_core.simulate_angle(_made(parameters), None if q0 is None else real(q0, "q0"), real(c0, "c0"),
-                                          _drawn(width, networks, causal, seed, threads, progress)))
+    return Estimate(*_core.simulate_angle(
+        _told(parameters, q0=q0, c0=c0, causal=causal, width=width, networks=networks, seed=seed), _drawing(threads, progress)))
 
 
 def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None = None, c0: float = 0, causal: bool = False,
@@ -481,9 +454,9 @@ def simulate_gradient(parameters: Parameters, depth: int = 16, q0: float | None 
     ones of norm q0 and cosine c0. Other arguments are those of simulate_trajectory(); gradients triple the cost."""
     if q0 is None and c0 != 0:
         raise ValueError("c0: expected q0 as well; tokens start equal, at the fixed point, without them")
-    of_mean, of_log = _core.simulate_gradient(_made(parameters), whole(depth, "depth"),
-                                              None if q0 is None else real(q0, "q0"), real(c0, "c0"),
-                                              _drawn(width, networks, causal, seed, threads, progress))
+    of_mean, of_log = _core.simulate_gradient(
+        _told(parameters, depth=depth, q0=q0, c0=c0, causal=causal, width=width, networks=networks, seed=seed),
+        _drawing(threads, progress))
     return MeasuredGradient(Estimate(*of_mean), Estimate(*of_log))
 
 
@@ -493,22 +466,19 @@ def simulate_groups(parameters: Parameters, depth: int = 16, q0: float = 1, p_in
     """Shows how two halves of tokens, with products p_inside within and p_across between them
     (0 <= p_across <= p_inside <= q0), become alike: products inside over products across after each block, and standard errors,
     both [depth + 1]. Other arguments are those of simulate_trajectory()."""
-    ratio, error = _core.simulate_groups(_made(parameters), whole(depth, "depth"), real(q0, "q0"),
-                                         real(p_inside, "p_inside"), real(p_across, "p_across"),
-                                         _drawn(width, networks, causal, seed, threads, progress))
+    ratio, error = _core.simulate_groups(
+        _told(parameters, depth=depth, q0=q0, p_inside=p_inside, p_across=p_across, causal=causal, width=width, networks=networks,
+              seed=seed), _drawing(threads, progress))
     return ratio, error
 
 
-def _drawn(width, networks, causal, seed, threads, progress):
-    return _core.DrawnNetworks(whole(width, "width"), whole(networks, "networks"), causal, whole(seed, "seed"),
-                               whole(threads, "threads"), teller(progress, "steps"))
+def _drawing(threads, progress):
+    return _core.Drawing(whole(threads, "threads"), teller(progress, "steps"))
 
 
 def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
     """The Gram matrix [tokens, tokens] of tokens with norm q and one cosine, from which propagate() may start."""
-    gram = np.full((whole(tokens, "tokens", 1),) * 2, real(q, "q") * real(cosine, "cosine"))
-    np.fill_diagonal(gram, q)
-    return gram
+    return _core.start_gram({"tokens": tokens, "q0": q, "c0": cosine})
 
 
 class Propagated(NamedTuple):
@@ -533,9 +503,8 @@ class Propagated(NamedTuple):
 
 
 def _propagated(found):
-    grams, *estimates = found
-    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]),
-                      *(array for values_and_errors in estimates for array in values_and_errors))
+    grams, columns = found
+    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]), **columns)
 
 
 def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
@@ -578,7 +547,7 @@ def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_no
     found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
                                   None if start_norm is None else real(start_norm, "start_norm"),
                                   whole(threads, "threads"), teller(progress, "steps"))
-    return BlockExponents(*found[:2], *(Estimate(*estimate) for estimate in found[2:]))
+    return BlockExponents(**{name: Estimate(**value) if isinstance(value, dict) else value for name, value in found.items()})
 
 
 class LayerGradients(NamedTuple):
@@ -618,9 +587,9 @@ def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width:
     """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
     with Gaussian tokens of Gram matrix `start` [n, n] before `depth` blocks. Equal seeds give equal bits. Raises the errors of
     propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
-    tokens, gradients = _core.sample_block(block, numbers(start, name="start"), whole(depth, "depth"), whole(width, "width"),
-                                           whole(networks, "networks"), whole(heads, "heads"), whole(seed, "seed"),
-                                           whole(threads, "threads"), teller(progress, "steps"))
+    told = {"depth": depth, "width": width, "networks": networks, "heads": heads, "seed": seed}
+    tokens, gradients = _core.sample_block(block, numbers(start, name="start"), told, whole(threads, "threads"),
+                                           teller(progress, "steps"))
     return SampledBlock(_propagated(tokens), [LayerGradients(*layer) for layer in gradients])
 
 
@@ -703,13 +672,9 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
             raise ValueError(f"layers[{k}]: expected activations [sequences, tokens, width] of the shape of the others, got "
                              f"{array.shape} and {arrays[0].shape}")
     kept = _kept_tokens(arrays[0].shape[:2], lengths, mask)
-    found = [_core.measured_layer(array, f"layers[{k}]", kept, _epsilon(one.dtype))
-             for k, (array, one) in enumerate(zip(arrays, given))]
-    q, q_error = np.array([layer[0] for layer in found]).T
-    cosine, cosine_error = np.array([layer[1] for layer in found]).T
-    ratio, ratio_error = np.array([layer[5] for layer in found]).T
-    gap, rounding = np.array([layer[2] for layer in found]), np.array([layer[6] for layer in found])
-    start = found[0][3] if found[0][3].size > 0 else None
+    columns, start, note = _core.measured_layers(arrays, kept, [_epsilon(one.dtype) for one in given])
+    columns["largest_token"] = columns["largest_token"].astype(int)
+    start = start if start.size > 0 else None
     theory = known = None
     if block is not None:
         if len(arrays) < 2:
@@ -719,15 +684,9 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
                              "positions; measure sequences of one length at a time")
         theory = propagate(block, start, len(arrays) - 1, threads)
         known = block_exponents(block, len(start), len(arrays) - 1, None, threads)
-    # NaN stands for gaps that rounding makes, and goes on into the growth.
-    measured = Measured(q, q_error, cosine, cosine_error, gap, _growth(q), _growth(np.where(gap >= rounding, gap, math.nan)),
-                        start, theory, known, np.array([layer[4] for layer in found]), ratio, ratio_error, rounding,
-                        np.array([layer[7] for layer in found]), np.array([layer[8] for layer in found]))
-    if measured.blocks_left_out > 0:
-        warnings.warn(f"measure: in {(gap < rounding).sum()} of {len(gap)} layers 1 - cosine is below {rounding[0]:.2g}, which "
-                      f"rounding makes of equal tokens: angle_growth is NaN in {measured.blocks_left_out} of {len(gap) - 1} "
-                      "blocks, and its mean is that of the others", RuntimeWarning, stacklevel=2)
-    return measured
+    if note is not None:
+        warnings.warn(f"measure: {note}", RuntimeWarning, stacklevel=2)
+    return Measured(start=start, theory=theory, exponents=known, **columns)
 
 
 class MeasuredAttention(NamedTuple):
@@ -776,10 +735,7 @@ def _kept_tokens(shape, lengths, mask):
     if lengths is not None and mask is not None:
         raise ValueError("lengths: expected lengths or a mask, got both")
     if lengths is not None:
-        counts = integer_array(lengths, "lengths")
-        if counts.shape != shape[:1] or (counts < 2).any() or (counts > shape[1]).any():
-            raise ValueError(f"lengths: expected {shape[0]} integers from 2 to {shape[1]}, one a sequence, got {counts.tolist()}")
-        return (np.arange(shape[1]) < counts[:, None]).ravel().tolist()
+        return _core.kept_before(lengths, *shape)
     if mask is None:
         return []
     mask = _numpy(mask, "mask")
@@ -793,10 +749,6 @@ def _epsilon(dtype):
     if dtype.name == "bfloat16":
         return 2.0 ** -7
     return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize <= 8 else 2.0 ** -52
-
-
-def _growth(values):
-    return np.array([values[0] * 0] + [math.log(after / before) for before, after in zip(values, values[1:])])
 
 
 class LossFit(NamedTuple):
@@ -827,12 +779,9 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
 
     ArgumentError for anything else.
     """
-    ceiling = math.inf if classes is None else math.log(whole(classes, "classes", 2))
-    return LossFit(**_core.fit_losses(numbers(lambda_a, name="lambda_a"), numbers(lambda_g, name="lambda_g"),
-                                      numbers(loss, name="loss"), ceiling, whole(bootstrap, "bootstrap"),
-                                      whole(seed, "seed")))
-
-
+    found, predicted = _core.fit_losses(numbers(lambda_a, name="lambda_a"), numbers(lambda_g, name="lambda_g"),
+                                        numbers(loss, name="loss"), {"classes": classes, "bootstrap": bootstrap, "seed": seed})
+    return LossFit(**found, predicted=predicted)
 
 
 def _axis(axis, name):

@@ -8,8 +8,9 @@ The SDE describes the covariance V = X X^T / n [m, m] of m tokens, in a network 
 time is layer over width. Networks are those of the paper, shaped or not. Mathematics: docs/theory/covariance-sde.md. Source:
 Noci et al. 2023, arXiv:2306.17759.
 
-`threads` is 0 for one on each core, and results do not depend on it; Ctrl-C stops every function. Equal seeds give the bits
-that `widelimit sde` gives.
+Arguments are the fields of the configurations of `widelimit sde`, with the same ranges and defaults; those that are
+None are left to the function. A covariance V0 [m, m] is where paths start. `threads` is 0 for one on each core, and results do not
+depend on it; Ctrl-C stops every function. Equal seeds give the bits that `widelimit sde` gives.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import integers, numbers, one_of, real, whole
+from ._arrays import numbers, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -40,7 +41,7 @@ class Model:
         b     = relu_drift nu(rho) sqrt(V^aa V^bb) + attention_drift b_att(V)
         Sigma = linear_noise Sigma_lin(V) + attention_noise A(V)
 
-    c_plus, c_minus: slopes of the shaped ReLU, 1 + c / sqrt(n); causal: the mask of the attention.
+    c_plus, c_minus: slopes of the shaped ReLU, 1 + c / sqrt(n); mask of the attention: 'full' or 'causal'.
     """
 
     relu_drift: float = 0
@@ -49,33 +50,35 @@ class Model:
     attention_noise: float = 0
     c_plus: float = 0
     c_minus: float = 0
-    causal: bool = False
+    mask: str = "full"
 
 
 def mlp(c_plus: float = 0, c_minus: float = -1) -> Model:
     """The plain multilayer perceptron with shaped ReLU."""
-    return Model(*_core.sde_mlp(_slopes(c_plus, c_minus)))
+    return _made("mlp", c_plus=c_plus, c_minus=c_minus)
 
 
 def resnet(gamma_squared: float, c_plus: float = 0, c_minus: float = -1, hidden_ratio: float = 1) -> Model:
     """Residual feedforward blocks. gamma_squared in [0, 1] is the square of the residual weight, 1 - gamma_squared that of the
     shortcut; hidden_ratio is the hidden width over the width."""
-    return Model(*_core.sde_resnet(real(gamma_squared, "gamma_squared"), _slopes(c_plus, c_minus),
-                                   real(hidden_ratio, "hidden_ratio")))
+    return _made("resnet", gamma_squared=gamma_squared, c_plus=c_plus, c_minus=c_minus, hidden_ratio=hidden_ratio)
 
 
-def attention(gamma_squared: float, temperature: float = 1, causal: bool = False, heads: int = 1) -> Model:
-    """Residual shaped attention; temperature > 0 is tau_0, and heads have their own queries and keys."""
-    return Model(*_core.sde_attention(real(gamma_squared, "gamma_squared"), real(temperature, "temperature"), causal,
-                                      whole(heads, "heads")))
+def attention(gamma_squared: float, temperature: float = 1, mask: str = "full", heads: int = 1) -> Model:
+    """Residual shaped attention; temperature > 0 is tau_0, mask 'full' or 'causal', and heads have their own queries and keys."""
+    return _made("attention", gamma_squared=gamma_squared, temperature=temperature, mask=mask, heads=heads)
 
 
-def transformer(gamma_squared: float, temperature: float = 1, c_plus: float = 0, c_minus: float = -1, causal: bool = False,
+def transformer(gamma_squared: float, temperature: float = 1, c_plus: float = 0, c_minus: float = -1, mask: str = "full",
                 heads: int = 1, hidden_ratio: float = 1, gamma_squared_feedforward: float | None = None) -> Model:
     """The shaped transformer, with an attention and a feedforward block in each layer, of equal residual weights unless
     gamma_squared_feedforward is given."""
-    feedforward = gamma_squared if gamma_squared_feedforward is None else gamma_squared_feedforward
-    return stack(attention(gamma_squared, temperature, causal, heads), resnet(feedforward, c_plus, c_minus, hidden_ratio))
+    return _made("transformer", gamma_squared=gamma_squared, temperature=temperature, c_plus=c_plus, c_minus=c_minus, mask=mask,
+                 heads=heads, hidden_ratio=hidden_ratio, gamma_squared_feedforward=gamma_squared_feedforward)
+
+
+def _made(model, **given):
+    return Model(*_core.sde_model(model, {"model": model, **given}))
 
 
 def stack(first: Model, second: Model) -> Model:
@@ -90,9 +93,7 @@ def with_finite_width_drift(model: Model, width: int) -> Model:
 
 def start(tokens: int = 2, variance: float = 1, rho0: float = 0.2) -> Numbers:
     """The covariance [tokens, tokens] of tokens of equal variance and correlation."""
-    v = np.full((whole(tokens, "tokens", 1),) * 2, real(variance, "variance") * real(rho0, "rho0"))
-    np.fill_diagonal(v, variance)
-    return v
+    return _core.sde_start({"tokens": tokens, "variance": variance, "rho0": rho0})
 
 
 def drift(model: Model, v: ArrayLike) -> Numbers:
@@ -116,12 +117,11 @@ class Coefficients(NamedTuple):
     attention: Numbers
 
 
-def coefficients(v: ArrayLike, causal: bool = False) -> Coefficients:
-    """The Coefficients at a covariance v [m, m], for full attention or under a causal mask."""
+def coefficients(v: ArrayLike, mask: str = "full") -> Coefficients:
+    """The Coefficients at a covariance v [m, m], for full attention or under a mask that is 'causal'."""
     v = numbers(v, name="v")
-    first = _core.sde_first_moments(v, causal)
-    return Coefficients(first.reshape((len(v),) * 4), _core.sde_second_moments(v, causal), _core.sde_linear_diffusion(v),
-                        _core.sde_attention_diffusion(v, causal))
+    first, *others = _core.sde_coefficients(v, mask)
+    return Coefficients(first.reshape((len(v),) * 4), *others)
 
 
 class Ensemble(NamedTuple):
@@ -163,10 +163,10 @@ def _ensemble(found):
     return Ensemble(times, values.reshape(len(times), -1, m, m), np.array(ends), stop, inside, exits.astype(np.int64))
 
 
-def simulate(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
+def simulate(model: Model, V0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
              step_control: float | None = None, scheme: str | None = None, lower: float = 0, upper: float = 1e4, seed: int = 0,
              threads: int = 0) -> Ensemble:
-    """Paths of the SDE from v0 [m, m]: an Ensemble.
+    """Paths of the SDE from V0 [m, m]: an Ensemble.
 
     times         at which covariances are kept, increasing and positive; the last is the horizon T = depth / width
     max_step      largest step; step_control cuts it where attention is fast (None: 0.02 if the model has attention, else 0: never)
@@ -175,10 +175,14 @@ def simulate(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *,
     lower, upper  a path stops at its first state with an eigenvalue outside; lower = 0: no bound
     seed          equal seeds give equal bits, and the first paths of larger ensembles
 
-    ArgumentError for a v0 that is not a covariance within the bounds, and for numbers out of range. Cost: paths * steps * m^3.
+    ArgumentError for a V0 that is not a covariance within the bounds, and for numbers out of range. Cost: paths * steps * m^3.
     """
-    return _ensemble(_paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
-                            threads).simulate(_model(model), numbers(v0, name="v0")))
+    return _simulated("simulate", model, V0, times, paths=paths, max_step=max_step, step_control=step_control, scheme=scheme,
+                      lower=lower, upper=upper, seed=seed, threads=threads)
+
+
+def _simulated(function, model, V0, times, threads, **options):
+    return _ensemble(_core.sde_simulate(function, _model(model), _given(V0, times=times, **options), whole(threads, "threads")))
 
 
 class Explosion(NamedTuple):
@@ -192,18 +196,16 @@ class Explosion(NamedTuple):
     paths: Ensemble
 
 
-def explosion(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
+def explosion(model: Model, V0: ArrayLike, times: Sequence[float] | ArrayLike, *, paths: int = 4096, max_step: float = 0.01,
               step_control: float = 0.005, scheme: str | None = None, lower: float = 0, upper: float = 1e6, seed: int = 0,
               threads: int = 0) -> Explosion:
     """An Explosion, by simulation with fine steps. For more than two tokens, and for two under a causal mask, it is an upper
     bound. Arguments are those of simulate(); upper is at least 1e3. For two tokens, explosion_probability() and gap_law() are
     exact."""
-    if not real(upper, "upper") >= 1e3:
-        raise ValueError(f"upper: expected a number >= 1000, from where paths explode or return at once, got {upper}")
-    rows, ensemble = _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed,
-                            threads).explode(_model(model), numbers(v0, name="v0"))
+    given = _given(V0, times=times, paths=paths, max_step=max_step, step_control=step_control, scheme=scheme, lower=lower, upper=upper,
+                   seed=seed)
+    rows, ensemble = _core.sde_explosion(_model(model), given, whole(threads, "threads"))
     return Explosion(rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2], rows[:, 3:], _ensemble(ensemble))
-
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,7 +218,7 @@ class Network:
     width                      n
     gamma_squared              square of the residual weight, in [0, 1]; None: weights 1 and 1, for the unshaped networks
     temperature                tau_0; c_plus, c_minus: slopes 1 + c / sqrt(n)
-    causal, heads              of the attention; heads divide the width
+    mask, heads                of the attention: 'full' or 'causal'; heads divide the width
     key_width, hidden_width    0: width / heads, width
     gamma_squared_feedforward  of the feedforward block; None: that of the attention block
     g1, g2                     weights of the identity and of the mean next to the softmax (eq. 33); None: those of the name
@@ -230,7 +232,7 @@ class Network:
     temperature: float = 1
     c_plus: float = 0
     c_minus: float = -1
-    causal: bool = False
+    mask: str = "full"
     heads: int = 1
     key_width: int = 0
     hidden_width: int = 0
@@ -246,11 +248,11 @@ class Network:
         return Model(*_network(self).limit())
 
 
-def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
+def sample_networks(network: Network, V0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
                     upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Ensemble:
     """Covariances of random networks after the given layers: an Ensemble, whose times are layer over width.
 
-    v0        covariance of the inputs, [m, m]; the width is at least m
+    V0        covariance of the inputs, [m, m]; the width is at least m
     layers    increasing, from at least 1; the last is the depth
     samples   number of networks
     lower, upper  bounds of the eigenvalues, as in simulate()
@@ -260,10 +262,14 @@ def sample_networks(network: Network, v0: ArrayLike, layers: Sequence[int], *, s
 
     ArgumentError for arguments that do not fit each other.
     """
-    v0 = numbers(v0, name="v0")
-    chosen = _sampling(network, v0, sampling)
-    return _ensemble(_samples(layers, samples, seed, lower, upper, chosen,
-                              threads).sample(_network(network), v0))._replace(sampling=chosen)
+    return _drawn("sample_networks", network, V0, layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
+                  threads=threads)
+
+
+def _drawn(function, network, V0, layers, threads, **options):
+    ensemble, sampling = _core.sde_networks(function, _network(network), _given(V0, layers=layers, **options),
+                                            whole(threads, "threads"))
+    return _ensemble(ensemble)._replace(sampling=sampling)
 
 
 class Outputs(NamedTuple):
@@ -279,13 +285,13 @@ def outputs(ensemble: Ensemble, outputs: int = 1, seed: int = 0) -> Outputs:
     """Draws Outputs from the covariances of sample_networks() or simulate(): given V, each is N(0, V). `outputs` is their
     number in each network; give the seed of the ensemble, from whose numbers they draw apart. NumericalError if nothing ran
     up to the last time."""
-    count, chosen = whole(outputs, "outputs", 1), whole(seed, "seed")
     running = np.flatnonzero(ensemble.running[-1])
     if len(running) == 0:
         raise _core.NumericalError("outputs: nothing stayed within the bounds up to the last time; take an earlier one")
     last = ensemble.covariances[-1, running]
     variances = np.diagonal(last, axis1=1, axis2=2)
-    return Outputs(running, np.array([_core.sde_outputs(v, count, chosen, int(path)) for path, v in zip(running, last)]),
+    values = _core.sde_outputs(last, running.tolist(), {"outputs": outputs, "seed": seed})
+    return Outputs(running, values.reshape(len(running), -1, last.shape[1]),
                    3 * (variances ** 2).mean(axis=0) / variances.mean(axis=0) ** 2)
 
 
@@ -305,15 +311,15 @@ class Comparison(NamedTuple):
     distances: dict[str, Distance]
 
 
-def compare(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, paths: int | None = None,
+def compare(network: Network, V0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, paths: int | None = None,
             max_step: float = 0.01, step_control: float | None = None, scheme: str | None = None, seed: int = 0,
             threads: int = 0) -> Comparison:
     """Compares sample_networks() with simulate() of the network's limit: a Comparison of up to four tokens. paths=None: as many
     as samples. ArgumentError unless the network is shaped."""
     model = network.limit()
-    sampled = sample_networks(network, v0, layers, samples=samples, seed=seed, threads=threads)
-    limit = simulate(model, v0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
-                     step_control=step_control, scheme=scheme, seed=seed, threads=threads)
+    sampled = _drawn("compare", network, V0, layers, samples=samples, seed=seed, threads=threads)
+    limit = _simulated("compare", model, V0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
+                       step_control=step_control, scheme=scheme, seed=seed, threads=threads)
     distances = {}
     for a in range(min(sampled.covariances.shape[2], 4)):
         for b in range(a, min(sampled.covariances.shape[2], 4)):
@@ -331,15 +337,15 @@ def _at_the_end(ensemble, name, a, b):
     return np.ascontiguousarray(values[-1, ensemble.running[-1], a, b])
 
 
-def stopping_times(network: Network, v0: ArrayLike, layers: Sequence[int], *, gammas: Sequence[float] | None = None,
+def stopping_times(network: Network, V0: ArrayLike, layers: Sequence[int], *, gammas: Sequence[float] | None = None,
                    temperatures: Sequence[float] | None = None, samples: int = 4096, lower: float = 1e-4, upper: float = 1e4,
                    sampling: str | None = None, seed: int = 0, threads: int = 0) -> Numbers:
     """The times at which the eigenvalues of networks leave [lower, upper]: last times inside, [temperatures, gammas, samples], the
     horizon for networks that stay. gammas are residual weights, temperatures tau_0; None: the network's own."""
     squared = [network.gamma_squared] if gammas is None else [real(gamma, "gammas") ** 2 for gamma in gammas]
-    return np.array([[sample_networks(dataclasses.replace(network, gamma_squared=gamma_squared, temperature=temperature), v0,
-                                      layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
-                                      threads=threads).last_inside_times for gamma_squared in squared]
+    return np.array([[_drawn("stopping_times", dataclasses.replace(network, gamma_squared=gamma_squared, temperature=temperature), V0,
+                             layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
+                             threads=threads).last_inside_times for gamma_squared in squared]
                      for temperature in ([network.temperature] if temperatures is None else temperatures)])
 
 
@@ -352,13 +358,12 @@ class Entropy(NamedTuple):
     expansion: Numbers
 
 
-def entropy(network: Network, v0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
+def entropy(network: Network, V0: ArrayLike, layers: Sequence[int], *, samples: int = 4096, lower: float = 0,
             upper: float = 1e300, sampling: str | None = None, seed: int = 0, threads: int = 0) -> Entropy:
     """The Entropy of softmax rows as a function of depth. Arguments are those of sample_networks(); ArgumentError for networks
     without attention."""
-    v0 = numbers(v0, name="v0")
-    return Entropy(*_samples(layers, samples, seed, lower, upper, _sampling(network, v0, sampling),
-                             threads).entropies(_network(network), v0))
+    given = _given(V0, layers=layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed)
+    return Entropy(*_core.sde_entropy(_network(network), given, whole(threads, "threads")))
 
 
 class GradientNorms(NamedTuple):
@@ -371,14 +376,12 @@ class GradientNorms(NamedTuple):
     parameters: dict[str, tuple[Numbers, Numbers]]
 
 
-def gradients(network: Network, v0: ArrayLike, depth: int, *, networks: int = 32, seed: int = 0, threads: int = 0,
+def gradients(network: Network, V0: ArrayLike, depth: int, *, samples: int = 32, seed: int = 0, threads: int = 0,
               progress: Progress = None) -> GradientNorms:
-    """The GradientNorms of random networks, shaped, unshaped, Pre-LN or Post-LN, from a forward and a backward pass. Progress is
-    called with (networks done, total networks). Cost of a network: m^2 n depth, up to m = n / 2."""
-    progress = teller(progress, "networks")
-    tokens, parameters = _core.sde_gradients(_network(network), numbers(v0, name="v0"), whole(depth, "depth"),
-                                             whole(networks, "networks"), whole(seed, "seed"), whole(threads, "threads"),
-                                             progress)
+    """The GradientNorms of `samples` random networks, shaped, unshaped, Pre-LN or Post-LN, from a forward and a backward pass.
+    Progress is called with (networks done, total networks). Cost of a network: m^2 n depth, up to m = n / 2."""
+    tokens, parameters = _core.sde_gradients(_network(network), _given(V0, depth=depth, samples=samples, seed=seed),
+                                             whole(threads, "threads"), teller(progress, "networks"))
     return GradientNorms(*tokens, {name: tuple(values) for name, values in parameters.items()})
 
 
@@ -434,66 +437,37 @@ def explosion_probability(model: Model, gap0: float) -> float:
     return _core.sde_explosion_probability(_model(model), real(gap0, "gap0"))
 
 
-def flow(model: Model, v0: ArrayLike, times: Sequence[float] | ArrayLike) -> Numbers:
+def flow(model: Model, V0: ArrayLike, times: Sequence[float] | ArrayLike) -> Numbers:
     """The flow of the drift alone, dV = b(V) dt, [times, m, m]. NumericalError if it explodes before a time."""
-    return _states(_core.sde_drift_flow(_model(model), numbers(v0, name="v0"), _times(times)))
+    return _states(_core.sde_flow("flow", _model(model), _given(V0, times=times)))
 
 
-def commuting_limit(v0: ArrayLike, times: Sequence[float] | ArrayLike, shortcut: str = "unit") -> Numbers:
+def commuting_limit(V0: ArrayLike, times: Sequence[float] | ArrayLike, shortcut: str = "unit") -> Numbers:
     """V at times layer / depth of the unshaped ReLU residual network with gamma = 1 / sqrt(depth), [times, m, m]: its limits of
     width and depth commute. shortcut: 'unit', under which variances grow as e^t, or 'variance_preserving'."""
-    known = ("unit", "variance_preserving")
-    return _states(_core.sde_commuting_limit(numbers(v0, name="v0"), _times(times),
-                                             one_of(shortcut, "shortcut", known) == known[1]))
+    return _states(_core.sde_flow("commuting_limit", None, _given(V0, flow="commuting", times=times, shortcut=shortcut)))
 
 
 def _states(found):
     return found.reshape(-1, found.shape[1], found.shape[1])
 
 
-def _times(times):
-    return numbers(times, name="times").ravel().tolist()
-
-
-def _slopes(c_plus, c_minus):
-    return real(c_plus, "c_plus"), real(c_minus, "c_minus")
+def _given(V0, **arguments):
+    return {"V0": numbers(V0, name="V0"), **arguments}
 
 
 def _model(model):
     if not isinstance(model, Model):
         raise TypeError(f"model: expected sde.Model, got {model!r}")
     return _core.SdeModel(*(real(getattr(model, name), name) for name in (
-        "relu_drift", "attention_drift", "linear_noise", "attention_noise", "c_plus", "c_minus")), bool(model.causal))
+        "relu_drift", "attention_drift", "linear_noise", "attention_noise", "c_plus", "c_minus")), model.mask)
 
 
 def _network(network):
     if not isinstance(network, Network):
         raise TypeError(f"network: expected sde.Network, got {network!r}")
-    one = network
-    return _core.SdeNetwork(
-        one.name, whole(one.width, "width"), None if one.gamma_squared is None else real(one.gamma_squared, "gamma_squared"),
-        real(one.temperature, "temperature"), _slopes(one.c_plus, one.c_minus), one.causal, whole(one.heads, "heads"),
-        whole(one.key_width, "key_width"), whole(one.hidden_width, "hidden_width"),
-        *(None if getattr(one, name) is None else real(getattr(one, name), name)
-          for name in ("gamma_squared_feedforward", "g1", "g2")))
-
-
-def _paths(model, times, paths, max_step, step_control, scheme, lower, upper, seed, threads):
-    _model(model)
-    known = ("geometric", "euler_maruyama", "euler_maruyama_dense")
-    chosen = known[model.causal and model.attention_drift > 0] if scheme is None else one_of(scheme, "scheme", known)
-    return _core.SdePaths(_times(times), real(max_step, "max_step"),
-                          None if step_control is None else real(step_control, "step_control"), chosen, real(lower, "lower"),
-                          real(upper, "upper"), whole(paths, "paths"), whole(seed, "seed"), whole(threads, "threads"))
-
-
-def _sampling(network, v0, sampling):
-    """How networks are drawn: as asked for, or as m x m matrices wherever there are such."""
-    if sampling is not None:
-        return one_of(sampling, "sampling", ("reduced", "explicit_weights"))
-    return "explicit_weights" if _network(network).lacks_reduction(len(v0) if v0.ndim else 0) else "reduced"
-
-
-def _samples(layers, samples, seed, lower, upper, sampling, threads):
-    return _core.SdeNetworks(integers(layers, "layers"), whole(samples, "samples"), whole(seed, "seed"), real(lower, "lower"),
-                             real(upper, "upper"), sampling == "explicit_weights", whole(threads, "threads"))
+    given = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
+    given["network"] = given.pop("name")
+    if network.gamma_squared is None and str(network.name).startswith("unshaped"):
+        given.update({"gamma_squared": 1, "lambda": 1})
+    return _core.sde_network(given)

@@ -15,16 +15,16 @@ namespace widelimit::covariance_sde {
 
 namespace {
 
-using State = std::vector<double>;
+using Coordinates = std::vector<double>;
 
 constexpr double largest_entry = 1e12;
 
 template <typename System>
-void integrate(const System& system, State& state, double time, double tolerance) {
+void integrate(const System& system, Coordinates& state, double time, double tolerance) {
   namespace odeint = boost::numeric::odeint;
   if (time == 0) return;
   const auto stepper =
-      odeint::make_controlled(1e-3 * tolerance, tolerance, odeint::runge_kutta_dopri5<State>());
+      odeint::make_controlled(1e-3 * tolerance, tolerance, odeint::runge_kutta_dopri5<Coordinates>());
   // The first step is a guess; the control shortens it where it is too long.
   odeint::integrate_adaptive(stepper, system, state, 0.0, time, time / 100);
 }
@@ -37,7 +37,7 @@ Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, doubl
   require_not_negative("drift_flow", "time", time);
   require_positive("drift_flow", "relative_tolerance", relative_tolerance);
   const Index m = v0.rows();
-  const auto system = [&](const State& state, State& rate, double now) {
+  const auto system = [&](const Coordinates& state, Coordinates& rate, double now) {
     const Eigen::Map<const Matrix<double>> v(state.data(), m, m);
     const double size = v.cwiseAbs().maxCoeff();
     // Adaptive steps would follow an explosion with ever shorter steps and never end.
@@ -46,7 +46,7 @@ Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, doubl
                                        largest_entry, now, time));
     Eigen::Map<Matrix<double>>(rate.data(), m, m) = drift(model, v);
   };
-  State state(v0.data(), v0.data() + v0.size());
+  Coordinates state(v0.data(), v0.data() + v0.size());
   integrate(system, state, time, relative_tolerance);
   return Eigen::Map<const Matrix<double>>(state.data(), m, m);
 }
@@ -56,7 +56,7 @@ Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut s
   require_not_negative("commuting_limit", "time", time);
   const Index m = v0.rows();
   // On the angle, d theta / dt = -(sin theta - theta cos theta) / (pi sin theta) is smooth at both ends.
-  const auto system = [](const State& theta, State& rate, double) {
+  const auto system = [](const Coordinates& theta, Coordinates& rate, double) {
     for (std::size_t i = 0; i < theta.size(); ++i) {
       const double sine = std::sin(theta[i]);
       rate[i] = sine > 0
@@ -70,7 +70,7 @@ Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut s
     for (Index b = 0; b < a; ++b) {
       const double norm = std::sqrt(v0(a, a) * v0(b, b));
       if (!(norm > 0)) continue;
-      State theta{std::acos(std::clamp(v0(a, b) / norm, -1.0, 1.0))};
+      Coordinates theta{std::acos(std::clamp(v0(a, b) / norm, -1.0, 1.0))};
       integrate(system, theta, time, 1e-13);
       v(a, b) = v(b, a) = norm * std::cos(theta[0]);
     }

@@ -100,6 +100,14 @@ FieldValues FieldValues::words(std::vector<std::string> known) {
           }};
 }
 
+FieldValues FieldValues::words_or(std::vector<std::string> known, const FieldValues& other) {
+  const std::string list = fmt::format("{}", fmt::join(known, ", "));
+  return {fmt::format("{} or {}", list, other.text_), fmt::format("{} or {}", list, other.expected_),
+          [word = words(std::move(known)), other](const json& value) {
+            return word.hold(value) || other.hold(value);
+          }};
+}
+
 FieldValues FieldValues::list() const {
   const std::string text = "list of " + several(text_);
   return {text, "a " + text + ", at least one", [one = hold_](const json& value) {

@@ -11,6 +11,36 @@
 
 namespace widelimit {
 
+/// The product of the features of both inputs.
+struct FeatureProduct {};
+/// Windows without weight sharing, and the stage after them, which is null if there is none.
+struct LocalWindows {
+  const RowStage* stage;
+};
+
+/// Hands on what an operation computes with, which evaluators get in place of its node: row, pair and feature stages,
+/// the numbers of a convolution or dense layer, or one of the above. What acts entry by entry stands for itself.
+template <typename Take>
+struct OperationParts {
+  Take take;
+
+  void operator()(const InputNode& /*node*/) const { take(FeatureProduct{}); }
+  void operator()(const FeatureNode& node) const { take(*node.stage); }
+  void operator()(const AffineNode& node) const {
+    take(AffineNumbers{node.weight_variance, node.bias_variance,
+                       node.weights == AffineNode::Weights::trained});
+  }
+  void operator()(const LocalAffineNode& node) const { take(LocalWindows{node.stage.get()}); }
+  void operator()(const RowNode& node) const { take(*node.stage); }
+  void operator()(const PairNode& node) const { take(*node.stage); }
+  template <typename Kind>
+  void operator()(const Kind& node) const {
+    take(node);
+  }
+};
+template <typename Take>
+OperationParts(Take) -> OperationParts<Take>;
+
 /// Throws for a node that no instruction can evaluate. The schedule promises that chains contain none.
 [[noreturn]] inline void throw_no_instruction(const Instruction& instruction) {
   throw std::logic_error(fmt::format("kernel: node {} cannot be an instruction here", instruction.node));
@@ -19,8 +49,8 @@ namespace widelimit {
 /// Evaluates the instructions of a chain in order, whatever they work on: planes, or rows of pairs.
 ///
 /// For instruction i the evaluator has skips(i), true if there is nothing to do; load(i), for instructions that load;
-/// evaluate(i, operation), for the kinds of nodes that it can meet; and finish(i), which is called after each. Errors
-/// of numbers name the layer.
+/// evaluate(i, part), for the OperationParts that it can meet; and finish(i), which is called after each. Errors of
+/// numbers name the layer.
 template <typename Evaluator>
 void interpret(const Chain& chain, const Graph& graph, StepTimer& timer, const StopRequest& stop,
                Evaluator& evaluator) {
@@ -30,14 +60,13 @@ void interpret(const Chain& chain, const Graph& graph, StepTimer& timer, const S
     if (chain.instructions[i].loads)
       evaluator.load(i);
     else
-      std::visit(
-          [&](const auto& operation) {
-            if constexpr (requires { evaluator.evaluate(i, operation); })
-              evaluator.evaluate(i, operation);
-            else
-              throw_no_instruction(chain.instructions[i]);
-          },
-          graph.nodes[node].operation);
+      std::visit(OperationParts{[&](const auto& part) {
+                   if constexpr (requires { evaluator.evaluate(i, part); })
+                     evaluator.evaluate(i, part);
+                   else
+                     throw_no_instruction(chain.instructions[i]);
+                 }},
+                 graph.nodes[node].operation);
     evaluator.finish(i);
   };
   // The handlers are around all instructions, not around each, because instructions are short.
@@ -58,8 +87,8 @@ void interpret(const Chain& chain, const Graph& graph, StepTimer& timer, const S
 /// with.
 ///
 /// For instruction i the pass has skips(i), like an evaluator; begin(i), which is called before each; unload(i), for
-/// instructions that load; and propagate(i, operation), for the kinds of nodes that it can meet. Errors of numbers
-/// name the layer.
+/// instructions that load; and propagate(i, part), for the OperationParts that it can meet. Errors of numbers name the
+/// layer.
 template <typename Pass>
 void interpret_backward(const Chain& chain, const Graph& graph, const StopRequest& stop, Pass& pass) {
   NodeId node = chain.root;
@@ -72,14 +101,13 @@ void interpret_backward(const Chain& chain, const Graph& graph, const StopReques
       if (chain.instructions[i].loads)
         pass.unload(i);
       else
-        std::visit(
-            [&](const auto& operation) {
-              if constexpr (requires { pass.propagate(i, operation); })
-                pass.propagate(i, operation);
-              else
-                throw_no_instruction(chain.instructions[i]);
-            },
-            graph.nodes[node].operation);
+        std::visit(OperationParts{[&](const auto& part) {
+                     if constexpr (requires { pass.propagate(i, part); })
+                       pass.propagate(i, part);
+                     else
+                       throw_no_instruction(chain.instructions[i]);
+                   }},
+                   graph.nodes[node].operation);
     }
   } catch (const NumericalError& error) {
     throw_named(graph.nodes[node], error);

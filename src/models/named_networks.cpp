@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "models/settings.hpp"
 #include "widelimit/error.hpp"
@@ -13,16 +12,18 @@
 namespace widelimit::models {
 namespace {
 
-const std::vector<NetworkRecipe>& recipes() {
-  static const std::vector<NetworkRecipe> all = [] {
-    std::vector<NetworkRecipe> list;
-    for (auto&& part : {fully_connected_recipes(), convolutional_recipes(), attention_recipes(),
-                        sequence_recipes(), decoder_recipes(), graph_recipes(), radial_recipes()})
-      list.insert(list.end(), part.begin(), part.end());
-    return list;
-  }();
-  return all;
+/// The recipes of a family, which are made when one of them is looked for.
+template <std::vector<NetworkRecipe> (*make)()>
+const std::vector<NetworkRecipe>& recipes_of() {
+  static const std::vector<NetworkRecipe> recipes = make();
+  return recipes;
 }
+
+/// All families, in the order of the list.
+constexpr const std::vector<NetworkRecipe>& (*families[])() = {
+    recipes_of<fully_connected_recipes>, recipes_of<convolutional_recipes>, recipes_of<attention_recipes>,
+    recipes_of<sequence_recipes>,        recipes_of<decoder_recipes>,       recipes_of<graph_recipes>,
+    recipes_of<radial_recipes>};
 
 template <typename Range>
 std::vector<std::string> names_of(const Range& range) {
@@ -33,13 +34,11 @@ std::vector<std::string> names_of(const Range& range) {
 }
 
 const NetworkRecipe& find_recipe(std::string_view name) {
-  const auto found = std::find_if(recipes().begin(), recipes().end(), [&](const NetworkRecipe& recipe) {
-    return recipe.description.name == name;
-  });
-  if (found == recipes().end())
-    throw ArgumentError(
-        fmt::format("unknown network '{}'; known are {}", name, fmt::join(names_of(named_networks()), ", ")));
-  return *found;
+  for (const auto family : families)
+    for (const NetworkRecipe& recipe : family())
+      if (recipe.description.name == name) return recipe;
+  throw ArgumentError(
+      fmt::format("unknown network '{}'; known are {}", name, fmt::join(names_of(named_networks()), ", ")));
 }
 
 void check_range(const NamedNetwork& network, const NetworkOption& option, double value) {
@@ -79,8 +78,8 @@ bool NamedNetwork::has_option(std::string_view option) const {
 const std::vector<NamedNetwork>& named_networks() {
   static const std::vector<NamedNetwork> all = [] {
     std::vector<NamedNetwork> list;
-    std::transform(recipes().begin(), recipes().end(), std::back_inserter(list),
-                   [](const NetworkRecipe& recipe) { return recipe.description; });
+    for (const auto family : families)
+      for (const NetworkRecipe& recipe : family()) list.push_back(recipe.description);
     return list;
   }();
   return all;

@@ -4,6 +4,7 @@
 
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
@@ -194,9 +195,7 @@ class ShiftedErf {
   double offset_;
 };
 
-ActivationPtr affine_erf(const AffineErf& form) {
-  return make_tilted_form(form, TiltedMap::Function::erf, form.numbers());
-}
+ActivationPtr affine_erf(const AffineErf& form) { return make_tilted_form(form); }
 
 }  // namespace
 

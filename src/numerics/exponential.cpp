@@ -2,6 +2,7 @@
 
 #include "numerics/checks.hpp"
 #include "numerics/exponential_map.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -92,7 +93,7 @@ ActivationPtr gaussian(double amplitude, double rate) {
   if (rate == 0) return polynomial({amplitude});
   const Gaussian form{amplitude, rate};
   // Tilted rows need a shift s > 0, which only a negative rate gives.
-  return make_tilted_form(form, TiltedMap::Function::gaussian, form.numbers());
+  return make_tilted_form(form);
 }
 
 }  // namespace widelimit::numerics

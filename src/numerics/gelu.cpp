@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/normal_density.hpp"
 #include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
@@ -43,6 +44,6 @@ struct Gelu {
 
 }  // namespace
 
-ActivationPtr gelu() { return make_tilted_form(Gelu{}, TiltedMap::Function::gelu, Gelu::dual_numbers); }
+ActivationPtr gelu() { return make_tilted_form(Gelu{}); }
 
 }  // namespace widelimit::numerics

@@ -155,6 +155,20 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
   return layer;
 }
 
+std::vector<bool> kept_by_lengths(std::span<const std::int64_t> lengths, Index sequences, Index tokens) {
+  if (std::ssize(lengths) != sequences)
+    throw ArgumentError(
+        fmt::format("expected lengths [{}], one a sequence, got [{}]", sequences, lengths.size()));
+  std::vector<bool> kept;
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    if (lengths[s] < 2 || lengths[s] > tokens)
+      throw ArgumentError(
+          fmt::format("expected lengths from 2 to {}, got {} for sequence {}", tokens, lengths[s], s));
+    for (Index i = 0; i < tokens; ++i) kept.push_back(i < lengths[s]);
+  }
+  return kept;
+}
+
 AngleGrowth angle_growth(std::span<const MeasuredLayer> layers) {
   if (layers.empty()) throw ArgumentError("angle_growth: expected at least one layer, got none");
   AngleGrowth growth;
@@ -173,6 +187,15 @@ AngleGrowth angle_growth(std::span<const MeasuredLayer> layers) {
   }
   growth.mean = blocks > 0 ? sum / static_cast<double>(blocks) : no_number;
   return growth;
+}
+
+std::optional<std::string> rounding_note(std::span<const MeasuredLayer> layers) {
+  const auto equal = std::ranges::count_if(layers, [](const auto& layer) { return !layer.has_gap(); });
+  if (equal == 0) return std::nullopt;
+  return fmt::format(
+      "in {} of {} layers 1 - cosine is below {:.2g}, which rounding makes of equal tokens: angle_growth is "
+      "left out in {} of {} blocks, and its mean is that of the others",
+      equal, layers.size(), layers.front().rounding_gap, angle_growth(layers).left_out, layers.size() - 1);
 }
 
 }  // namespace widelimit::propagation

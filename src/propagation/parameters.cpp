@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "propagation/arguments.hpp"
 #include "propagation/pair_map.hpp"
@@ -17,38 +18,42 @@ namespace widelimit::propagation {
 
 namespace {
 
-using Known = std::map<std::string, numerics::ActivationPtr>;
+constexpr const char* linear = "linear";
 
-Known made_activations() {
-  Known known{{"linear", numerics::identity()}};
-  for (const layers::LayerKind& kind : layers::builtin_kinds()) {
-    // Two kernels are those of no function, and jumps have no derivative.
-    if (kind.group != layers::KindGroup::activation || kind.name == "exp_normalized" ||
-        kind.name == "matern" || kind.name == "sign")
-      continue;
-    if (std::ranges::any_of(kind.fields, &layers::KindField::required)) continue;
-    known[kind.name] = layers::activation_of(layers::layer_of_kind(kind.name));
-  }
-  return known;
+/// Whether a kind of layer is a function without parameters to give that the theory takes.
+bool is_named_activation(const layers::LayerKind& kind) {
+  // Two kernels are those of no function, and jumps have no derivative.
+  return kind.group == layers::KindGroup::activation && kind.name != "exp_normalized" &&
+         kind.name != "matern" && kind.name != "sign" &&
+         std::ranges::none_of(kind.fields, &layers::KindField::required);
 }
 
-const Known& known_activations() {
-  static const Known known = made_activations();
-  return known;
+numerics::ActivationPtr made_activation(const std::string& name) {
+  if (name == linear) return numerics::identity();
+  return layers::activation_of(layers::layer_of_kind(name));
 }
 
 }  // namespace
 
 std::vector<std::string> activation_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, activation] : known_activations()) names.push_back(name);
+  std::vector<std::string> names{linear};
+  for (const layers::LayerKind& kind : layers::builtin_kinds())
+    if (is_named_activation(kind)) names.push_back(kind.name);
+  std::ranges::sort(names);
   return names;
 }
 
 numerics::ActivationPtr activation_named(const std::string& name) {
-  const auto found = known_activations().find(name);
-  if (found != known_activations().end()) return found->second;
-  throw ArgumentError(fmt::format("expected one of {}, got '{}'", fmt::join(activation_names(), ", "), name));
+  // Some take milliseconds to make: each is made when it is asked for, and kept.
+  static std::mutex mutex;
+  static std::map<std::string, numerics::ActivationPtr> made;
+  const auto names = activation_names();
+  if (!std::ranges::binary_search(names, name))
+    throw ArgumentError(fmt::format("expected one of {}, got '{}'", fmt::join(names, ", "), name));
+  const std::scoped_lock lock(mutex);
+  numerics::ActivationPtr& activation = made[name];
+  if (!activation) activation = made_activation(name);
+  return activation;
 }
 
 bool has_fixed_norm(const Parameters& parameters) { return norm_lost(parameters) > 0; }

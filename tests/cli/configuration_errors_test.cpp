@@ -11,8 +11,10 @@
 #include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/fields/config_fields.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 /// Every field of every configuration, with values that it may not hold: what the documented words say is what is
 /// checked, before anything else is read.
@@ -206,13 +208,13 @@ TEST_CASE("configurations: values are checked as the documented words say") {
   for (const std::string& name : widelimit::cli::experiment_names()) {
     CAPTURE(name);
     // Priors, starts, matrices, folders, scans, and bounds that other fields set; they have tests of their own.
-    CHECK(check_all_values(widelimit::cli::experiment_fields(name)) <= 4);
+    CHECK(check_all_values(widelimit::specialization::experiment_fields(name)) <= 4);
   }
   for (const std::string& name : widelimit::cli::sde_command_names()) {
     CAPTURE(name);
-    CHECK(check_all_values(widelimit::cli::sde_fields(name)) <= 5);
+    CHECK(check_all_values(widelimit::covariance_sde::command_fields(name)) <= 5);
   }
-  CHECK(check_all_values(widelimit::cli::sde_gradient_network_fields()) == 2);
+  CHECK(check_all_values(widelimit::covariance_sde::listed_network_fields()) == 2);
 }
 
 TEST_CASE("configurations: every command checks its table before it begins, and names file and field") {

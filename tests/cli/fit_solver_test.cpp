@@ -101,10 +101,33 @@ TEST_CASE("fit --solver cg: what it cannot do is refused with the option and wha
   check_fails(fit("--solver cg --criterion evidence"), "--solver cg chooses regularisers by accuracy or mse");
   check_fails(fit("--solver cg --kernel ntk --time 3 --regulariser 1"),
               "cg knows networks after training only");
-  check_fails(fit("--solver distributed"), "ranks share the matrix of gp only");
+  check_fails(fit("--solver distributed"), "--solver: distributed not in {cg,cholesky}");
+  CHECK(run_program("fit --help").output.find("--solver cholesky|cg ") != std::string::npos);
   check_fails(fit("--residual 1e-6"), "is for --solver cg");
   CHECK(!std::filesystem::exists(folder / "model"));
   CHECK(fit("--solver cg --regulariser 0.1").code == 0);
+}
+
+TEST_CASE("gp and fit --solver cg: more outputs than inputs are refused by the option") {
+  const TemporaryFolder folder;
+  for (const char* set : {"train", "test"}) {
+    xt::xarray<double> x = xt::xarray<double>::from_shape({4, 3}), y = xt::xarray<double>::from_shape({4, 5});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(1.1 * static_cast<double>(i));
+    for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = std::cos(2.3 * static_cast<double>(i));
+    data::write_npy(folder / (std::string("x_") + set + ".npy"), x);
+    data::write_npy(folder / (std::string("y_") + set + ".npy"), y);
+  }
+  const std::string refused =
+      "cg solves for no more outputs than there are training inputs, got 5 outputs and 4 inputs: give "
+      "--solver "
+      "cholesky";
+  const std::string gp = "gp --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 --path " +
+                         folder.string() + " --solver ";
+  const std::string targets = "--targets numbers --regulariser 0.1 --solver ";
+  check_fails(run_program(gp + "cg"), refused);
+  check_fails(run_program(fit_with(folder, "model", targets + "cg")), "--solver " + refused);
+  CHECK(run_program(gp + "cholesky").code == 0);
+  CHECK(run_program(fit_with(folder, "model", targets + "cholesky")).code == 0);
 }
 
 TEST_CASE("explain --solver cg: the memory of a fit, with and without a matrix") {

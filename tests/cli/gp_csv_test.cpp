@@ -279,6 +279,22 @@ TEST_CASE("gp --stratify: of classes every part has its share, of numbers there 
   CHECK(std::abs(of_test[1]["inputs"].get<int>() - 2) <= 1);
 }
 
+TEST_CASE("gp --targets numbers: of true and false it is said how to read them") {
+  const TemporaryFolder folder;
+  std::string text = "a,y\n";
+  for (int i = 0; i < 12; ++i)
+    text += fmt::format("{},{}\n", std::sin(1.0 + 3.1 * i), i % 2 == 0 ? "TRUE" : "false");
+  CHECK(csv_error(folder, text, "--target y --targets numbers")
+            .ends_with(
+                "bad.csv: line 2: column 'y': expected a finite number, found 'TRUE'; true and false are "
+                "two classes (--targets classes), or write them as 1 and 0\n"));
+  CHECK(csv_error(folder, "a,y\n1,2\n2,some\n3,1\n", "--target y --targets numbers")
+            .ends_with("bad.csv: line 3: column 'y': expected a finite number, found 'some'\n"));
+  write_text(folder / "good.csv", text);
+  CHECK(run_program(csv_run + "--target y --targets classes --path " + (folder / "good.csv").string()).code ==
+        0);
+}
+
 TEST_CASE("gp, fit and predict: several columns of targets") {
   const TemporaryFolder folder;
   std::string text = "a,b,first,\"second, m\"\n";
@@ -316,7 +332,18 @@ TEST_CASE("gp, fit and predict: several columns of targets") {
   CAPTURE(predicted.errors);
   REQUIRE(predicted.code == 0);
   CHECK(data::read_npy<double>(folder / "out/mean.npy").shape(1) == 2);
-  CHECK(lines_of(file_text(folder / "out/predictions.csv"))[0].starts_with("index,id,target_0,target_1,"));
+  const std::string heading = lines_of(file_text(folder / "out/predictions.csv"))[0];
+  CHECK(heading ==
+        "index,id,target_first,target_b,nngp_standard_deviation_first,nngp_standard_deviation_b,"
+        "nngp_observation_deviation_first,nngp_observation_deviation_b,nngp_lower_50_first,nngp_lower_50_b,"
+        "nngp_upper_50_first,nngp_upper_50_b,nngp_lower_90_first,nngp_lower_90_b,nngp_upper_90_first,"
+        "nngp_upper_90_b,nngp_lower_95_first,nngp_lower_95_b,nngp_upper_95_first,nngp_upper_95_b,"
+        "nngp_mean_first,nngp_mean_b");
+  const auto written =
+      run_program(csv_run + "--target first,b" + path + " --out " + (folder / "written").string());
+  CAPTURE(written.errors);
+  REQUIRE(written.code == 0);
+  CHECK(lines_of(file_text(folder / "written/predictions.csv"))[0] == heading);
   write_text(folder / "new.csv",
              "a,\"second, m\",first\n0.5,1,1\n");  // Of one of the targets the truth is not known.
   const auto unknown = run_program("predict --force --model " + model + " --csv " +

@@ -9,6 +9,7 @@
 #include "cli/documented_fields.hpp"
 #include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
+#include "widelimit/specialization/configuration.hpp"
 #include "widelimit/version.hpp"
 
 using nlohmann::json;
@@ -269,7 +270,8 @@ TEST_CASE("heads: SGD that cannot run") {
 
 TEST_CASE("heads: every field of every experiment is in its help and in the documentation") {
   for (const std::string& name : widelimit::cli::experiment_names())
-    widelimit::testing::check_fields_are_documented("heads", name, widelimit::cli::experiment_fields(name));
+    widelimit::testing::check_fields_are_documented("heads", name,
+                                                    widelimit::specialization::experiment_fields(name));
 }
 
 TEST_CASE("heads: files and usage") {

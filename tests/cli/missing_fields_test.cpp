@@ -13,7 +13,9 @@
 #include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/fields/config_fields.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 using nlohmann::json;
 using widelimit::ConfigField;
@@ -148,7 +150,7 @@ TEST_CASE("missing fields of sde: the error names the one that is missing") {
     const json read = json::parse(config);
     const bool networks = std::string(name) == "output" && read.contains("network");
     check_missing_fields(std::string("sde ") + name, read,
-                         widelimit::cli::sde_fields(networks ? "output of networks" : name));
+                         widelimit::covariance_sde::command_fields(networks ? "output of networks" : name));
   }
   const auto& commands = widelimit::cli::sde_command_names();
   CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));
@@ -159,7 +161,7 @@ TEST_CASE("missing fields of heads: the error names the one that is missing") {
   for (const auto& [name, config] : working_heads()) {
     tried.insert(name);
     check_missing_fields(std::string("heads ") + name, json::parse(config),
-                         widelimit::cli::experiment_fields(name));
+                         widelimit::specialization::experiment_fields(name));
   }
   const auto& commands = widelimit::cli::experiment_names();
   CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));

@@ -10,10 +10,14 @@
 #include <vector>
 
 #include "cli/options/similar_name.hpp"
+#include "cli/options/table_options.hpp"
 #include "cli/program.hpp"
+#include "widelimit/propagation/fields.hpp"
 
 using nlohmann::json;
+using widelimit::ConfigField;
 using widelimit::cli::similar_name;
+using widelimit::propagation::computation;
 using widelimit::testing::comments_of;
 using widelimit::testing::file_text;
 using widelimit::testing::lines_of;
@@ -92,6 +96,11 @@ void check_effects(const std::string& command) {
   }
 }
 
+/// The page says in words where the depth is a whole number.
+bool is_depth(const ConfigField& row) {
+  return std::string(row.name) == "depth" && row.values.text() != "integer from 1 to 65536";
+}
+
 }  // namespace
 
 TEST_CASE("propagation: every option of a network has an effect, or is refused by its name") {
@@ -120,8 +129,9 @@ TEST_CASE("propagation: what has no effect together with other options") {
       "--published: the printed formulas are those of a fixed point of the norm, which skip connections "
       "of 1 or more do not have; leave it out");
   for (const std::string command : {"exponents", "phase"})
-    check_message(command + " --causal --published",
-                  "--published: the printed formulas are for full attention; leave it or --causal out");
+    check_message(
+        command + " --causal --published",
+        "--published: the printed formulas are for full attention; leave it or the causal mask out");
   for (const std::string free : {"sigma-w", "alpha-A", "alpha-M", "balanced"})
     check_message("critical --tolerance .2 --free " + free,
                   "--tolerance: has no effect together with --free " + free + "; leave it out");
@@ -138,6 +148,47 @@ TEST_CASE("propagation: what has no effect together with other options") {
                 "--depth: has no effect on the angles of one block without --causal; leave it out");
   check_message("simulate gradient --sigma-A 2",
                 "--sigma-A: has no effect on equal tokens, which start without --q0; leave it out");
+}
+
+TEST_CASE("propagation: every field of the tables is an option of its command, and stands on the page") {
+  const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/propagation.md");
+  for (const auto& [command, name] : {std::pair<std::string, std::string>("trajectory", "trajectory"),
+                                      {"exponents", "exponents"},
+                                      {"phase", "phase_diagram"},
+                                      {"critical", "critical"},
+                                      {"fit", "fit_losses"},
+                                      {"simulate trajectory", "simulate_trajectory"},
+                                      {"simulate histograms", "simulate_samples"},
+                                      {"simulate angle", "simulate_angle"},
+                                      {"simulate gradient", "simulate_gradient"},
+                                      {"simulate groups", "simulate_groups"},
+                                      {"simulate phase", "simulate_phase"},
+                                      {"network", "sample_block"}}) {
+    CAPTURE(command);
+    const std::string help = run_program("propagation " + command + " --help").output;
+    for (const ConfigField& row : computation(name).all()) {
+      CAPTURE(row.name);
+      const bool is_flag = row.values.text() == "true or false";
+      CHECK(help.find("\n  " + widelimit::cli::option_name(row.name) + " ") != std::string::npos);
+      if (!is_flag) CHECK(help.find("; " + row.values.text() + " [") != std::string::npos);
+      CHECK(page.find(fmt::format("| `{}` | {} | {} | {} |", row.name,
+                                  is_depth(row) ? "number > 0" : row.values.text(), row.default_value,
+                                  row.meaning)) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("propagation: options are given as numbers and words in any form") {
+  const json known = numbers_of("critical --tokens 17 --depth 4 --free sigma-w");
+  CHECK(numbers_of("critical --tokens 1.7e1 --depth 4.0 --free sigma_w") == known);
+  CHECK(output_of("critical --tokens 17 --free sigma_w").at("origin").at("configuration").at("free") ==
+        "sigma-w");
+}
+
+TEST_CASE("propagation: counts have no line of zeros under a causal mask") {
+  const std::string axes = " --causal --depth 2 --x tokens:4:8:2 --y sigma_w:1:3:2";
+  CHECK(output_of("phase" + axes).at("lambda_g_zero").empty());
+  CHECK(output_of("simulate phase --width 8 --networks 2" + axes).at("gradient_zero").empty());
 }
 
 TEST_CASE("propagation fit: columns and options") {

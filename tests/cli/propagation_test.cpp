@@ -267,10 +267,10 @@ TEST_CASE("propagation: the predictor is fitted to hyperparameters, too") {
   CHECK(fit.at("weight_g").get<double>() == doctest::Approx(2).epsilon(0.05));
   std::ofstream(folder / "bad.csv") << "alpha,loss\n0.5,1\n1.5,2\n";
   check_error("fit " + (folder / "bad.csv").string(),
-              (folder / "bad.csv").string() + ":3: exponent: alpha_A must lie in [0, 1], got 1.5");
+              (folder / "bad.csv").string() + ":3: alpha: expected a number in [0, 1], got 1.5");
   std::ofstream(folder / "bad.csv") << "tokens,loss\n2.5,1\n";
   check_error("fit " + (folder / "bad.csv").string(),
-              (folder / "bad.csv").string() + ":2: tokens: expected a whole number from 2 to 1e+09, got 2.5");
+              (folder / "bad.csv").string() + ":2: tokens: expected an integer from 2 to 1000000000, got 2.5");
 }
 
 TEST_CASE("propagation: tables say what they come from, and are read again") {
@@ -353,8 +353,8 @@ TEST_CASE("propagation: a warning where annealed attention is not what networks 
 
 TEST_CASE("propagation: errors name the option") {
   const std::string help = " (see --help)", small = " --tokens 6 --width 16 --networks 4 --depth 2";
-  check_error("exponents --alpha-A 1.2", "--alpha-A: must be a number from 0 to 1, got 1.2" + help);
-  check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number from 0 to 1, got -0.3" + help);
+  check_error("exponents --alpha-A 1.2", "--alpha-A: must be a number in [0, 1], got 1.2" + help);
+  check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number in [0, 1], got -0.3" + help);
   for (const char* command : {"trajectory", "simulate trajectory", "simulate histograms"})
     check_error(command + std::string(" --depth 2 --tokens 4 --c0 0.5"),
                 "--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
@@ -364,7 +364,7 @@ TEST_CASE("propagation: errors name the option") {
               "point, and propagation network --vary goes over the numbers of such a file");
   check_error("simulate gradient --c0 0.5" + small,
               "--c0: needs --q0 as well; tokens start equal, at the fixed point, without them");
-  check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number from 0 to 1, got -0.5" + help);
+  check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number in [0, 1], got -0.5" + help);
   check_error("trajectory --tokens 5 --q0 1 --c0 -0.5",
               "--c0: BlockMap::trajectory: the cosine must lie in [-1 / (n - 1), 1] = [-0.25, 1], got -0.5");
   check_error("trajectory --causal --plot p.png",
@@ -372,23 +372,28 @@ TEST_CASE("propagation: errors name the option") {
               "--causal");
   check_error(
       "exponents --alpha 0",
-      "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
-  check_error("exponents --sigma-out big", "--sigma-out: expected unit, shared or a number, got 'big'");
-  check_error("exponents --sigma-out -1", "--sigma-out: expected a finite number of at least 0, got -1");
-  check_error("trajectory --depth 2.5", "--depth: expected a whole number of at least 1, got 2.5");
-  check_error("trajectory --depth 1e30", "--depth: expected 0 to 1e+07, got 1e+30");
+      "--alpha: expected a strength above 0 of one branch at least, got 0 for both: then no block changes "
+      "anything");
+  const std::string gains = "--sigma-out: must be unit, shared or a number in [0, 1e+06], got ",
+                    depths = "--depth: must be an integer from 1 to 10000000, got ";
+  check_error("exponents --sigma-out big", gains + "big" + help);
+  check_error("exponents --sigma-out -1", gains + "-1" + help);
+  check_error("trajectory --depth 2.5", depths + "2.5" + help);
+  check_error("trajectory --depth 1e30", depths + "1e30" + help);
+  check_error("exponents --depth 2.5 --width 64",
+              "--depth: expected a whole number of blocks from 1 to 1e+07, got 2.5");
+  check_error("simulate trajectory --networks 1",
+              "--networks: must be an integer from 2 to 1048576, got 1" + help);
   check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected a whole number from 2 to 2000, got 1e+30");
   check_error("phase --x sigma_w:1:2:2.5", "--x: COUNT: expected a whole number from 2 to 2000, got 2.5");
   check_error("phase --x sigma_w:1:2:1", "--x: COUNT: expected a whole number from 2 to 2000, got 1");
   check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");
   check_error("phase --x alpha:1:0", "--x: evenly_spaced: alpha must rise between finite ends, got 1 to 0");
   check_error("critical --free luck",
-              "--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got 'luck'");
+              "--free: must be one of strengths_and_gain, sigma_w, alpha_M, alpha_A, balanced, got luck" + help);
   check_error("exponents --out result.txt", "--out: expected FILE.json or FILE.csv, got result.txt");
-  check_error(
-      "simulate groups --p-inside 0.1" + small,
-      "--p-inside, --p-across: TokenDistribution::two_groups: expected 0 <= p_across <= p_inside <= q, "
-      "got 0.5, 0.1, 1");
+  check_error("simulate groups --p-inside 0.1" + small,
+              "--p-inside: expected p_across <= p_inside <= q0, got 0.5, 0.1 and 1");
 }
 
 namespace {

@@ -59,6 +59,19 @@ TEST_CASE("rerun: a folder is made again, with the same bits, from the directory
   CHECK(std::count(printed.errors.begin(), printed.errors.end(), '\n') == 2);  // No progress.
 }
 
+TEST_CASE("rerun: the run.json of a folder stands for the folder") {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "out").string();
+  REQUIRE(run_program(gram + " --out '" + out + "'").code == 0);
+  const ProgramResult again = run_program("rerun '" + out + "/run.json'");
+  CHECK(again.code == 0);
+  CHECK(again.errors.ends_with(out + ": 2 of 2 files have the same bits as before\n"));
+  const ProgramResult nothing = run_program("rerun '" + out + "/none/run.json'");
+  CHECK(nothing.code == 1);
+  CHECK(nothing.errors.find("/none/run.json") != std::string::npos);
+  CHECK(nothing.errors.find("run.json/run.json") == std::string::npos);
+}
+
 TEST_CASE("rerun --out: the results go to another folder, and are compared with those that there are") {
   const TemporaryFolder folder;
   const std::string first = (folder / "first").string(), second = (folder / "second").string();

@@ -9,6 +9,7 @@
 #include "cli/documented_fields.hpp"
 #include "cli/sde/sde_fields.hpp"
 #include "cli/sde_program.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 
 using nlohmann::json;
 using widelimit::testing::check_sde_fails;
@@ -35,7 +36,8 @@ json with(json config, const json& change) {
 
 TEST_CASE("sde: every field of every command is in its help and in the documentation") {
   for (const std::string& name : widelimit::cli::sde_command_names())
-    widelimit::testing::check_fields_are_documented("sde", name, widelimit::cli::sde_fields(name));
+    widelimit::testing::check_fields_are_documented("sde", name,
+                                                    widelimit::covariance_sde::command_fields(name));
 }
 
 TEST_CASE("sde compare: heads, masks, hidden widths and two residual weights go to the limit as well") {

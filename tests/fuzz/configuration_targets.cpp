@@ -3,8 +3,7 @@
 
 #include "bounded_json.hpp"
 #include "cli/heads/heads_experiment.hpp"
-#include "cli/sde/sde_config.hpp"
-#include "cli/sde/sde_fields.hpp"
+#include "cli/sde/sde_lists.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -19,8 +18,8 @@ using nlohmann::json;
 void simulate(json config) {
   set_default(config, "paths", 2);
   expect_our_errors([&] {
-    ConfigReader fields(config, cli::sde_fields("simulate"));
-    cli::SdeSetup setup = cli::read_sde_setup(fields);
+    ConfigReader fields(config, covariance_sde::command_fields("simulate"));
+    covariance_sde::SdeSetup setup = covariance_sde::read_sde_setup(fields);
     fields.finish();
     setup.options.threads = 1;
     static_cast<void>(covariance_sde::simulate(setup.model, setup.v0, setup.options));
@@ -30,8 +29,8 @@ void simulate(json config) {
 void sample_networks(json config) {
   set_default(config, "samples", 2);
   expect_our_errors([&] {
-    ConfigReader fields(config, cli::sde_fields("network"));
-    cli::NetworkSetup setup = cli::read_network_setup(fields);
+    ConfigReader fields(config, covariance_sde::command_fields("network"));
+    covariance_sde::NetworkSetup setup = covariance_sde::read_network_setup(fields);
     fields.finish();
     setup.options.threads = 1;
     static_cast<void>(covariance_sde::sample_networks(setup.network, setup.v0, setup.options));

@@ -328,6 +328,12 @@ TEST_CASE("iterative model: what it cannot do is refused, with what to do") {
   options.time = 3;
   refuses(options, "know networks after training only, got the time 3");
   options.time = infinite_time;
+  const Matrix<double> many = random_matrix(30, 31, 7);
+  CHECK_THROWS_WITH_AS(
+      (void)Model::fit(iterated_network(), Inputs<double>(x), many, options),
+      doctest::Contains("solve for no more outputs than there are inputs, got 31 outputs and "
+                        "30 inputs; take the solver cholesky"),
+      ArgumentError);
   options.residual = 0;
   refuses(options, "residual");
   options.residual = 1e-10;

@@ -58,7 +58,7 @@ GramResult<Scalar> put_together(GramTiles<Scalar>& tiles, Index side) {
 }
 
 template <typename Scalar>
-void check_same(const GramResult<Scalar>& actual, const GramResult<Scalar>& expected) {
+void check_same_tiles(const GramResult<Scalar>& actual, const GramResult<Scalar>& expected) {
   CHECK(actual.nngp == expected.nngp);
   if (expected.ntk.size() > 0) CHECK(actual.ntk == expected.ntk);
   if (expected.nngp_error.size() > 0) CHECK(actual.nngp_error == expected.nngp_error);
@@ -69,9 +69,9 @@ template <typename Scalar>
 void check_tiles(const Network& network, const Inputs<Scalar>& x, const Inputs<Scalar>& x2, Index side,
                  const GramOptions& options = {}) {
   GramTiles<Scalar> symmetric(network, x, options);
-  check_same(put_together(symmetric, side), gram(network, x, options));
+  check_same_tiles(put_together(symmetric, side), gram(network, x, options));
   GramTiles<Scalar> rectangular(network, x, x2, options);
-  check_same(put_together(rectangular, side), gram(network, x, x2, options));
+  check_same_tiles(put_together(rectangular, side), gram(network, x, x2, options));
 }
 
 template <typename Scalar>
@@ -80,7 +80,7 @@ Inputs<Scalar> batch(unsigned seed, std::vector<Index> dimensions) {
   return Inputs<Scalar>(std::move(values));
 }
 
-Inputs<double> sequences(unsigned seed, const std::vector<Index>& lengths) {
+Inputs<double> sequence_inputs(unsigned seed, const std::vector<Index>& lengths) {
   std::vector<xt::xarray<double>> batch;
   for (const Index length : lengths) batch.push_back(random_inputs(seed++, {length, 3}));
   return Inputs<double>(std::move(batch));
@@ -117,7 +117,7 @@ TEST_CASE("tiles of vectors are gram() on the grid of its products") {
 }
 
 TEST_CASE("tiles of sequences of different length are gram(): the shorter input is the left one") {
-  const auto x = sequences(1, {6, 9, 6, 7, 12, 3, 9, 6, 1, 4}), x2 = sequences(40, {5, 6, 15, 2});
+  const auto x = sequence_inputs(1, {6, 9, 6, 7, 12, 3, 9, 6, 1, 4}), x2 = sequence_inputs(40, {5, 6, 15, 2});
   const Network convolution(
       {conv({{3}, {}, Padding::same, 1.5, 0.1}), relu(), global_average_pool(), dense()});
   const Network transformer(
@@ -138,7 +138,7 @@ TEST_CASE("tiles of masked inputs, of graphs, and of sampled layers are gram()")
   std::vector<InputGraph> graphs;
   for (const Index n : nodes)
     graphs.emplace_back(n, std::vector<GraphEdge>{{0, n - 1, 0.5}, {n - 1, 0, 0.5}});
-  const Inputs<double> with_graphs(sequences(1, nodes), graphs);
+  const Inputs<double> with_graphs(sequence_inputs(1, nodes), graphs);
   check_tiles(Network({aggregate(), dense({1.5, 0.1}), relu(), global_average_pool(), dense()}), with_graphs,
               with_graphs, 2);
 

@@ -75,12 +75,12 @@ Parameters with_activation(Parameters parameters, const char* name, int mlp_dept
   return parameters;
 }
 
-struct Case {
+struct WidthCase {
   Parameters parameters;
   Index width, depth, networks;
 };
 
-void check_against_samples(const Case& given) {
+void check_against_samples(const WidthCase& given) {
   CAPTURE(given.width);
   CAPTURE(given.depth);
   CAPTURE(given.parameters.alpha_A);
@@ -102,18 +102,20 @@ void check_against_samples(const Case& given) {
 }  // namespace
 
 TEST_CASE("finite width: variances and intervals are those of sampled networks") {
-  for (const Case& given : {Case{parameters_with(0.5, 0.5, 2, 4), 32, 4, 1000},
-                            Case{with_activation(parameters_with(0.7, 0.7, 2, 3), "relu", 2), 32, 4, 800}})
+  for (const WidthCase& given :
+       {WidthCase{parameters_with(0.5, 0.5, 2, 4), 32, 4, 1000},
+        WidthCase{with_activation(parameters_with(0.7, 0.7, 2, 3), "relu", 2), 32, 4, 800}})
     check_against_samples(given);
 }
 
 TEST_CASE("finite width: variances and intervals of wider and deeper sampled networks [slow]") {
-  for (const Case& given :
-       {Case{parameters_with(0.5, 0.5, 2, 4), 128, 16, 300},
-        Case{parameters_with(0.3, 0.7, 3, 16), 64, 6, 400}, Case{parameters_with(0.9, 0.6, 1, 8), 64, 6, 600},
-        Case{with_activation(parameters_with(0.7, 0.7, 2, 3), "relu", 2), 64, 8, 600},
-        Case{with_activation(parameters_with(0.4, 0.9, 1.5, 2), "gelu", 1), 64, 8, 600},
-        Case{with_skip(parameters_with(1, 1, 2, 8), 1), 64, 12, 400}})
+  for (const WidthCase& given :
+       {WidthCase{parameters_with(0.5, 0.5, 2, 4), 128, 16, 300},
+        WidthCase{parameters_with(0.3, 0.7, 3, 16), 64, 6, 400},
+        WidthCase{parameters_with(0.9, 0.6, 1, 8), 64, 6, 600},
+        WidthCase{with_activation(parameters_with(0.7, 0.7, 2, 3), "relu", 2), 64, 8, 600},
+        WidthCase{with_activation(parameters_with(0.4, 0.9, 1.5, 2), "gelu", 1), 64, 8, 600},
+        WidthCase{with_skip(parameters_with(1, 1, 2, 8), 1), 64, 12, 400}})
     check_against_samples(given);
 }
 

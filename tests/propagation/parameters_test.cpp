@@ -84,6 +84,9 @@ TEST_CASE("parameters: activations by their names") {
   CHECK(error("step") ==
         "expected one of abs, cos, erf, exp, gabor, gaussian, gelu, identity, linear, rbf, relu, sigmoid, "
         "sigmoid_like, silu, sin, softplus, tanh, got 'step'");
+  // What was made is kept.
+  CHECK(activation_named("tanh") == activation_named("tanh"));
+  CHECK(activation_named("tanh") != activation_named("erf"));
   for (const std::string& name : activation_names())
     CHECK(refused([&](Parameters& p) { p.activation = activation_named(name); }) == "no error");
 }

@@ -84,7 +84,7 @@ def theories(name):
                  "heads.bayes_risk": lambda: heads.bayes_risk(prior, 5, 10**9),
                  "sde.simulate": lambda: sde.simulate(model, v0, [1], paths=10**6),
                  "sde.sample_networks": lambda: sde.sample_networks(network, v0, [256], samples=10**6),
-                 "sde.gradients": lambda: sde.gradients(network, v0, 8, networks=2000)}
+                 "sde.gradients": lambda: sde.gradients(network, v0, 8, samples=2000)}
     return functions[name]
 
 

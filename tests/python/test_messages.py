@@ -231,7 +231,7 @@ TRANSFORMER = propagation.Parameters(tokens=4)
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), "sgd: dimension D .*; use form='vector' for smaller D"),
+    (lambda: heads.sgd("softmax", PRIOR, 3, 2, 4, 1), "sgd: dimension: expected an integer >= 7, got 4"),
     (lambda: heads.split_rate("bayes", 9, 2, 10, 10, samples=None), "split_rate: .*give samples in place of None"),
     (lambda: heads.hessian("softmax", 1, 2), "hessian: "),
     (lambda: heads.specialisation_times("softmax", PRIOR, 3, 1, 100, [1], 1), "specialisation_times: "),

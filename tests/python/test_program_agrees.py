@@ -17,8 +17,7 @@ BETWEEN = {"progress", "parameters", "model", "network", "ensemble", "constants"
 
 # {option: the package's word} where the words differ.
 MODEL_WORDS = {"alpha": "alpha_A", "skip": "skip_A", "block": "Parameters.block"}
-SDE_WORDS = {"mask": "causal", "gamma": "gamma_squared", "lambda": "gamma_squared", "V0": "v0",
-             "gamma_feedforward": "gamma_squared_feedforward", "lambda_feedforward": "gamma_squared_feedforward",
+SDE_WORDS = {"gamma": "gamma_squared", "lambda": "gamma_squared", "gamma_feedforward": "gamma_squared_feedforward", "lambda_feedforward": "gamma_squared_feedforward",
              "gammas": "a loop", "temperatures": "a loop"}
 TIME_WORDS = {"horizon": "times", "depth": "times", "width": "times", "points": "times"}
 MODEL_OF_SDE = {"model": "a function each", "finite_width_drift": "width"}
@@ -43,8 +42,7 @@ TABLE = [
     ("propagation critical", [*SIMULATED, propagation.critical, propagation.width_spread], MODEL_WORDS, {}),
     ("propagation fit", [*SIMULATED, propagation.exponents, propagation.fit_losses],
      MODEL_WORDS | {"file": "loss"},
-     {"lambda_a": "a column of the file", "lambda_g": "a column of the file", "published": "exponents() has it",
-      "seed": "the program's draws have one seed"}),
+     {"lambda_a": "a column of the file", "lambda_g": "a column of the file", "published": "exponents() has it"}),
     ("propagation simulate trajectory", [*SIMULATED, propagation.simulate_trajectory], MODEL_WORDS, {}),
     ("propagation simulate histograms", [*SIMULATED, propagation.simulate_samples], MODEL_WORDS | {"samples": "the values", "depth": "depths"},
      {}),
@@ -88,10 +86,10 @@ TABLE = [
     ("sde explosion", [*MODELS, sde.explosion], SDE_WORDS | TIME_WORDS | MODEL_OF_SDE, {}),
     ("sde law", [*MODELS, sde.correlation_law, sde.gap_law], THREADS | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"times": "time"},
      {"gap0": "of V0", "gamma_squared_feedforward": "laws are those of one block"}),
-    ("sde coefficients", [*MODELS, sde.coefficients, sde.drift, sde.diffusion], THREADS | SDE_WORDS | MODEL_OF_SDE, {"v": "V0"}),
+    ("sde coefficients", [*MODELS, sde.coefficients, sde.drift, sde.diffusion], THREADS | SDE_WORDS | MODEL_OF_SDE | {"V0": "v"}, {}),
     ("sde flow", [*MODELS, sde.flow, sde.commuting_limit], THREADS | SDE_WORDS | TIME_WORDS | MODEL_OF_SDE | {"flow": "a function each"},
      {"heads": "of the noise, which a flow has not", "hidden_ratio": "of the noise"}),
-    ("sde gradients", [sde.start, sde.gradients], {"V0": "v0", "networks": "a call each", "samples": "networks", "width": "Network.width"}, {}),
+    ("sde gradients", [sde.start, sde.gradients], {"networks": "a call each", "width": "Network.width"}, {}),
 ]
 
 # {(command, option): why the default is another}.

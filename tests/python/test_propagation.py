@@ -40,7 +40,7 @@ def test_scatter_of_a_width_is_that_of_the_program():
     for name in ("angle_variance", "gradient_variance", "limit_depth"):
         assert getattr(found, name) == printed[name]
     assert propagation.width_spread(dataclasses.replace(SMALL, alpha_A=1), 48).lambda_a is None
-    with pytest.raises(widelimit.ArgumentError, match="width must be at least 2"):
+    with pytest.raises(widelimit.ArgumentError, match="width_spread: width: expected an integer from 2 to 1073741824, got 1"):
         propagation.width_spread(SMALL, 1)
 
 
@@ -354,19 +354,28 @@ def test_parameters_are_values():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: propagation.Parameters(tokens=1), widelimit.ArgumentError, "tokens must be at least 2, got 1"),
-    (lambda: propagation.Parameters(tokens=2.5), TypeError, "tokens: expected an integer"),
-    (lambda: propagation.Parameters(sigma_w="big"), TypeError, "sigma_w: expected a number"),
-    (lambda: propagation.Parameters(sigma_out="both"), widelimit.ArgumentError, "sigma_out: expected 'unit', 'shared'"),
-    (lambda: propagation.Parameters(activation="step"), widelimit.ArgumentError, "expected one of abs, .* got 'step'"),
+    (lambda: propagation.Parameters(tokens=1), widelimit.ArgumentError, "Parameters: tokens: expected an integer from 2 to 1000000000, got 1"),
+    (lambda: propagation.Parameters(tokens=2.5), widelimit.ArgumentError, "tokens: expected an integer from 2 to 1000000000, got 2.5"),
+    (lambda: propagation.Parameters(sigma_w="big"), widelimit.ArgumentError, r"sigma_w: expected a number in \[0, 1e\+06\], got \"big\""),
+    (lambda: propagation.Parameters(sigma_w=math.nan), widelimit.ArgumentError, "sigma_w: expected a number in"),
+    (lambda: propagation.Parameters(sigma_out="both"), widelimit.ArgumentError,
+     r"sigma_out: expected unit, shared or a number in \[0, 1e\+06\], got \"both\""),
+    (lambda: propagation.Parameters(activation="step"), widelimit.ArgumentError, "activation: expected one of abs, .* got \"step\""),
+    (lambda: propagation.Parameters(alpha_A=0, alpha_M=0), widelimit.ArgumentError, "alpha_A: expected a strength above 0 of one branch"),
+    (lambda: propagation.exponents(SMALL, causal=1), widelimit.ArgumentError, "exponents: causal: expected true or false, got 1"),
     (lambda: propagation.exponents(3), TypeError, "parameters: expected propagation.Parameters, got 3"),
     (lambda: propagation.exponents(SMALL, -1), widelimit.ArgumentError, "depth"),
     (lambda: propagation.trajectory(SMALL, 3, c0=-0.9), widelimit.ArgumentError, "cosine"),
     (lambda: propagation.phase_diagram(SMALL, ("beta", [1, 2])), ValueError, "x: expected one of alpha, .* got 'beta'"),
-    (lambda: propagation.critical(SMALL, 8, "all"), ValueError, "free: expected one of strengths_and_gain, .* got 'all'"),
+    (lambda: propagation.critical(SMALL, 8, "all"), widelimit.ArgumentError, "critical: free: expected one of strengths_and_gain, .* got \"all\""),
+    (lambda: propagation.critical(SMALL, 8, "sigma_w", tolerance=0.2), widelimit.ArgumentError, "tolerance: has no meaning together with"),
+    (lambda: propagation.exponents(propagation.Parameters(skip_A=1, skip_M=1), depth=2.5), widelimit.ArgumentError,
+     "depth: expected a whole number of blocks"),
+    (lambda: propagation.simulate_groups(SMALL, p_inside=0.1), widelimit.ArgumentError, "p_inside: expected p_across <= p_inside <= q0"),
+    (lambda: propagation.start_gram(4, cosine=-0.9), widelimit.ArgumentError, "expected a number from -0.333333 to 1 for 4 tokens"),
     (lambda: propagation.critical_lines(SMALL, ("alpha", 0.5, 0.5)), widelimit.ArgumentError, "expected|must"),
     (lambda: propagation.simulate_gradient(SMALL, 3, c0=0.5), ValueError, "c0: expected q0 as well"),
-    (lambda: propagation.simulate_trajectory(SMALL, networks=1), widelimit.ArgumentError, "networks"),
+    (lambda: propagation.simulate_trajectory(SMALL, networks=1), widelimit.ArgumentError, "networks: expected an integer from 2 to 1048576"),
     (lambda: propagation.propagate(SMALL.block(), [[1, 0], [1, 1]]), widelimit.ArgumentError, "symmetric"),
     (lambda: propagation.propagate(SMALL.block(), np.eye(2), progress=3), TypeError, "progress: expected a function"),
     (lambda: propagation.measure([]), ValueError, "layers: expected activations of one layer at least"),
@@ -415,7 +424,7 @@ def test_printed_formulas_are_those_of_the_program():
     assert (diagram.lambda_a[0, 0], diagram.lambda_g[0, 0]) == pytest.approx((found.lambda_a, found.lambda_g), rel=1e-12)
     (line, *_), (other, *_) = (propagation.critical_lines(parameters, published=published).angle for published in (False, True))
     assert line.points.shape != other.points.shape or abs(line.points - other.points).max() > 1e-3
-    with pytest.raises(widelimit.ArgumentError, match="published formula is for full attention"):
+    with pytest.raises(widelimit.ArgumentError, match="published: the printed formulas are for full attention"):
         propagation.exponents(parameters, published=True, causal=True)
-    with pytest.raises(widelimit.ArgumentError, match="published formula is that of a fixed point"):
+    with pytest.raises(widelimit.ArgumentError, match="published: the printed formulas are those of a fixed point"):
         propagation.exponents(propagation.Parameters(skip_A=1, skip_M=1), published=True)

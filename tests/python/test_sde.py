@@ -61,7 +61,7 @@ def check_ensemble(found, folder):
 @pytest.mark.parametrize("model, config, options", [
     (sde.transformer(GAMMA_SQUARED), {"model": "transformer"}, {}),
     (sde.attention(GAMMA_SQUARED, 0.5, heads=2), {"model": "attention", "temperature": 0.5, "heads": 2}, {"upper": 5}),
-    (sde.attention(GAMMA_SQUARED, causal=True), {"model": "attention", "mask": "causal"}, {"step_control": 0.1}),
+    (sde.attention(GAMMA_SQUARED, mask="causal"), {"model": "attention", "mask": "causal"}, {"step_control": 0.1}),
     (sde.resnet(GAMMA_SQUARED, 0.5, -2, 4), {"model": "resnet", "c_plus": 0.5, "c_minus": -2, "hidden_ratio": 4}, {"lower": 0.05}),
     (sde.with_finite_width_drift(sde.mlp(), 100), {"model": "mlp", "finite_width_drift": 100}, {"scheme": "euler_maruyama"}),
 ])
@@ -78,7 +78,7 @@ def test_paths_are_those_of_the_program(program, model, config, options):
 @pytest.mark.parametrize("network, config, options", [
     (sde.Network("shaped_transformer", 24, 0.25, 0.8, 0.5, -1, gamma_squared_feedforward=0.1, hidden_width=48),
      {"gamma_squared": 0.25, "temperature": 0.8, "c_plus": 0.5, "gamma_squared_feedforward": 0.1, "hidden_width": 48}, {}),
-    (sde.Network("shaped_attention", 24, 0.25, heads=2, key_width=6, causal=True),
+    (sde.Network("shaped_attention", 24, 0.25, heads=2, key_width=6, mask="causal"),
      {"gamma_squared": 0.25, "heads": 2, "key_width": 6, "mask": "causal"}, {}),
     (sde.Network("shaped_resnet", 24, 0.25), {"gamma_squared": 0.25}, {"sampling": "explicit_weights"}),
     (sde.Network("unshaped", 24), {"gamma_squared": 1, "lambda": 1}, {"upper": 20}),
@@ -143,11 +143,11 @@ def test_late_laws_have_a_chart():
 
 def test_coefficients_make_up_drift_and_diffusion():
     v = np.array([[1.2, 0.3, -0.1], [0.3, 0.9, 0.25], [-0.1, 0.25, 1.5]])
-    for causal in (False, True):
-        model, found = sde.attention(0.6, 0.8, causal=causal), sde.coefficients(v, causal)
+    for mask in ("full", "causal"):
+        model, found = sde.attention(0.6, 0.8, mask), sde.coefficients(v, mask)
         np.testing.assert_allclose(model.linear_noise * found.linear + model.attention_noise * found.attention,
                                    sde.diffusion(model, v), rtol=1e-13)
-        seen = np.arange(1, 4) if causal else np.full(3, 3)
+        seen = np.arange(1, 4) if mask == "causal" else np.full(3, 3)
         drift = np.einsum("dw,adbw,a,b->ab", v, found.first_moment, 1 / seen, 1 / seen)
         tilt = found.second_moment @ v / (2 * seen[:, None])
         np.testing.assert_allclose(model.attention_drift * (drift + tilt + tilt.T), sde.drift(model, v), atol=1e-14)
@@ -173,7 +173,7 @@ def test_gradients_are_those_of_the_program(program):
         / "gradients.json").read_text())["networks"]
     for network, expected in zip((sde.Network("shaped_transformer", 16, 0.25), sde.Network("unshaped_pre_ln", 16, 0.5)), printed):
         told = []
-        found = sde.gradients(network, V0, 4, networks=5, seed=2, progress=lambda done, total: told.append((done, total)))
+        found = sde.gradients(network, V0, 4, samples=5, seed=2, progress=lambda done, total: told.append((done, total)))
         assert found.tokens.tolist() == [one["value"] for one in expected["tokens"]]
         assert found.tokens_error.tolist() == [one["standard_error"] for one in expected["tokens"]]
         assert {name: values.tolist() for name, (values, _) in found.parameters.items()} == {
@@ -223,28 +223,81 @@ def test_models_and_networks_are_values():
         network.width = 8
 
 
+NETWORK = sde.Network("shaped_resnet", 8, 0.25)
+
+
+# What the program says of the field, after its place.
+@pytest.mark.parametrize("call, command, config", [
+    (lambda: sde.resnet(1.5), "simulate", {"model": "resnet", "gamma_squared": 1.5}),
+    (lambda: sde.resnet(0.5, hidden_ratio=-1), "simulate", {"hidden_ratio": -1}),
+    (lambda: sde.attention(0.5, mask="half"), "simulate", {"mask": "half"}),
+    (lambda: sde.attention(0.5, heads=1.5), "simulate", {"heads": 1.5}),
+    (lambda: sde.attention(0.5, "hot"), "simulate", {"temperature": "hot"}),
+    (lambda: sde.start(tokens=0), "simulate", {"tokens": 0}),
+    (lambda: sde.start(rho0=-1), "simulate", {"rho0": -1}),
+    (lambda: sde.simulate(sde.mlp(), V0, [1, 0.5]), "simulate", {"times": [1, 0.5]}),
+    (lambda: sde.simulate(sde.mlp(), V0, []), "simulate", {"times": []}),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="heun"), "simulate", {"scheme": "heun"}),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], max_step=-0.5), "simulate", {"max_step": -0.5}),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], seed=-1), "simulate", {"seed": -1}),
+    (lambda: sde.simulate(sde.mlp(), [[1, 2], [2, 1]], [1]), "simulate", {"model": "mlp", "V0": [[1, 2], [2, 1]], "times": [1]}),
+    (lambda: sde.simulate(sde.mlp(), [[1, 0], [0, 0]], [1]), "simulate", {"model": "mlp", "V0": [[1, 0], [0, 0]], "times": [1]}),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], lower=3, upper=2), "simulate", {"model": "mlp", "times": [1], "lower": 3, "upper": 2}),
+    (lambda: sde.simulate(sde.attention(0.25, mask="causal"), V0, [1], scheme="geometric"), "simulate",
+     {"model": "attention", "gamma_squared": 0.25, "mask": "causal", "times": [1], "scheme": "geometric"}),
+    (lambda: sde.explosion(sde.attention(0.25), V0, [1], upper=10), "explosion", {"upper": 10}),
+    (lambda: sde.Network("shaped_lstm", 8, 0.25), "network",
+     {"network": "shaped_lstm", "width": 8, "gamma_squared": 0.25, "depth": 1}),
+    (lambda: sde.Network("shaped_resnet", 8.5, 0.25), "network", {"width": 8.5}),
+    (lambda: sde.Network("shaped_attention", 8, 0.25, heads=3), "network",
+     {"network": "shaped_attention", "width": 8, "gamma_squared": 0.25, "heads": 3, "depth": 1}),
+    (lambda: sde.Network("mlp", 8, g1=0.5), "network", {"network": "mlp", "width": 8, "g1": 0.5, "depth": 1}),
+    (lambda: sde.sample_networks(NETWORK, V0, [3, 2]), "network", {"layers": [3, 2]}),
+    (lambda: sde.sample_networks(NETWORK, sde.start(9), [3]), "network",
+     {"network": "shaped_resnet", "width": 8, "gamma_squared": 0.25, "tokens": 9, "layers": [3]}),
+    (lambda: sde.gradients(NETWORK, V0, 4, samples=1), "gradients", {"samples": 1}),
+    (lambda: sde.outputs(sde.simulate(sde.mlp(), V0, [0.1], paths=2), 0), "output", {"model": "mlp", "outputs": 0}),
+    (lambda: sde.flow(sde.mlp(), V0, []), "flow", {"times": []}),
+    (lambda: sde.commuting_limit(V0, [1], "long"), "flow", {"shortcut": "long"}),
+])
+def test_what_is_refused_is_said_as_the_program_says_it(call, command, config, tmp_path):
+    program = os.environ.get("WIDELIMIT_PROGRAM")
+    if not program:
+        pytest.skip("WIDELIMIT_PROGRAM, the program, is not set")
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    ran = subprocess.run([program, "sde", command, file, "--out", tmp_path / "out", "--no-pictures"], capture_output=True, text=True)
+    assert ran.returncode == 1
+    sentence = ran.stderr.strip().removeprefix(f"widelimit: {file}: config.")
+    with pytest.raises(widelimit.ArgumentError) as error:
+        call()
+    function, _, said = str(error.value).partition(": ")
+    assert said == sentence and function in dir(sde)
+
+
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: sde.resnet(1.5), widelimit.ArgumentError, "1.5"),
     (lambda: sde.simulate(3, V0, [1]), TypeError, "model: expected sde.Model, got 3"),
-    (lambda: sde.simulate(sde.mlp(), [[1, 2], [2, 1]], [1]), widelimit.ArgumentError, "covariance|eigenvalue"),
-    (lambda: sde.simulate(sde.mlp(), V0, [1, 0.5]), widelimit.ArgumentError, "times"),
-    (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="heun"), ValueError, "scheme: expected one of geometric"),
-    (lambda: sde.simulate(sde.attention(0.25, causal=True), V0, [1], scheme="geometric"), widelimit.ArgumentError, "mask|causal"),
-    (lambda: sde.explosion(sde.attention(0.25), V0, [1], upper=10), ValueError, "upper: expected a number >= 1000"),
-    (lambda: sde.Network("shaped_lstm", 8, 0.25), widelimit.ArgumentError, "there is none of the name 'shaped_lstm'"),
-    (lambda: sde.Network("shaped_resnet", 8.5, 0.25), TypeError, "width: expected an integer"),
+    (lambda: sde.simulate(sde.mlp(), V0, [object()]), TypeError, "times: expected numbers, texts and lists of them, got a object"),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], max_step=float("nan")), ValueError, "simulate: max_step: expected a number > 0, got nan"),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], paths=10**30), ValueError, "simulate: paths: expected an integer from 1 to"),
+    (lambda: sde.Network("shaped_resnet", 8), widelimit.ArgumentError, "Network: gamma_squared: expected this field, got none"),
     (lambda: sde.Network("unshaped", 8).limit(), widelimit.ArgumentError, "shaped"),
-    (lambda: sde.sample_networks(sde.Network("shaped_resnet", 8, 0.25), V0, [3, 2]), widelimit.ArgumentError, "layers"),
-    (lambda: sde.entropy(sde.Network("shaped_resnet", 8, 0.25), V0, [2]), widelimit.ArgumentError, "attention"),
-    (lambda: sde.Network("mlp", 8, g1=1), widelimit.ArgumentError, "g1, g2: a network of the name 'mlp' has no attention"),
-    (lambda: sde.simulate(sde.mlp(), [[1, 0], [0, 0]], [1]), widelimit.ArgumentError, "variance above 0"),
+    (lambda: sde.entropy(NETWORK, V0, [2]), widelimit.ArgumentError, "attention"),
     (lambda: sde.gap_law(sde.mlp(), 0.4, 1), widelimit.ArgumentError, "attention"),
     (lambda: sde.correlation_law(sde.mlp(), 2, 1), widelimit.ArgumentError, "rho0"),
-    (lambda: sde.flow(sde.mlp(), V0, []), widelimit.ArgumentError, "times: expected one at least"),
 ])
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_numbers_of_every_kind_are_taken():
+    expected = sde.simulate(sde.mlp(), V0, [0.25, 0.5], paths=3, max_step=0.125).covariances
+    for times in (np.array([0.25, 0.5], np.float32), (0.25, np.float64(0.5)), iter([0.25, 0.5])):
+        found = sde.simulate(sde.mlp(), V0.tolist(), times, paths=np.int32(3), max_step=np.float32(0.125))
+        np.testing.assert_array_equal(found.covariances, expected)
+    network = sde.Network("mlp", np.int64(12))
+    assert len(sde.sample_networks(network, V0, range(1, 5), samples=2).times) == 4
 
 
 def test_networks_without_a_reduction_are_drawn_with_their_weights():

@@ -49,14 +49,14 @@ BLOCKS = {"attention layer": sde.Network("shaped_attention", 200, 0.125), "feedf
 
 
 def kinds(width):
-    def of(name, causal, gamma_squared=None):
-        return sde.Network(name, width, gamma_squared, causal=causal)
+    def of(name, mask, gamma_squared=None):
+        return sde.Network(name, width, gamma_squared, mask=mask)
 
-    for mask, causal in ("causal", True), ("full", False):
-        yield f"shaped (gamma^2 = .1) {mask}", of("shaped_transformer", causal, 0.1)
-        yield f"shaped (gamma^2 = 1/8) {mask}", of("shaped_transformer", causal, 0.125)
-        yield f"unshaped Pre-LN {mask}", of("unshaped_pre_ln", causal)
-        yield f"unshaped Post-LN {mask}", of("unshaped_post_ln", causal)
+    for mask in "causal", "full":
+        yield f"shaped (gamma^2 = .1) {mask}", of("shaped_transformer", mask, 0.1)
+        yield f"shaped (gamma^2 = 1/8) {mask}", of("shaped_transformer", mask, 0.125)
+        yield f"unshaped Pre-LN {mask}", of("unshaped_pre_ln", mask)
+        yield f"unshaped Post-LN {mask}", of("unshaped_post_ln", mask)
 
 
 def stopping(threads):
@@ -104,7 +104,7 @@ def gradients(threads):
     for size, (width, depth, networks) in SIZES.items():
         for name, network in kinds(width):
             if table.lacks(size, name):
-                found = sde.gradients(network, start, depth, networks=networks, seed=1, threads=threads)
+                found = sde.gradients(network, start, depth, samples=networks, seed=1, threads=threads)
                 values, errors = found.parameters["output"]
                 table.append(*((size, name, place, networks, float(value), float(error)) for place, value, error in zip(
                     PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))
@@ -122,7 +122,7 @@ def gradients_on_data(threads, folder):
         correlation = float(start[np.triu_indices(len(start), 1)].mean())
         for name, network in kinds(width):
             if "(gamma^2 = .1)" not in name and table.lacks(name, image):
-                found = sde.gradients(network, start, depth, networks=DATA_NETWORKS, seed=image + 1, threads=threads)
+                found = sde.gradients(network, start, depth, samples=DATA_NETWORKS, seed=image + 1, threads=threads)
                 values, errors = found.parameters["output"]
                 table.append(*((name, image, place, DATA_NETWORKS, correlation, float(value), float(error)) for place, value, error in zip(
                     PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))

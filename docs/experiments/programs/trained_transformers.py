@@ -49,16 +49,17 @@ def of_paths(found):
 
 def theory_of(kind, alpha, sigma_w, depth, width, starts, causal):
     """(correlation, its standard error, share of exploded paths), or None where there is no theory."""
+    mask = "causal" if causal else "full"
     if kind == "cowsik":
         tokens = starts[0].shape[0]
         network = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
         start = float(np.mean([correlations(v[None]) for v in starts]))
         return 1 - float(propagation.trajectory(network, depth, q0=1, c0=start, causal=causal).gap[-1]), 0.0, 0.0
     if kind == "shaped":
-        model = sde.transformer(alpha**2, causal=causal)
+        model = sde.transformer(alpha**2, mask=mask)
         found = [of_paths(sde.simulate(model, v, [depth / width], paths=PATHS, seed=1, threads=1)) for v in starts]
     elif kind != "pre_ln" or round(alpha, 4) == 0.7071:
-        network = sde.Network(f"unshaped_{kind}".removesuffix("_unshaped"), width, None if kind == "pre_ln" else alpha**2, causal=causal)
+        network = sde.Network(f"unshaped_{kind}".removesuffix("_unshaped"), width, None if kind == "pre_ln" else alpha**2, mask=mask)
         found = [of_paths(sde.sample_networks(network, v, [depth], samples=SAMPLES, seed=1, threads=1)) for v in starts]
     else:
         return None

@@ -35,6 +35,8 @@ class FieldValues {
     for (const auto& [word, value] : choices) known.push_back(word);
     return words(std::move(known));
   }
+  /// One of the words, or what `other` holds.
+  static FieldValues words_or(std::vector<std::string> known, const FieldValues& other);
 
   /// A list of at least one of these.
   [[nodiscard]] FieldValues list() const;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "widelimit/matrix.hpp"
@@ -53,6 +56,11 @@ struct MeasureOptions {
 [[nodiscard]] MeasuredLayer measured_layer(std::span<const double> activations, Index sequences, Index tokens,
                                            const MeasureOptions& options = {});
 
+/// Which tokens [sequences, tokens] stand before the lengths. ArgumentError unless there is a length from 2 to `tokens`
+/// for each sequence.
+[[nodiscard]] std::vector<bool> kept_by_lengths(std::span<const std::int64_t> lengths, Index sequences,
+                                                Index tokens);
+
 /// How 1 - cosine grows from layer to layer, as ln.
 struct AngleGrowth {
   std::vector<double> layers;  ///< 0 for the first; NaN where one of both gaps is rounding.
@@ -61,5 +69,8 @@ struct AngleGrowth {
 };
 /// At least one layer.
 [[nodiscard]] AngleGrowth angle_growth(std::span<const MeasuredLayer> layers);
+
+/// Says in how many layers angles are rounding, and in how many blocks they are left out for it; nothing where in none.
+[[nodiscard]] std::optional<std::string> rounding_note(std::span<const MeasuredLayer> layers);
 
 }  // namespace widelimit::propagation

@@ -57,16 +57,12 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
   return files;
 }
 
-/// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
-/// long computation.
+/// Whether they can be applied to the inputs shows when they are planned, before the first long computation.
 template <typename Scalar>
 std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train) {
-  const Shape shape = shape_of(train);
   std::vector<Network> networks;
-  for (const std::string& argument : arguments.networks) {
+  for (const std::string& argument : arguments.networks)
     networks.push_back(network_for_inputs(argument, train.inputs(), arguments.depth));
-    static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
-  }
   return networks;
 }
 
@@ -110,9 +106,9 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
 
 /// Computes, prints and writes one network after the other.
 template <typename Scalar>
-class GpRun {
+class NetworkPredictor {
  public:
-  GpRun(const GpArguments& arguments, const RunContext& context)
+  NetworkPredictor(const GpArguments& arguments, const RunContext& context)
       : arguments_{arguments},
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
@@ -129,8 +125,8 @@ class GpRun {
                     amplitude_text(options_.inference)};
     report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
   }
-  GpRun(const GpRun&) = delete;
-  GpRun& operator=(const GpRun&) = delete;
+  NetworkPredictor(const NetworkPredictor&) = delete;
+  NetworkPredictor& operator=(const NetworkPredictor&) = delete;
 
   void run() {
     say("{}\n", visible_text(task_.description));
@@ -206,12 +202,10 @@ class GpRun {
       work.needs.validation = static_cast<Index>(task_.validation->size());
   }
 
-  /// Of the networks, which are computed one after the other, the one whose states and workspaces take most.
+  /// Of the networks, which are computed one after the other, the one whose states and workspaces take most. All are
+  /// planned: whatever is wrong with one shows here.
   [[nodiscard]] Plan largest_plan() const {
-    GramOptions options = gram_options(arguments_.kernel);
-    // As compute_grams() does it.
-    if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
-    options.threads = threads_of(options.threads, context_);
+    const GramOptions options = gram_options(options_, context_);
     std::optional<Plan> largest;
     const auto bytes = [](const Plan& plan) {
       return plan.state_bytes * static_cast<double>(plan.replicates) + plan.threads * plan.workspace_bytes;
@@ -276,6 +270,12 @@ class GpRun {
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {
+    const Index outputs = task_.train.targets->cols();
+    if (static_cast<std::size_t>(outputs) > task_.train.size())
+      throw ArgumentError(fmt::format(
+          "{}; cg solves for no more outputs than there are training inputs, got {} outputs and {} "
+          "inputs: give --solver cholesky",
+          choice.text, outputs, task_.train.size()));
     if (task_.noise_variances.size() > 0 && !options_.inference.amplitude)
       throw ArgumentError(fmt::format(
           "{}; the amplitude that goes with known noise (--noise-variance) is found by factorizations: give "
@@ -316,19 +316,20 @@ class GpRun {
       return;
     }
     const std::optional<TestQuality> quality = quality_with_baselines(result);
-    const GpRunInfo info{.network = networks_[i],
-                         .data = task_.description,
-                         .kind = task_.kind,
-                         .precision = arguments_.kernel.precision,
-                         .names = task_.test.names,
-                         .class_names = task_.class_names,
-                         .preprocessing = task_.preprocessing,
-                         .learned = learned ? &learned->inputs : nullptr,
-                         .channels = &task_.channel_names,
-                         .quality = quality ? &*quality : nullptr,
-                         .missing = task_.missing,
-                         .unknown = task_.unknown,
-                         .columns = task_.columns};
+    const PredictionFacts info{.network = networks_[i],
+                               .data = task_.description,
+                               .kind = task_.kind,
+                               .precision = arguments_.kernel.precision,
+                               .names = task_.test.names,
+                               .class_names = task_.class_names,
+                               .preprocessing = task_.preprocessing,
+                               .learned = learned ? &learned->inputs : nullptr,
+                               .channels = &task_.channel_names,
+                               .targets = &task_.target_names,
+                               .quality = quality ? &*quality : nullptr,
+                               .missing = task_.missing,
+                               .unknown = task_.unknown,
+                               .columns = task_.columns};
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
@@ -369,17 +370,12 @@ class GpRun {
   nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
 
-}  // namespace
-
-void add_gp_command(CLI::App& program, const RunContext& context) {
+void fill_gp_command(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<GpArguments>();
-  CLI::App* command = program.add_subcommand("gp",
-                                             "Predicts with the kernels of a network: GP regression (NNGP) "
-                                             "and infinitely wide networks after training (NTK)");
-  add_config_option(*command);
-  add_json_option(*command);
-  add_gp_options(*command, *arguments);
-  command->footer(
+  add_config_option(command);
+  add_json_option(command);
+  add_gp_options(command, *arguments);
+  command.footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy and mean squared error of the "
       "test data, and seconds (the Gram matrices of both kernels are computed together). A second table has "
       "the scores of the test data: log loss, Brier score, area under the ROC curve (AUC) and calibration "
@@ -394,18 +390,25 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       "--validation 1600 --test 1600\n"
       "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
       "results");
-  command->callback([arguments, command, &context] {
-    check_gp_usage(*command, *arguments);
-    arguments->data.split = split_choice(*command, arguments->data);
+  command.callback([arguments, &command, &context] {
+    check_gp_usage(command, *arguments);
+    arguments->data.split = split_choice(command, arguments->data);
     arguments->inference.noise_is_known = arguments->data.encoding.noise_variance.has_value();
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
-    leave_out_unread_validation(*command, arguments->data);
+    leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
-      GpRun<float>(*arguments, context).run();
+      NetworkPredictor<float>(*arguments, context).run();
     else
-      GpRun<double>(*arguments, context).run();
+      NetworkPredictor<double>(*arguments, context).run();
   });
 }
+
+}  // namespace
+
+const Command gp_command{"gp",
+                         "Predicts with the kernels of a network: GP regression (NNGP) "
+                         "and infinitely wide networks after training (NTK)",
+                         fill_gp_command};
 
 }  // namespace widelimit::cli

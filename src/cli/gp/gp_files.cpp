@@ -102,7 +102,7 @@ Json prediction_json(const GpPrediction& prediction, const QualityLine* quality,
 
 }  // namespace
 
-std::string results_json(const GpRunInfo& info, const GpResult& result) {
+std::string results_json(const PredictionFacts& info, const GpResult& result) {
   Json json;
   json["widelimit"] = version;
   json["data"] = info.data;
@@ -138,7 +138,7 @@ std::vector<std::string> gp_file_names(const gp::InferenceOptions& options) {
   return names;
 }
 
-void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunInfo& info,
+void write_gp_files(OutputFolder& folder, const std::string& place, const PredictionFacts& info,
                     const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
   for (const GpPrediction& prediction : result.predictions) {
     folder.write(place + "mean_" + prediction.name + ".npy", prediction.mean);
@@ -148,8 +148,9 @@ void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunI
   folder.write(place + "results.json", results_json(info, result));
 }
 
-void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& gnuplot, const GpRunInfo& info,
-                      const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
+void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& gnuplot,
+                      const PredictionFacts& info, const GpResult& result,
+                      const std::optional<Matrix<double>>& test_targets) {
   if (info.kind != TargetKind::classes || !test_targets) return;
   const int classes = std::max(2, static_cast<int>(test_targets->cols()));
   for (const GpPrediction& prediction : result.predictions)

@@ -31,7 +31,7 @@ class GpOutput {
   }
 
   /// Of network number i. The numbers are in place before pictures are drawn.
-  void write(std::size_t i, const GpRunInfo& info, const GpResult& result,
+  void write(std::size_t i, const PredictionFacts& info, const GpResult& result,
              const std::optional<Matrix<double>>& test_targets) {
     const auto network = nlohmann::ordered_json::parse(to_json(info.network));
     if (places_[i].empty())

@@ -14,8 +14,9 @@ namespace {
 
 class PredictionTable {
  public:
-  PredictionTable(const GpRunInfo& info, const GpResult& result, const std::optional<Matrix<double>>& targets)
-      : info_{info}, result_{result}, targets_{targets}, classes_{info.kind == TargetKind::classes} {
+  PredictionTable(const PredictionFacts& info, const GpResult& result,
+                  const std::optional<Matrix<double>>& targets)
+      : facts_{info}, result_{result}, targets_{targets}, classes_{info.kind == TargetKind::classes} {
     if (classes_ && targets_) target_classes_ = gp::classes_of(*targets_);
     if (classes_)
       for (const GpPrediction& prediction : result_.predictions)
@@ -29,10 +30,12 @@ class PredictionTable {
   }
 
  private:
-  /// What stands for output k of several in a heading: the class that it scores, or its number.
+  /// What stands for output k in a heading: the class that it scores, the column that several have been read from, or
+  /// its number.
   [[nodiscard]] std::string output_name(Index k, Index outputs) const {
-    if (!classes_) return std::to_string(k);
-    return class_name(outputs == 1 ? 1 : k);
+    if (classes_) return class_name(outputs == 1 ? 1 : k);
+    const bool named = outputs > 1 && facts_.targets != nullptr && !facts_.targets->empty();
+    return named ? (*facts_.targets)[static_cast<std::size_t>(k)] : std::to_string(k);
   }
 
   /// Classes share one deviation.
@@ -41,14 +44,15 @@ class PredictionTable {
   }
 
   [[nodiscard]] const std::string& class_name(Index c) const {
-    return info_.class_names[static_cast<std::size_t>(c)];
+    return facts_.class_names[static_cast<std::size_t>(c)];
   }
 
   [[nodiscard]] std::string heading() const {
     std::string text = "index,id";
     if (targets_ && classes_) text += ",class";
     if (targets_ && !classes_)
-      for (Index k = 0; k < targets_->cols(); ++k) text += fmt::format(",target_{}", k);
+      for (Index k = 0; k < targets_->cols(); ++k)
+        text += "," + csv_field("target_" + output_name(k, targets_->cols()));
     for (const GpPrediction& prediction : result_.predictions) add_headings(text, prediction);
     return text + "\n";
   }
@@ -61,20 +65,22 @@ class PredictionTable {
     if (classes_) add("probability");
     for (const char* deviation : {"standard_deviation", "observation_deviation"})
       for (Index k = 0; k < deviations_of(prediction); ++k)
-        add(deviations_of(prediction) == 1 ? deviation : fmt::format("{}_{}", deviation, k));
+        add(deviations_of(prediction) == 1
+                ? deviation
+                : fmt::format("{}_{}", deviation, output_name(k, prediction.mean.cols())));
     if (!classes_)
       for (const int percent : gp::interval_percents)
         for (const char* end : {"lower", "upper"})
           for (Index k = 0; k < prediction.mean.cols(); ++k)
             add(fmt::format("{}_{}{}", end, percent,
-                            prediction.mean.cols() == 1 ? "" : fmt::format("_{}", k)));
+                            prediction.mean.cols() == 1 ? "" : "_" + output_name(k, prediction.mean.cols())));
     for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
     for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
   }
 
   void add_row(std::string& text, Index i) const {
     const auto row = static_cast<std::size_t>(i);
-    fmt::format_to(std::back_inserter(text), "{},{}", i, csv_field(info_.names[row]));
+    fmt::format_to(std::back_inserter(text), "{},{}", i, csv_field(facts_.names[row]));
     if (targets_ && classes_) text += "," + csv_field(class_name(target_classes_[row]));
     if (targets_ && !classes_)
       for (Index k = 0; k < targets_->cols(); ++k) add_number(text, (*targets_)(i, k));
@@ -112,7 +118,7 @@ class PredictionTable {
     fmt::format_to(std::back_inserter(text), ",{}", value);
   }
 
-  const GpRunInfo& info_;
+  const PredictionFacts& facts_;
   const GpResult& result_;
   const std::optional<Matrix<double>>& targets_;
   bool classes_;
@@ -122,7 +128,7 @@ class PredictionTable {
 
 }  // namespace
 
-std::string predictions_csv(const GpRunInfo& info, const GpResult& result,
+std::string predictions_csv(const PredictionFacts& info, const GpResult& result,
                             const std::optional<Matrix<double>>& targets) {
   return PredictionTable(info, result, targets).csv();
 }

@@ -9,6 +9,7 @@
 #include "cli/tasks/gp_task.hpp"
 #include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/solver_choice.hpp"
+#include "widelimit/kernel/gram.hpp"
 
 namespace widelimit::cli {
 
@@ -23,6 +24,9 @@ struct GpOptions {
   std::string device = "cpu";    ///< Where kernels are computed.
   bool exact_attention = false;  ///< See GramOptions.
 };
+
+/// What the Gram matrices of a run are computed with; it is planned with the same.
+[[nodiscard]] GramOptions gram_options(const GpOptions& options, const RunContext& context);
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
 [[nodiscard]] std::vector<std::string> prediction_names(const gp::InferenceOptions& options);

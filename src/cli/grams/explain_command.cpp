@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/grams/explain_runs.hpp"
+#include "cli/grams/explained_commands.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/network_argument.hpp"
@@ -119,7 +119,7 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
   const gp::MemoryRoom room = gp::MemoryRoom::here(arguments.kernel.threads);
   const bool single = arguments.kernel.precision == Precision::float32;
   const Explained it = single ? explained<float>(arguments, context) : explained<double>(arguments, context);
-  std::vector<ExplainedRun> runs;
+  std::vector<ExplainedCommand> runs;
   if (arguments.inputs > 0 && it.plan.state_memory_bytes > 0) {
     const gp::Workload work{
         .needs = {.inputs = arguments.inputs,
@@ -131,8 +131,9 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
                   .chooses = !arguments.regulariser},
         .plan = it.plan,
         .input_bytes = it.input_bytes * static_cast<double>(arguments.inputs + arguments.test)};
-    runs = explain_runs(work, arguments.solver, room,
-                        arguments.measure_seconds > 0 ? gp::measure_flops(arguments.kernel.threads) : 0);
+    runs =
+        explained_commands(work, arguments.solver, room,
+                           arguments.measure_seconds > 0 ? gp::measure_flops(arguments.kernel.threads) : 0);
   }
   if (prints_json()) {
     nlohmann::json result = as_json(it.plan, arguments.inputs);
@@ -144,47 +145,49 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
   if (!runs.empty()) say("{}", to_string(runs, arguments.inputs, room));
 }
 
-}  // namespace
-
-void add_explain_command(CLI::App& program, const RunContext& context) {
+void fill_explain_command(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App* command = program.add_subcommand(
-      "explain", "Prints how a network's Gram matrix will be computed, and what that costs");
-  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK")->required();
-  add_value(*command, "--input", arguments->input,
+  add_value(command, "network", arguments->network, network_argument_help, "NETWORK")->required();
+  add_value(command, "--input", arguments->input,
             "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3",
             whole_number<Index>(1), "S,...,C")
       ->delimiter(',');
-  add_inputs(*command, arguments->files);
-  add_kernel_options(*command, arguments->kernel);
-  add_json_option(*command);
-  add_value(*command, "--inputs", arguments->inputs,
+  add_inputs(command, arguments->files);
+  add_kernel_options(command, arguments->kernel);
+  add_json_option(command);
+  add_value(command, "--inputs", arguments->inputs,
             "Say what gram and gp take with this many (training) inputs: memory, disk and time, and whether "
             "it fits",
             whole_number<Index>(1), "N");
-  add_value(*command, "--test", arguments->test, "Inputs that gp predicts [0]", whole_number<Index>(0), "N");
-  add_value(*command, "--outputs", arguments->outputs, "Classes, or numbers of a target [10]",
+  add_value(command, "--test", arguments->test, "Inputs that gp predicts [0]", whole_number<Index>(0), "N");
+  add_value(command, "--outputs", arguments->outputs, "Classes, or numbers of a target [10]",
             whole_number<Index>(1), "N");
-  add_value(*command, "--regulariser", arguments->regulariser,
+  add_value(command, "--regulariser", arguments->regulariser,
             "Plan gp and fit with a regulariser that is given, which takes less than choosing one",
             positive_number(), "R");
-  add_solver_option(*command, arguments->solver,
+  add_solver_option(command, arguments->solver,
                     "The solver of gp [by memory: docs/solvers.md] and fit [cholesky]");
-  add_number(*command, "--measure", arguments->measure_seconds,
+  add_number(command, "--measure", arguments->measure_seconds,
              "Seconds to run inputs for the estimate of time, those of --x or some that resemble data; 0: no "
              "estimate",
              number_not_negative(), "SECONDS");
-  command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
-  command->footer(
+  command.add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
+  command.footer(
       "Examples:\n"
       "  widelimit explain struct:depth=4 --input 8,8,3\n"
       "  widelimit explain imdb-gap-fcn --input 200,50 --inputs 6400\n"
       "  widelimit explain struct --x images.npy --inputs 50000 --test 10000 --solver cg");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     if (arguments->input.empty() == !arguments->files.given())
       throw CLI::RequiredError("--input S,...,C, or --x FILE or --graphs DIR,");
     run(*arguments, context);
   });
 }
+
+}  // namespace
+
+const Command explain_command{"explain",
+                              "Prints how a network's Gram matrix will be computed, and what that costs",
+                              fill_explain_command};
 
 }  // namespace widelimit::cli

@@ -95,7 +95,7 @@ PairCovariances<Scalar> covariances_of(const std::vector<std::pair<Index, Index>
 
 /// What is computed, and where it goes.
 template <typename Scalar>
-struct GramRun {
+struct GramRequest {
   const GramArguments& arguments;
   const RunContext& context;
   const Network& network;
@@ -123,7 +123,7 @@ nlohmann::ordered_json numbers_of(const char* file, const std::string& shape, co
 }
 
 template <typename Scalar>
-void write_pairs(const GramRun<Scalar>& run) {
+void write_pairs(const GramRequest<Scalar>& run) {
   const auto pairs = covariances_of<Scalar>(read_pairs(run.arguments.pairs), [&](Index i, Index j) {
     try {
       return run.right != nullptr
@@ -149,7 +149,7 @@ void write_pairs(const GramRun<Scalar>& run) {
 }
 
 template <typename Scalar>
-GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variances,
+GramResult<Scalar> computed(const GramRequest<Scalar>& run, InputVariances& variances,
                             ShortenedAttention& shortened) {
   ProgressBar bar("gram", Counted::pairs, run.arguments.kernel.threads);
   GramOptions options = run.options();
@@ -165,7 +165,7 @@ GramResult<Scalar> computed(const GramRun<Scalar>& run, InputVariances& variance
 }
 
 template <typename Scalar>
-void write_gram(const GramRun<Scalar>& run) {
+void write_gram(const GramRequest<Scalar>& run) {
   InputVariances variances;
   ShortenedAttention shortened;
   const GramResult<Scalar> result = computed(run, variances, shortened);
@@ -261,8 +261,8 @@ void run(const GramArguments& arguments, const RunContext& context) {
   folder.check_inputs({{"the network", arguments.network}});
   folder.check_inputs(arguments.rows.named());
   folder.check_inputs(arguments.columns.named("2"));
-  const GramRun<Scalar> gram_run{arguments, context, network, x.inputs(), x2 ? &x2->inputs() : nullptr,
-                                 folder};
+  const GramRequest<Scalar> gram_run{arguments, context, network, x.inputs(), x2 ? &x2->inputs() : nullptr,
+                                     folder};
   if (arguments.pairs.empty())
     write_gram(gram_run);
   else
@@ -293,31 +293,27 @@ void check_arguments(const GramArguments& arguments) {
     throw CLI::ValidationError("--store", "holds Gram matrices; --pairs and --variances go to --out");
 }
 
-}  // namespace
-
-void add_gram_command(CLI::App& program, const RunContext& context) {
+void fill_gram_command(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<GramArguments>();
-  CLI::App* command =
-      program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
-  add_config_option(*command);
-  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK")->required();
-  add_gram_inputs(*command, arguments->rows, arguments->columns);
-  add_result_options(*command, *arguments);
-  add_kernel_options(*command, arguments->kernel);
-  add_json_option(*command);
-  add_value(*command, "--out", arguments->out,
+  add_config_option(command);
+  add_value(command, "network", arguments->network, network_argument_help, "NETWORK")->required();
+  add_gram_inputs(command, arguments->rows, arguments->columns);
+  add_result_options(command, *arguments);
+  add_kernel_options(command, arguments->kernel);
+  add_json_option(command);
+  add_value(command, "--out", arguments->out,
             "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
             "nngp_error.npy, ntk_error.npy",
             "DIR");
-  add_store_options(*command, arguments->store);
-  add_force_option(*command, arguments->other_files);
-  command->footer(
+  add_store_options(command, arguments->store);
+  add_force_option(command, arguments->other_files);
+  command.footer(
       "Examples:\n"
       "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
       "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels\n"
       "  widelimit gram gntk:blocks=3 --graphs molecules --out kernels\n"
       "  widelimit gram conv-gap:depth=8 --x train.npy --store train-store");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     check_arguments(*arguments);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)
@@ -326,5 +322,10 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
       run<double>(*arguments, context);
   });
 }
+
+}  // namespace
+
+const Command gram_command{"gram", "Computes the Gram matrices of a network on arrays of inputs",
+                           fill_gram_command};
 
 }  // namespace widelimit::cli

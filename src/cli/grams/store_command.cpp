@@ -285,20 +285,21 @@ void add_export(CLI::App& command, const RunContext& context) {
   export_command->callback([arguments, &context] { write_matrices(*arguments, context); });
 }
 
-}  // namespace
-
-void add_store_command(CLI::App& program, const RunContext& context) {
-  CLI::App* command =
-      program.add_subcommand("store", "Inspects stores of Gram matrices (widelimit gram --store)");
-  command->require_subcommand(1);
-  add_info(*command);
-  add_verify(*command, context);
-  add_export(*command, context);
-  command->footer(
+void fill_store_command(CLI::App& command, const RunContext& context) {
+  command.require_subcommand(1);
+  add_info(command);
+  add_verify(command, context);
+  add_export(command, context);
+  command.footer(
       "Examples:\n"
       "  widelimit store info cifar10-store\n"
       "  widelimit store verify cifar10-store --recompute 1000 --x x.npy\n"
       "  widelimit store export cifar10-store --npy kernels");
 }
+
+}  // namespace
+
+const Command store_command{"store", "Inspects stores of Gram matrices (widelimit gram --store)",
+                            fill_store_command};
 
 }  // namespace widelimit::cli

@@ -19,6 +19,7 @@
 #include "cli/program/commands.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/specialization/configuration.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -118,29 +119,29 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
                      context.interrupt.token());
 }
 
-}  // namespace
-
-void add_heads_command(CLI::App& app, const RunContext& context) {
-  CLI::App* heads =
-      app.add_subcommand("heads", "Specialisation of attention heads in the single-location model");
-  heads->require_subcommand(1);
+void fill_heads_command(CLI::App& command, const RunContext& context) {
+  command.require_subcommand(1);
   for (const HeadsExperiment& experiment : heads_experiments) {
     auto arguments = std::make_shared<HeadsArguments>();
-    CLI::App* command = heads->add_subcommand(experiment.name, experiment.description);
-    add_value(*command, "config", arguments->config, "JSON file of the experiment", "FILE")->required();
-    add_value(*command, "--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]",
-              "FILE");
-    add_picture_option(*command, "--plot", arguments->plot, "Picture");
-    add_threads_option(*command, arguments->threads);
-    add_json_option(*command);
-    command->footer(config_fields_help(experiment_fields(experiment.name)));
-    command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
+    CLI::App* one = command.add_subcommand(experiment.name, experiment.description);
+    add_value(*one, "config", arguments->config, "JSON file of the experiment", "FILE")->required();
+    add_value(*one, "--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]", "FILE");
+    add_picture_option(*one, "--plot", arguments->plot, "Picture");
+    add_threads_option(*one, arguments->threads);
+    add_json_option(*one);
+    one->footer(config_fields_help(specialization::experiment_fields(experiment.name)));
+    one->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
-  heads->footer(
+  command.footer(
       "Example:\n"
       "  echo '{\"activation\": \"bayes\", \"prior\": {\"kind\": \"flip2\", \"nu1\": 2, \"nu2\": 2}, "
       "\"tokens\": 5, \"heads\": 2, \"tau\": 40}' > flow.json\n"
       "  widelimit heads flow flow.json --out flow.csv --plot flow.png");
 }
+
+}  // namespace
+
+const Command heads_command{"heads", "Specialisation of attention heads in the single-location model",
+                            fill_heads_command};
 
 }  // namespace widelimit::cli

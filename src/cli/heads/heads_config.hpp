@@ -9,60 +9,21 @@
 #include <vector>
 
 #include "cli/heads/heads_experiment.hpp"
-#include "widelimit/error.hpp"
+#include "widelimit/specialization/configuration.hpp"
 #include "widelimit/specialization/hessian.hpp"
-#include "widelimit/specialization/samples.hpp"
-#include "widelimit/specialization/sgd_runs.hpp"
-#include "widelimit/specialization/trained_heads.hpp"
-#include "widelimit/specialization/trained_starts.hpp"
 
-/// What the experiments share: reading of their common fields and naming of columns.
+/// What the experiments share: runs from several starts, and naming of columns.
 namespace widelimit::cli {
 
 using namespace specialization;
 
 inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
-/// A field that holds a list of rows, or a list of numbers, of which a single one counts as a list of one.
-[[nodiscard]] Matrix<double> matrix_of(FieldReader& in, const char* field);
-[[nodiscard]] Vector<double> vector_of(FieldReader& in, const char* field);
-
-/// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
-Index samples_of(ConfigReader& in, const char* field, Index features);
-
-/// The words of enumerations in configurations.
-inline const Choices<HeadActivation> head_activations{{"softmax", HeadActivation::softmax},
-                                                      {"softmaxv", HeadActivation::softmaxv},
-                                                      {"softmax1", HeadActivation::softmax1},
-                                                      {"bayes", HeadActivation::bayes}};
-inline const Choices<SampleSymmetry> sample_symmetries{{"plain", SampleSymmetry::plain},
-                                                       {"closed", SampleSymmetry::closed}};
-inline const Choices<FlowVariant> flow_variants{{"frame", FlowVariant::frame},
-                                                {"symmetric", FlowVariant::symmetric}};
-inline const Choices<FlowStepper> flow_steppers{{"euler", FlowStepper::euler},
-                                                {"runge_kutta4", FlowStepper::runge_kutta4},
-                                                {"dormand_prince", FlowStepper::dormand_prince}};
-inline const Choices<SgdForm> sgd_forms{{"gram", SgdForm::gram}, {"vector", SgdForm::vector}};
-inline const Choices<PruneNormaliser> prune_normalisers{{"kept_heads", PruneNormaliser::kept_heads},
-                                                        {"full_model", PruneNormaliser::full_model}};
-
-HeadActivation activation_of(ConfigReader& in);
-Prior prior_of(ConfigReader& in);
-std::uint64_t seed_of(ConfigReader& in);
-
-/// NetworkError unless this entry of "dimension" or "dimensions" is at least that.
-void require_dimension(ConfigReader& in, Index dimension, Index least);
-
 /// Puts a first column "start" before the others where there are several starts; rows are appended with the number of
 /// theirs.
 void name_start_column(ConfigReader& in, ResultTable& table);
 void append_row(ResultTable& table, std::size_t start, std::vector<double> row);
 nlohmann::json spread_json(const Spread& spread);
-
-/// Number of steps of a size, which the given field has set, in the time "tau".
-Index steps_in(ConfigReader& in, std::string_view field, double step);
-/// Steps to record, about "records" of them.
-std::vector<Index> records_of(ConfigReader& in, Index steps);
 
 /// Appends the names of a matrix' entries: m00, m01, ...
 void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols);
@@ -93,7 +54,7 @@ ResultTable over_starts(ConfigReader& in, ResultTable table, const AppendStart& 
   std::vector<nlohmann::json> results;
   for (Index k = 0; k < starts; ++k)
     results.push_back(
-        append_start(static_cast<std::size_t>(k), seed_of(in) + static_cast<std::uint64_t>(k), table));
+        append_start(static_cast<std::size_t>(k), read_seed(in) + static_cast<std::uint64_t>(k), table));
   table.summary = results.front();
   table.summary["starts"] = results;
   table.summary["spread"] = starts_spread(results, spread);

@@ -5,6 +5,7 @@
 
 #include "cli/heads/heads_times.hpp"
 #include "widelimit/data/mnist.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/specialization/image_task.hpp"
@@ -66,14 +67,6 @@ LabelledPixels pixels_of(ConfigReader& in) {
   return result;
 }
 
-SgdOptions picture_options(ConfigReader& in, const ImageTask& task) {
-  SgdOptions options;
-  options.tokens = in.integer("tokens");
-  options.batch = in.integer("batch", task.dimension());
-  options.gamma = in.number("gamma");
-  return options;
-}
-
 ImageTask task_of(ConfigReader& in, LabelledPixels& input) {
   return naming_errors(in.path() + ".images", [&] {
     return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude"));
@@ -83,11 +76,10 @@ ImageTask task_of(ConfigReader& in, LabelledPixels& input) {
 /// SGD on pictures until every class has specialised.
 FirstTimes picture_times(ConfigReader& in, const ImageTask& task, double eta, std::uint64_t seed,
                          const RunControl& control) {
-  SgdOptions options = picture_options(in, task);
-  options.steps = steps_in(in, "gamma", options.gamma);
+  SgdOptions options = read_image_sgd(in, task.dimension());
   options.seed = seed;
   options.run = control;
-  return class_split_times_of_sgd(activation_of(in), in.integer("heads"), task, eta, in.number("delta"),
+  return class_split_times_of_sgd(read_activation(in), in.integer("heads"), task, eta, in.number("delta"),
                                   options);
 }
 
@@ -109,11 +101,10 @@ std::vector<std::vector<double>> key_rows(const HeadVectors& heads, const Matrix
 ResultTable digits_experiment(ConfigReader& in, const RunControl& control) {
   LabelledPixels input = pixels_of(in);
   const ImageTask task = task_of(in, input);
-  SgdOptions options = picture_options(in, task);
-  options.steps = steps_in(in, "gamma", options.gamma);
-  options.seed = seed_of(in);
+  SgdOptions options = read_image_sgd(in, task.dimension());
+  options.seed = read_seed(in);
   options.run = control;
-  const HeadActivation activation = activation_of(in);
+  const HeadActivation activation = read_activation(in);
   const HeadVectors start = random_start(activation, in.integer("heads"), 1, task.dimension(),
                                          in.number("eta"), options.seed + start_seed)
                                 .heads;

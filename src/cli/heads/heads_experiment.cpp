@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
@@ -17,8 +18,8 @@ using nlohmann::json;
 namespace {
 
 ResultTable bayes_experiment(ConfigReader& in, const RunControl& run) {
-  const Prior prior = prior_of(in);
-  const BayesRisk risk = bayes_risk(prior, in.integer("tokens"), in.integer("samples"), seed_of(in), run);
+  const Prior prior = read_prior(in);
+  const BayesRisk risk = bayes_risk(prior, in.integer("tokens"), in.integer("samples"), read_seed(in), run);
   ResultTable table;
   table.columns = {"bayes_risk", "standard_error"};
   table.rows = {{risk.risk, risk.standard_error}};
@@ -32,8 +33,8 @@ ResultTable bayes_experiment(ConfigReader& in, const RunControl& run) {
 }
 
 ResultTable hessian_experiment(ConfigReader& in, const RunControl& run) {
-  const HeadActivation activation = activation_of(in);
-  const Prior prior = prior_of(in);
+  const HeadActivation activation = read_activation(in);
+  const Prior prior = read_prior(in);
   const Index heads = in.integer("heads");
   const HessianConstants c = hessian_constants(activation, in.integer("tokens"), heads);
   ResultTable table;
@@ -48,7 +49,7 @@ ResultTable hessian_experiment(ConfigReader& in, const RunControl& run) {
   if (const auto rate = saddle_rate(in, activation, prior, run)) {
     table.summary["saddle_split_rate"] = rate->rate;
     table.summary["saddle_split_rate_standard_error"] = rate->standard_error;
-    table.origin.seed = seed_of(in);
+    table.origin.seed = read_seed(in);
   } else if (in.has("seed")) {
     in.fail(
         "seed",
@@ -91,7 +92,7 @@ ResultTable run_experiment(std::string_view name, const json& config, const RunC
     if (name != known) continue;
     ConfigReader in(config, experiment_fields(name));
     ResultTable table = experiment(in, run);
-    if (name != "hessian") table.origin.seed = seed_of(in);
+    if (name != "hessian") table.origin.seed = read_seed(in);
     table.origin.command = fmt::format("heads {}", name);
     table.origin.configuration = config;
     return table;

@@ -15,10 +15,7 @@ namespace widelimit::cli {
 /// "digit-times", "resampling".
 [[nodiscard]] const std::vector<std::string>& experiment_names();
 
-/// All fields of an experiment. ArgumentError for an unknown one.
-[[nodiscard]] const ConfigFields& experiment_fields(std::string_view experiment);
-
-/// Runs an experiment described in JSON by its experiment_fields().
+/// Runs an experiment described in JSON by its specialization::experiment_fields().
 ///
 ///   flow              gradient flows until they come to rest. The summary holds the start with the median
 ///                     loss, whether all starts came to rest ("converged"), the spread of the losses

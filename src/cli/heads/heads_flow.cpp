@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
-#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
@@ -15,90 +15,16 @@ using nlohmann::json;
 
 namespace {
 
-void require_entries(const FieldReader& start, const char* field, const Matrix<double>& matrix, Index rows,
-                     Index columns) {
-  if (matrix.rows() != rows || matrix.cols() != columns)
-    start.fail(field, fmt::format("expected {} x {} numbers, got {} x {}", rows, columns, matrix.rows(),
-                                  matrix.cols()));
-}
-
-Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
-  try {
-    return overlap_root(S);
-  } catch (const NumericalError& error) {
-    start.fail("S", error.what());
-  }
-}
-
-/// Not all activations have biases and scales.
-void check_offsets(const FieldReader& start, HeadActivation activation) {
-  const auto refuse = [&](const char* field, bool known) {
-    if (start.has(field) && !known)
-      start.fail(field, fmt::format("has no effect with the activation {}: leave it out",
-                                    head_activation_name(activation)));
-  };
-  refuse("b", has_bias(activation));
-  refuse("v", has_scale(activation));
-}
-
-/// start: {"m", "r" or "S", optional "b", "v"}.
-HeadParameters given_start(ConfigReader& in, const TrainingSetup& setup) {
-  if (in.has("eta")) in.fail("eta", "has no meaning together with start: leave it out");
-  FieldReader start(in.value("start"), in.path() + ".start");
-  if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
-  const char* root = start.has("S") ? "S" : "r";
-  const Matrix<double> m = matrix_of(start, "m"), given = matrix_of(start, root);
-  require_entries(start, "m", m, setup.heads, setup.prior.features());
-  require_entries(start, root, given, setup.heads, setup.heads);
-  HeadParameters parameters =
-      with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
-  check_offsets(start, setup.activation);
-  if (start.has("b")) parameters.b = vector_of(start, "b");
-  if (start.has("v")) parameters.v = vector_of(start, "v");
-  naming_errors("config.start",
-                [&] { require_offsets("start", setup.activation, setup.heads, parameters.b, parameters.v); });
-  start.finish();
-  return parameters;
-}
-
-FlowOptions flow_options(ConfigReader& in) {
-  FlowOptions options;
-  options.step = in.number("step");
-  options.steps = steps_in(in, "step", options.step);
-  const Index records = in.integer("records");
-  // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
-  options.record = in.has("tau") ? records_of(in, options.steps) : record_growing(records, options.steps);
-  options.variant = in.choice("variant", flow_variants);
-  options.stepper = in.choice("stepper", flow_steppers);
-  options.batch_noise = in.number("batch_noise");
-  if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
-    in.fail("batch_noise", "expected 0 with a stepper other than euler");
-  options.stop_gradient = in.number("stop_gradient");
-  return options;
-}
-
 struct FlowRun {
   TrainingSetup setup;
   std::vector<TrainedStart> starts;
 };
 
 FlowRun run_flow(ConfigReader& in, const RunControl& control) {
-  TrainingSetup setup;
-  setup.activation = activation_of(in);
-  setup.prior = prior_of(in);
-  setup.tokens = in.integer("tokens");
-  setup.heads = in.integer("heads");
-  setup.flow = flow_options(in);
+  TrainingSetup setup = read_training(in, read_prior(in));
   setup.flow.run = control;
-  setup.samples = samples_of(in, "samples", setup.prior.features());
-  setup.fresh_samples = samples_of(in, "fresh_samples", setup.prior.features());
-  setup.symmetry = in.choice("symmetry", sample_symmetries);
-  setup.eta = in.number("eta");
-  setup.leave_saddles = in.boolean("leave_saddles");
-  setup.starts = in.integer("starts");
-  setup.seed = seed_of(in);
-  auto trained =
-      in.has("start") ? train_from_starts(setup, given_start(in, setup)) : train_from_starts(setup);
+  const std::optional<HeadParameters> start = read_start(in, setup);
+  auto trained = start ? train_from_starts(setup, *start) : train_from_starts(setup);
   return {std::move(setup), std::move(trained)};
 }
 
@@ -220,7 +146,7 @@ ResultTable attention_experiment(ConfigReader& in, const RunControl& control) {
 }
 
 ResultTable prune_experiment(ConfigReader& in, const RunControl& control) {
-  const PruneNormaliser normaliser = in.choice("normaliser", prune_normalisers);
+  const PruneNormaliser normaliser = read_normaliser(in);
   const FlowRun run = run_flow(in, control);
   const SampleSet<float> fresh = fresh_samples(run.setup);
   ResultTable table;

@@ -9,22 +9,6 @@ using nlohmann::json;
 
 namespace {
 
-FlowPairSetup resampling_setup(ConfigReader& in, const RunControl& control) {
-  FlowPairSetup setup{.activation = activation_of(in),
-                      .prior = prior_of(in),
-                      .shape = {in.integer("tokens"), in.integer("heads"), 0},
-                      .samples = {in.choice("symmetry", sample_symmetries), {}, control},
-                      .flow = {},
-                      .eta = in.number("eta")};
-  setup.shape.count = samples_of(in, "samples", setup.prior.features());
-  setup.flow.step = in.number("step");
-  setup.flow.steps = steps_in(in, "step", setup.flow.step);
-  setup.flow.record = records_of(in, setup.flow.steps);
-  setup.flow.stop_gradient = in.number("stop_gradient");
-  setup.flow.run = control;
-  return setup;
-}
-
 json append_pair(const FlowPairSetup& setup, std::size_t start, std::uint64_t seed, ResultTable& table) {
   const FlowPair pair = flow_pair(setup, seed);
   double worst_m = 0, worst_S = 0;
@@ -48,7 +32,8 @@ json append_pair(const FlowPairSetup& setup, std::size_t start, std::uint64_t se
 }  // namespace
 
 ResultTable resampling_experiment(ConfigReader& in, const RunControl& control) {
-  const FlowPairSetup setup = resampling_setup(in, control);
+  FlowPairSetup setup = read_flow_pair(in, read_prior(in));
+  setup.samples.run = setup.flow.run = control;
   ResultTable table;
   table.columns = {"tau", "loss_kept", "loss_fresh"};
   name_entries(table.columns, "m_kept_", setup.shape.heads, setup.prior.features());

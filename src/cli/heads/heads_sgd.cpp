@@ -14,51 +14,19 @@ using nlohmann::json;
 
 namespace {
 
-void check_planted(ConfigReader& in, const Matrix<double>& m, Index heads, Index features) {
-  if (m.rows() != heads || m.cols() != features)
-    in.fail("planted_m",
-            fmt::format("expected {} x {} numbers, got {} x {}", heads, features, m.rows(), m.cols()));
-}
-
 SgdSetup sgd_setup(ConfigReader& in, std::uint64_t seed, const RunControl& control) {
-  SgdSetup setup;
-  setup.activation = activation_of(in);
-  setup.prior = prior_of(in);
-  setup.heads = in.integer("heads");
-  setup.dimension = in.integer("dimension");
-  setup.eta = in.number("eta");
-  setup.form = in.choice("form", sgd_forms);
-  setup.options.tokens = in.integer("tokens");
-  setup.options.batch = in.integer("batch", setup.dimension);
-  setup.options.gamma = in.number("gamma");
-  setup.options.steps = steps_in(in, "gamma", setup.options.gamma);
-  setup.options.record = records_of(in, setup.options.steps);
+  SgdSetup setup = read_sgd(in, read_prior(in));
   setup.options.seed = seed;
   setup.options.run = control;
-  const Index features = setup.prior.features();
-  if (in.has("planted_m")) {
-    setup.planted_m = matrix_of(in, "planted_m");
-    check_planted(in, setup.planted_m, setup.heads, features);
-  }
-  require_dimension(in, setup.dimension,
-                    setup.form == SgdForm::gram ? setup.heads + features + setup.options.tokens : features);
   return setup;
 }
 
-/// How the flow beside it is followed; ArgumentError where SGD is recorded between its steps.
+/// ArgumentError where SGD is recorded between the steps of the flow.
 BesideOptions beside_options(ConfigReader& in, const SgdSetup& setup, const std::vector<SgdPoint>& points) {
-  BesideOptions options;
-  options.step = in.number("step");
-  static_cast<void>(steps_in(in, "step", options.step));
+  const BesideOptions options = read_beside(in, setup);
   naming_errors("config.step", [&] { static_cast<void>(flow_steps_at(points, options.step)); });
-  options.samples = samples_of(in, "samples", setup.prior.features());
-  options.symmetry = in.choice("symmetry", sample_symmetries);
   return options;
 }
-
-}  // namespace
-
-namespace {
 
 /// One SGD: its rows after those of others, and its results.
 json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,

@@ -48,7 +48,7 @@ class TimesTable {
     const Index starts = in.integer("starts");
     for (const auto& [eta, scale] : scales_of(in, dimension))
       for (Index start = 0; start < starts; ++start)
-        append(dimension, eta, start, scale, run(eta, seed_of(in) + static_cast<std::uint64_t>(start)));
+        append(dimension, eta, start, scale, run(eta, read_seed(in) + static_cast<std::uint64_t>(start)));
   }
 
   [[nodiscard]] nlohmann::json summary_of(std::size_t quantity) const {

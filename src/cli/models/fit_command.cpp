@@ -365,9 +365,8 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
     if (arguments.flip) require_images_for_flips(unprepared);
     require_meaning(unprepared, arguments);
   });
-  const Shape shape = shape_of(task.train);
+  check_fit_outputs(arguments.solver, static_cast<Index>(task.train.size()), task.train.targets->cols());
   const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
-  static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) say("{}\n", visible_text(note));
@@ -419,17 +418,13 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
       ->required();
 }
 
-}  // namespace
-
-void add_fit_command(CLI::App& program, const RunContext& context) {
+void fill_fit_command(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<FitArguments>();
   arguments->data.test_needed = false;
-  CLI::App* command = program.add_subcommand(
-      "fit", "Fits a model, a network with data, and keeps it in a folder for widelimit predict");
-  add_config_option(*command);
-  add_json_option(*command);
-  add_fit_options(*command, *arguments);
-  command->footer(
+  add_config_option(command);
+  add_json_option(command);
+  add_fit_options(command, *arguments);
+  command.footer(
       "Examples:\n"
       "  widelimit fit --network conv-gap --data sample --model sample-model\n"
       "  widelimit fit --network network.json --data npy --path arrays --kernel ntk --criterion loo --model "
@@ -438,11 +433,11 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
       "--trials 20 --table trials.csv --plot trials.png --model best\n"
       "  widelimit fit --network fcn:axes=0 --data npy --path arrays --solver cg --device gpu --model m\n"
       "  widelimit predict --model m --x new.npy --out predictions");
-  command->callback([arguments, command, &context] {
-    check_fit_usage(*command, *arguments);
-    arguments->data.split = split_choice(*command, arguments->data);
+  command.callback([arguments, &command, &context] {
+    check_fit_usage(command, *arguments);
+    arguments->data.split = split_choice(command, arguments->data);
     arguments->data.split.reads_validation = arguments->reads_validation();
-    leave_out_unread_validation(*command, arguments->data);
+    leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(arguments->kernel.threads);
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);
@@ -450,5 +445,11 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
       run_fit<double>(*arguments, context);
   });
 }
+
+}  // namespace
+
+const Command fit_command{"fit",
+                          "Fits a model, a network with data, and keeps it in a folder for widelimit predict",
+                          fill_fit_command};
 
 }  // namespace widelimit::cli

@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options/inference_options.hpp"
+#include "cli/options/ranges.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 
 void add_fit_solver_options(CLI::App& command, FitSolver& solver) {
-  add_solver_option(
-      command, solver.given,
+  add_choice<gp::Solver>(
+      command, "--solver", solver.given,
+      {{"cholesky", gp::Solver::cholesky}, {"cg", gp::Solver::conjugate_gradients}}, "cholesky|cg",
       "How systems with the Gram matrix are solved: factorized (cholesky), or by conjugate gradients "
       "(cg), which need no second copy, and with --device and a network without positions no matrix at "
       "all; no evidence, leave-one-out and --time (docs/solvers.md) [cholesky]");
@@ -18,8 +21,6 @@ void add_fit_solver_options(CLI::App& command, FitSolver& solver) {
 }
 
 void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver, const FitWishes& wishes) {
-  if (solver.solver() == gp::Solver::distributed)
-    throw CLI::ValidationError("--solver", "ranks share the matrix of gp only; fit takes cholesky or cg");
   if (!solver.iterates()) {
     if (command.count("--residual") > 0) throw CLI::ValidationError("--residual", "is for --solver cg");
     return;
@@ -38,6 +39,15 @@ void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver, co
         fmt::format("{}: --solver cg chooses regularisers by accuracy or mse on validation data; take "
                     "one of them, give --regulariser, or --solver cholesky",
                     criterion_name(*wishes.criterion)));
+}
+
+void check_fit_outputs(const FitSolver& solver, Eigen::Index inputs, Eigen::Index outputs) {
+  if (solver.iterates() && outputs > inputs)
+    throw ArgumentError(
+        fmt::format("--solver cg solves for no more outputs than there are training inputs, got {} outputs "
+                    "and {} inputs: "
+                    "give --solver cholesky",
+                    outputs, inputs));
 }
 
 }  // namespace widelimit::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <optional>
 
 #include "widelimit/gp/selection.hpp"
@@ -36,5 +37,8 @@ void add_fit_solver_options(CLI::App& command, FitSolver& solver);
 
 /// Throws CLI::ValidationError for what the solver cannot do, with the option and what to give instead.
 void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver, const FitWishes& wishes);
+
+/// Throws ArgumentError where conjugate gradients would have to solve for more outputs than there are inputs.
+void check_fit_outputs(const FitSolver& solver, Eigen::Index inputs, Eigen::Index outputs);
 
 }  // namespace widelimit::cli

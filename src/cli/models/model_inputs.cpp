@@ -116,6 +116,7 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   const NamedTable named = read_table(file, encoding.separator());
   require_rows(named);
   ModelInputs inputs{.x = encoding.inputs(named), .names = encoding.names(named)};
+  if (model.class_names().empty()) inputs.target_names = encoding.targets();
   note_filled_cells(inputs, encoding, named);
   note_unknown_cells(inputs, encoding, named);
   inputs.targets = naming_errors(file.string(), [&] { return targets_of_table(model, named, encoding); });

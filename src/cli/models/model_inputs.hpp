@@ -22,6 +22,7 @@ struct ModelInputs {
   nlohmann::ordered_json missing = {};             ///< Which cells of a table were filled, for results.json.
   nlohmann::ordered_json unknown = {};             ///< Which cells had unknown categories that are ignored.
   std::optional<Matrix<double>> targets = {};      ///< The truth, where it is known.
+  std::vector<std::string> target_names = {};      ///< Of the columns of numbers of a table; else none.
 };
 
 /// What fit() did to the inputs before the model saw them, to be done to new ones (gp::ModelOptions::preparation).

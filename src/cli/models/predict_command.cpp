@@ -128,16 +128,17 @@ void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction pr
   result.predictions.push_back(std::move(prediction));
   std::optional<TestQuality> quality;
   if (prepared.targets) quality = quality_of(result, *prepared.targets);
-  const GpRunInfo info{.network = model.network(),
-                       .data = fmt::format("{}: {} inputs", file.string(), names.size()),
-                       .kind = kind,
-                       .precision = model.is_float() ? Precision::float32 : Precision::float64,
-                       .names = names,
-                       .class_names = model.class_names(),
-                       .preprocessing = model.preprocessing(),
-                       .quality = quality ? &*quality : nullptr,
-                       .missing = prepared.missing,
-                       .unknown = prepared.unknown};
+  const PredictionFacts info{.network = model.network(),
+                             .data = fmt::format("{}: {} inputs", file.string(), names.size()),
+                             .kind = kind,
+                             .precision = model.is_float() ? Precision::float32 : Precision::float64,
+                             .names = names,
+                             .class_names = model.class_names(),
+                             .preprocessing = model.preprocessing(),
+                             .targets = &prepared.target_names,
+                             .quality = quality ? &*quality : nullptr,
+                             .missing = prepared.missing,
+                             .unknown = prepared.unknown};
   folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
   const std::string results = results_json(info, result);
   folder.write("results.json", results);
@@ -284,43 +285,45 @@ void add_input_options(CLI::App& command, ModelFiles& inputs) {
       ->excludes(texts);
 }
 
-}  // namespace
-
-void add_predict_command(CLI::App& program, const RunContext& context) {
+void fill_predict_command(CLI::App& command, const RunContext& context) {
   auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* command = program.add_subcommand("predict", "Predicts new inputs with a model of widelimit fit");
-  add_config_option(*command);
-  add_json_option(*command);
-  add_value(*command, "--model", arguments->model, "Folder that widelimit fit wrote", "DIR")->required();
-  add_input_options(*command, arguments->inputs);
+  add_config_option(command);
+  add_json_option(command);
+  add_value(command, "--model", arguments->model, "Folder that widelimit fit wrote", "DIR")->required();
+  add_input_options(command, arguments->inputs);
   const auto count = [&](const char* name, Index& target, const char* description) {
-    add_value(*command, name, target, description, whole_number<Index>(0, 1'000'000), "N");
+    add_value(command, name, target, description, whole_number<Index>(0, 1'000'000), "N");
   };
   count("--samples", arguments->samples, "Functions to draw from the posterior at all inputs together [0]");
-  command->add_flag("--marginal", arguments->marginal, "Draw the values at each input on their own")
+  command.add_flag("--marginal", arguments->marginal, "Draw the values at each input on their own")
       ->needs("--samples");
   count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
-  add_number(*command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
-  add_number(*command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
-  add_device_option(*command, arguments->device);
-  add_exact_attention_option(*command, arguments->exact_attention);
+  add_number(command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
+  add_number(command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
+  add_device_option(command, arguments->device);
+  add_exact_attention_option(command, arguments->exact_attention);
   add_value(
-      *command, "--out", arguments->out,
+      command, "--out", arguments->out,
       "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
       "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and prior_samples.npy",
       "DIR")
       ->required();
-  add_force_option(*command, arguments->other_files);
-  command->footer(
+  add_force_option(command, arguments->other_files);
+  command.footer(
       "Examples:\n"
       "  widelimit predict --model model --x new.npy --samples 10 --out predictions\n"
       "  widelimit predict --model model --csv new.csv --out predictions");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     if (arguments->inputs.inputs().empty())
       throw CLI::RequiredError("--x FILE, --csv FILE, --texts PATH or --graphs DIR");
     numerics::require_room_for_threads(arguments->threads);
     run_predict(*arguments, context);
   });
 }
+
+}  // namespace
+
+const Command predict_command{"predict", "Predicts new inputs with a model of widelimit fit",
+                              fill_predict_command};
 
 }  // namespace widelimit::cli

@@ -38,17 +38,13 @@ int run_rank(int argc, char** argv) {
   widelimit::distributed::MpiDealer dealer;
   // All ranks do the same; one tells of it.
   if (!dealer.is_first() && std::freopen("/dev/null", "w", stdout) == nullptr) return 1;
-  const auto add_commands = [](CLI::App& program, const RunContext& context) {
-    add_gram_command(program, context);
-    add_gp_command(program, context);
-  };
   const int code = program_main(
       argc, argv,
       {.name = "widelimit-mpi",
        .purpose = "Gram matrices and predictions on many machines: the ranks compute tiles into one store.",
        .complains_as = fmt::format("widelimit-mpi: rank {}", dealer.rank()),
        .mpi = mpi_library(),
-       .add_commands = add_commands,
+       .commands = {&gram_command, &gp_command},
        .dealer = &dealer,
        .before_complaint = [&dealer] { wait_for_lower_ranks(dealer.rank()); }});
   // Others wait for this rank, or for its tiles.

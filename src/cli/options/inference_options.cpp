@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 
-#include "cli/options/choice_option.hpp"
 #include "cli/options/ranges.hpp"
 
 namespace widelimit::cli {

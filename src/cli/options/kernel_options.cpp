@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/options/choice_option.hpp"
 #include "cli/options/ranges.hpp"
 
 namespace widelimit::cli {

@@ -51,7 +51,7 @@ bool is_named(const std::string& argument) {
 Network network_of(const std::string& argument, std::size_t axes, std::optional<Index> depth,
                    const std::function<std::optional<double>()>& length) {
   const bool is_file = argument.ends_with(".json") || argument.find('/') != std::string::npos ||
-                       (!is_named(argument) && std::filesystem::is_regular_file(argument));
+                       (std::filesystem::is_regular_file(argument) && !is_named(argument));
   if (is_file) {
     if (depth) throw ArgumentError(fmt::format("--depth is for named networks; '{}' is a file", argument));
     return read_network(argument);

@@ -7,10 +7,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <system_error>
 
-/// Ranges of numbers in arguments, with messages that say what was expected and what came.
+/// Options with values: numbers in ranges, whose messages say what was expected and what came, and choices of words.
 namespace widelimit::cli {
 
 template <typename InRange>
@@ -60,6 +61,19 @@ template <typename Number>
 CLI::Option* add_number(CLI::App& command, const std::string& name, Number& target, const std::string& about,
                         const CLI::Validator& range, const std::string& type) {
   return add_value(command, name, target, fmt::format("{} [{}]", about, target), range, type);
+}
+
+/// An option whose value is one of the words, in any case; the help shows them as `type`, word|word. Target takes a
+/// Value.
+template <typename Value, typename Target>
+void add_choice(CLI::App& command, const std::string& name, Target& target,
+                const std::map<std::string, Value>& words, const std::string& type,
+                const std::string& description) {
+  command
+      .add_option_function<std::string>(
+          name, [&target, words](const std::string& word) { target = words.at(word); }, description)
+      ->transform(CLI::IsMember(words, CLI::ignore_case).description(""))
+      ->type_name(type);
 }
 
 /// For seeds.

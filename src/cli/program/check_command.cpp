@@ -55,16 +55,13 @@ void print(const check::CheckReport& report) {
   say("{} passed, {} failed\n", report.rows.size() - failed, failed);
 }
 
-}  // namespace
-
-void add_check_command(CLI::App& program, const RunContext& /*context*/) {
-  auto* command = program.add_subcommand("check", "Recomputes every case of a reference file and compares");
+void fill_check_command(CLI::App& command, const RunContext& /*context*/) {
   auto file = std::make_shared<std::filesystem::path>();
-  command->add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();
-  add_json_option(*command);
-  command->footer(
+  command.add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();
+  add_json_option(command);
+  command.footer(
       "Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
-  command->callback([file] {
+  command.callback([file] {
     const check::CheckReport report =
         naming_errors(file->string(), [&] { return recompute(read_json(*file)); });
     print(report);
@@ -72,5 +69,10 @@ void add_check_command(CLI::App& program, const RunContext& /*context*/) {
       throw Error(fmt::format("{}: not all cases are within their tolerance", file->string()));
   });
 }
+
+}  // namespace
+
+const Command check_command{"check", "Recomputes every case of a reference file and compares",
+                            fill_check_command};
 
 }  // namespace widelimit::cli

@@ -57,16 +57,11 @@ std::string as_json(const std::vector<DeviceDescription>& devices) {
   return document.dump(2) + "\n";
 }
 
-}  // namespace
-
-void add_devices_command(CLI::App& program, const RunContext& /*context*/) {
+void fill_devices_command(CLI::App& command, const RunContext& /*context*/) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = program.add_subcommand(
-      "devices",
-      "Lists the devices on which kernels can be computed (--device), and what is missing for them");
-  command->add_flag("--json", *json, "Write it as JSON");
-  command->footer("Devices are those of OpenCL.");
-  command->callback([json] {
+  command.add_flag("--json", *json, "Write it as JSON");
+  command.footer("Devices are those of OpenCL.");
+  command.callback([json] {
     const std::vector<DeviceDescription> all = devices();
     if (*json)
       print_document(as_json(all));
@@ -74,5 +69,11 @@ void add_devices_command(CLI::App& program, const RunContext& /*context*/) {
       print_text(stdout, as_text(all));
   });
 }
+
+}  // namespace
+
+const Command devices_command{
+    "devices", "Lists the devices on which kernels can be computed (--device), and what is missing for them",
+    fill_devices_command};
 
 }  // namespace widelimit::cli

@@ -55,16 +55,17 @@ void run(bool json, const std::string& mpi) {
         "doctor: this build computes wrong numbers here: {}; please report all of the above", failed));
 }
 
+void fill_doctor_command(CLI::App& command, const RunContext& context) {
+  auto json = std::make_shared<bool>(false);
+  command.add_flag("--json", *json, "Write it as JSON");
+  command.footer("Exit code 1 where a check fails.");
+  command.callback([json, &context] { run(*json, context.mpi); });
+}
+
 }  // namespace
 
-void add_doctor_command(CLI::App& program, const RunContext& context) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App* command = program.add_subcommand(
-      "doctor",
-      "Prints what a report of an error needs to say, and checks that this build computes right here");
-  command->add_flag("--json", *json, "Write it as JSON");
-  command->footer("Exit code 1 where a check fails.");
-  command->callback([json, &context] { run(*json, context.mpi); });
-}
+const Command doctor_command{
+    "doctor", "Prints what a report of an error needs to say, and checks that this build computes right here",
+    fill_doctor_command};
 
 }  // namespace widelimit::cli

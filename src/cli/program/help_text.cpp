@@ -182,9 +182,6 @@ void print_help(const CLI::App& program) {
   std::fputs((width ? wrapped(text, *width) : text).c_str(), stdout);
 }
 
-void list_choices(CLI::App& program) {
-  program.formatter(std::make_shared<HelpFormatter>());
-  for (CLI::App* command : program.get_subcommands([](CLI::App*) { return true; })) list_choices(*command);
-}
+void list_choices(CLI::App& program) { program.formatter(std::make_shared<HelpFormatter>()); }
 
 }  // namespace widelimit::cli

@@ -14,7 +14,7 @@ namespace widelimit::cli {
 /// without any of them as it is.
 void print_help(const CLI::App& program);
 
-/// Has the program and all commands below it list the choices of an option one a line.
+/// Has the program, and all commands that are added to it afterwards, list the choices of an option one a line.
 void list_choices(CLI::App& program);
 
 /// Lines of at most `width` letters, at least 40, broken between words. The rest of a line is indented as far as its

@@ -71,27 +71,28 @@ void run(const NetworksArguments& arguments) {
   print_text(stdout, naming_errors(arguments.network, [&] { return network.describe(size); }));
 }
 
-}  // namespace
-
-void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
+void fill_networks_command(CLI::App& command, const RunContext& /*context*/) {
   auto arguments = std::make_shared<NetworksArguments>();
-  CLI::App* command =
-      program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
-  add_value(*command, "network", arguments->network, network_argument_help, "NETWORK");
-  add_value(*command, "--depth", arguments->depth, "The network's option depth", whole_number<Index>(0), "D");
-  add_value(*command, "--size", arguments->size,
+  add_value(command, "network", arguments->network, network_argument_help, "NETWORK");
+  add_value(command, "--depth", arguments->depth, "The network's option depth", whole_number<Index>(0), "D");
+  add_value(command, "--size", arguments->size,
             "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes "
             "[32,32; imdb-... 200]",
             whole_number<Index>(1), "S,...")
       ->delimiter(',');
-  command->add_flag("--json", arguments->json,
-                    "Write the network file, or the list of all networks as JSON, to standard output");
-  command->footer(
+  command.add_flag("--json", arguments->json,
+                   "Write the network file, or the list of all networks as JSON, to standard output");
+  command.footer(
       "Examples:\n"
       "  widelimit networks\n"
       "  widelimit networks struct --depth 4 --size 8,8\n"
       "  widelimit networks resnet:depth=2,groups=3 --json > resnet.json");
-  command->callback([arguments] { run(*arguments); });
+  command.callback([arguments] { run(*arguments); });
 }
+
+}  // namespace
+
+const Command networks_command{"networks", "Lists the named networks; prints one, or writes its file",
+                               fill_networks_command};
 
 }  // namespace widelimit::cli

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cli/options/similar_name.hpp"
-#include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
+#include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/help_text.hpp"
 #include "cli/program/machine_facts.hpp"
@@ -87,24 +87,6 @@ std::string meant_options(const CLI::App& program) {
   return text;
 }
 
-/// To every command that has none below it.
-void add_quiet_option(CLI::App& command) {
-  const auto below = command.get_subcommands([](CLI::App*) { return true; });
-  for (CLI::App* one : below) add_quiet_option(*one);
-  if (below.empty())
-    command.add_flag_callback("--quiet", silence_progress,
-                              "Show no progress; results, warnings and errors are still printed");
-}
-
-/// Has the help of everything that has commands say how to get theirs.
-void point_to_commands(CLI::App& program, const std::string& path) {
-  const auto below = program.get_subcommands([](CLI::App*) { return true; });
-  if (below.empty()) return;
-  const std::string pointer = path + " COMMAND --help tells more about a command.";
-  program.footer(program.get_footer().empty() ? pointer : pointer + "\n\n" + program.get_footer());
-  for (CLI::App* one : below) point_to_commands(*one, path + " " + one->get_name());
-}
-
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
@@ -118,14 +100,15 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
     return fail(error.what(), failed);
   }
   const std::vector<std::string>& words = given.words;
-  const RunContext context{interrupt, shell_command_line(words), description.dealer, description.mpi};
+  const RunContext context{.interrupt = interrupt,
+                           .command_line = shell_command_line(words),
+                           .dealer = description.dealer,
+                           .mpi = description.mpi,
+                           .commands = description.commands};
   CLI::App program(description.purpose, description.name);
   program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
-  program.require_subcommand(1);
-  description.add_commands(program, context);
-  point_to_commands(program, description.name);
   list_choices(program);
-  add_quiet_option(program);
+  add_commands(program, context);
   try {
     // The parser takes the last word first, and does not want the program's name.
     program.parse(std::vector<std::string>(words.rbegin(), std::prev(words.rend())));

@@ -2,12 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/program/run_context.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace widelimit::cli {
 
@@ -17,7 +14,7 @@ struct ProgramDescription {
   std::string purpose;
   std::string complains_as;  ///< What stands before its errors.
   std::string mpi;           ///< What it has of MPI.
-  std::function<void(CLI::App& program, const RunContext& context)> add_commands;
+  std::vector<const Command*> commands;
   distributed::TileDealer* dealer = nullptr;    ///< Of a program of several processes.
   std::function<void()> before_complaint = {};  ///< Called before an error is told.
 };

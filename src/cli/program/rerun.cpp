@@ -12,6 +12,7 @@
 
 #include "cli/output/output_folder.hpp"
 #include "cli/output/result_text.hpp"
+#include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
@@ -132,6 +133,9 @@ std::optional<Rerun> Rerun::in(const std::vector<std::string>& given) {
   }
   if (!folder) return std::nullopt;
   rerun.folder_ = absolute_folder(*folder);
+  // Whoever gives its run.json means the folder.
+  if (rerun.folder_.filename() == record_name && !fs::is_directory(rerun.folder_))
+    rerun.folder_ = rerun.folder_.parent_path();
   return rerun;
 }
 
@@ -166,20 +170,27 @@ void Rerun::compare() const {
                            listed("not there", missing)));
 }
 
-void add_rerun_command(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("rerun",
-                             "Runs again what wrote a folder, by the arguments in its run.json and from the "
-                             "same working directory, and says "
-                             "which files have the same bits. Nothing is written outside of the folder");
-  command->add_option("folder", "Folder of an earlier run")->required()->type_name("FOLDER");
-  command->add_option("--out", "Write the results to this folder instead, and compare them")
+namespace {
+
+void fill_rerun_command(CLI::App& command, const RunContext& /*context*/) {
+  command.add_option("folder", "Folder of an earlier run, or the run.json in it")
+      ->required()
+      ->type_name("FOLDER");
+  command.add_option("--out", "Write the results to this folder instead, and compare them")
       ->type_name("OTHER");
-  command->add_flag_callback(
+  command.add_flag_callback(
       "--yes", [] {}, "Let the run write wherever its run.json says: only if you trust it");
-  add_json_option(*command);
+  add_json_option(command);
   // A folder alone has become the command that it names before.
-  command->callback([] { throw ArgumentError("rerun: expected one folder and nothing else"); });
+  command.callback([] { throw ArgumentError("rerun: expected one folder and nothing else"); });
 }
+
+}  // namespace
+
+const Command rerun_command{"rerun",
+                            "Runs again what wrote a folder, by the arguments in its run.json and from the "
+                            "same working directory, and says "
+                            "which files have the same bits. Nothing is written outside of the folder",
+                            fill_rerun_command};
 
 }  // namespace widelimit::cli

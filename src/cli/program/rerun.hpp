@@ -5,14 +5,11 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace widelimit::cli {
 
-/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]". Its run.json may
-/// be a stranger's: without --yes nothing is written outside of the folder that the results go to.
+/// The run that a folder is of, begun anew where it was begun: "rerun FOLDER [--out OTHER] [--yes]", with the folder or
+/// its run.json. This may be a stranger's: without --yes nothing is written outside of the folder that the results go
+/// to.
 class Rerun {
  public:
   /// Of these words of a command line, the program first; nothing if they are no rerun of one folder.
@@ -40,8 +37,5 @@ class Rerun {
   std::vector<std::string> flags_;  ///< What goes on to the command that runs again.
   std::vector<KnownFile> before_;
 };
-
-/// The command rerun in the help of the program.
-void add_rerun_command(CLI::App& program);
 
 }  // namespace widelimit::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@
 
 namespace widelimit::cli {
 
+struct Command;
+
 /// What every command knows of the run it is part of.
 struct RunContext {
   const Interrupt& interrupt;
@@ -16,6 +19,7 @@ struct RunContext {
   distributed::TileDealer* dealer =
       nullptr;      ///< Where several processes do one run; null for one that is alone.
   std::string mpi;  ///< What the program has of MPI.
+  std::span<const Command* const> commands = {};  ///< Of the program.
 };
 
 /// Where this process computes kernels: of several devices that a choice of --device names, each process of a run has

@@ -34,22 +34,22 @@ Axis axis_of(const std::string& text, const char* option, Index count) {
   });
 }
 
-void exclude_axes(PropagationModel& model, const Axis& x, const Axis& y) {
+void exclude_axes(PropagationOptions& options, const Axis& x, const Axis& y) {
   bool sets_A = false, sets_M = false;
   for (const auto& [axis, option] : {std::pair(&x, "--x"), std::pair(&y, "--y")}) {
     sets_A = sets_A || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_A;
     sets_M = sets_M || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_M;
-    std::string name(coordinate_name(axis->coordinate));
-    std::replace(name.begin(), name.end(), '_', '-');
-    model.exclude("--" + name, fmt::format("has no effect together with the axis {}", option));
+    options.exclude(std::string(coordinate_name(axis->coordinate)),
+                    fmt::format("has no effect together with the axis {}", option));
   }
-  model.exclude_strengths(sets_A, sets_M, "has no effect together with the axes --x and --y");
+  options.exclude_strengths(sets_A, sets_M, "has no effect together with the axes --x and --y");
 }
 
-bool has_boundaries(const Axis& x, const Axis& y, const Parameters& parameters) {
+bool has_boundaries(const Axis& x, const Axis& y, const Transformer& transformer) {
+  const bool in_steps = transformer.mask == AttentionMask::causal || !has_fixed_norm(transformer.parameters);
   for (const Coordinate coordinate : {x.coordinate, y.coordinate}) {
     const bool counts = coordinate == Coordinate::depth || coordinate == Coordinate::tokens;
-    if (coordinate == Coordinate::mlp_depth || (counts && !has_fixed_norm(parameters))) return false;
+    if (coordinate == Coordinate::mlp_depth || (counts && in_steps)) return false;
   }
   return true;
 }

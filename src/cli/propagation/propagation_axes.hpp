@@ -23,11 +23,11 @@ inline constexpr const char* no_score_scale =
                                         propagation::Index count = 100);
 
 /// What the axes set.
-void exclude_axes(PropagationModel& model, const propagation::Axis& x, const propagation::Axis& y);
+void exclude_axes(PropagationOptions& options, const propagation::Axis& x, const propagation::Axis& y);
 
-/// Whether exponents have curves of zeros over the axes: integers change in steps.
+/// Whether exponents have curves of zeros over the axes: counts change in steps where exponents are sums over them.
 [[nodiscard]] bool has_boundaries(const propagation::Axis& x, const propagation::Axis& y,
-                                  const propagation::Parameters& parameters);
+                                  const propagation::Transformer& transformer);
 
 /// The rectangle that the axes span.
 [[nodiscard]] propagation::ParameterRectangle rectangle_of(const propagation::Axis& x,

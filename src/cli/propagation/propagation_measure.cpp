@@ -23,6 +23,7 @@
 #include "widelimit/propagation/measured_attention.hpp"
 #include "widelimit/propagation/measured_layer.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
+#include "widelimit/propagation/results.hpp"
 
 namespace widelimit::cli {
 
@@ -101,19 +102,17 @@ FileLayer measured_in(const std::filesystem::path& file, const std::vector<bool>
 }
 
 /// Tokens [sequences, tokens] before the lengths in a file.
-std::vector<bool> kept_by_lengths(const std::filesystem::path& file, std::size_t sequences,
-                                  std::size_t tokens) {
+std::vector<bool> kept_in(const std::filesystem::path& file, std::size_t sequences, std::size_t tokens) {
   const auto lengths = data::read_npy_as<std::int64_t>(file);
-  if (lengths.dimension() != 1 || lengths.size() != sequences)
+  if (lengths.dimension() != 1)
     fail_in(file, "expected lengths [{}], one a sequence, got [{}]", sequences,
             fmt::join(lengths.shape(), ", "));
-  std::vector<bool> kept;
-  for (std::size_t s = 0; s < sequences; ++s) {
-    if (lengths(s) < 2 || lengths(s) > static_cast<std::int64_t>(tokens))
-      fail_in(file, "expected lengths from 2 to {}, got {} for sequence {}", tokens, lengths(s), s);
-    for (std::size_t i = 0; i < tokens; ++i) kept.push_back(static_cast<std::int64_t>(i) < lengths(s));
+  try {
+    return kept_by_lengths({lengths.data(), lengths.size()}, static_cast<Index>(sequences),
+                           static_cast<Index>(tokens));
+  } catch (const Error& error) {
+    fail_in(file, "{}", error.what());
   }
-  return kept;
 }
 
 /// Which tokens of the first layer, and so of all, are no padding; empty: all.
@@ -122,7 +121,7 @@ std::vector<bool> kept_tokens(const MeasureArguments& arguments, const std::file
   require_activations(first, shape);
   if (!arguments.lengths.empty() && !arguments.mask.empty())
     throw ArgumentError("--lengths: has no effect together with --mask; leave one of them out");
-  if (!arguments.lengths.empty()) return kept_by_lengths(arguments.lengths, shape[0], shape[1]);
+  if (!arguments.lengths.empty()) return kept_in(arguments.lengths, shape[0], shape[1]);
   if (arguments.mask.empty()) return {};
   const auto mask = read_mask(arguments.mask);
   if (mask.dimension() != 2 || mask.shape(0) != shape[0] || mask.shape(1) != shape[1])
@@ -144,13 +143,7 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
   RunControl run;
   run.stop = arguments.stop;
   const auto theory = propagate(block, layers.front().measured.gram, depth, run);
-  for (const char* name : {"theory_q", "theory_cosine", "theory_product_ratio"})
-    table.columns.emplace_back(name);
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    table.rows[l].push_back(theory[l].squared_norm.value);
-    table.rows[l].push_back(theory[l].cosine.value);
-    table.rows[l].push_back(theory[l].product_ratio.value);
-  }
+  append_columns(table, token_columns(theory), {"q", "cosine", "product_ratio"}, "theory_");
   const BlockExponents exponents =
       block_exponents(block, layers.front().measured.gram.rows(), depth, {}, run);
   table.summary["theory_lambda_a_log"] = exponents.angle.value;
@@ -158,17 +151,13 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
 }
 
 /// Says which angles are rounding, in the summary and on standard error.
-void note_rounding(const std::vector<MeasuredLayer>& layers, const AngleGrowth& growth, ResultTable& table) {
-  const auto equal =
-      std::count_if(layers.begin(), layers.end(), [](const auto& layer) { return !layer.has_gap(); });
-  table.summary["layers_below_rounding"] = equal;
-  if (equal == 0) return;
-  const std::string note = fmt::format(
-      "in {} of {} layers 1 - cosine is below {:.2g}, which rounding makes of equal tokens: angle_growth is "
-      "left out in {} of {} blocks, and its mean is that of the others",
-      equal, layers.size(), layers.front().rounding_gap, growth.left_out, layers.size() - 1);
-  table.notes["angle_growth"] = note;
-  warn("{}", note);
+void note_rounding(const std::vector<MeasuredLayer>& layers, ResultTable& table) {
+  table.summary["layers_below_rounding"] =
+      std::ranges::count_if(layers, [](const auto& layer) { return !layer.has_gap(); });
+  const auto note = rounding_note(layers);
+  if (!note) return;
+  table.notes["angle_growth"] = *note;
+  warn("{}", *note);
 }
 
 /// Says where a few tokens are so long that means of products are theirs.
@@ -242,24 +231,18 @@ void run_measure(const MeasureArguments& arguments) {
   table.summary["shape"] = layers.front().shape;
   if (!arguments.lengths.empty()) table.origin.configuration["lengths"] = arguments.lengths.string();
   if (!arguments.mask.empty()) table.origin.configuration["mask"] = arguments.mask.string();
-  table.columns = {"layer",         "q",           "q_error",      "q_spread",      "largest_share",
-                   "largest_token", "cosine",      "cosine_error", "product_ratio", "product_ratio_error",
-                   "norm_growth",   "angle_growth"};
   std::vector<MeasuredLayer> measured;
   for (FileLayer& layer : layers) measured.push_back(layer.measured);
-  const AngleGrowth growth = angle_growth(measured);
-  for (std::size_t l = 0; l < measured.size(); ++l) {
-    const MeasuredLayer &layer = measured[l], &before = measured[l == 0 ? l : l - 1];
-    table.rows.push_back(
-        {static_cast<double>(l), layer.norm.value, layer.norm.standard_error, layer.norm_spread.value,
-         layer.largest_share.value, static_cast<double>(layer.largest_token), layer.cosine.value,
-         layer.cosine.standard_error, layer.product_ratio.value, layer.product_ratio.standard_error,
-         std::log(layer.norm.value / before.norm.value), growth.layers[l]});
-  }
+  const NamedColumns columns = layer_columns(measured);
+  table.columns = {"layer"};
+  for (std::size_t l = 0; l < measured.size(); ++l) table.rows.push_back({static_cast<double>(l)});
+  append_columns(table, columns,
+                 {"q", "q_error", "q_spread", "largest_share", "largest_token", "cosine", "cosine_error",
+                  "product_ratio", "product_ratio_error", "norm_growth", "angle_growth"});
   const auto blocks = static_cast<double>(std::max<std::size_t>(layers.size() - 1, 1));
   table.summary["norm_growth"] = std::log(measured.back().norm.value / measured.front().norm.value) / blocks;
-  table.summary["angle_growth"] = measured.size() > 1 ? growth.mean : 0;
-  note_rounding(measured, growth, table);
+  table.summary["angle_growth"] = measured.size() > 1 ? angle_growth(measured).mean : 0;
+  note_rounding(measured, table);
   if (layers.front().shape[0] == 1)
     for (const char* error : {"q_error", "cosine_error", "product_ratio_error"})
       table.notes[error] = "a single sequence has no standard error";

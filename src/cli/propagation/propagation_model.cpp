@@ -6,149 +6,56 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
-#include "cli/options/counts.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/output/text_parts.hpp"
+#include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/json/read_json.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/propagation/attention_map.hpp"
+#include "widelimit/propagation/fields.hpp"
 
 namespace widelimit::cli {
 
+using namespace propagation;
 using nlohmann::json;
-using propagation::OutputGain;
-using propagation::Parameters;
 
-namespace {
-
-OutputGain gain_of(const std::string& text) {
-  if (text == "unit") return OutputGain::unit();
-  if (text == "shared") return OutputGain::shared();
-  const auto value = whole_text_number(text);
-  if (!value)
-    throw ArgumentError(fmt::format("--sigma-out: expected unit, shared or a number, got '{}'", text));
-  if (!(*value >= 0) || !std::isfinite(*value))
-    throw ArgumentError(fmt::format("--sigma-out: expected a finite number of at least 0, got {}", *value));
-  return OutputGain::fixed(*value);
+void PropagationOptions::add_computation(CLI::App& command, std::string_view computation) {
+  const Computation& rows = propagation::computation(computation);
+  add_to(command, rows.transformer, "Network");
+  add_to(command, rows.own);
 }
 
-/// The option's number, or its word.
-json gain_json(const std::string& text) {
-  const auto value = whole_text_number(text);
-  return value ? json(*value) : json(text);
+void PropagationOptions::add_block(CLI::App& command) {
+  add_value(command, "--block", block,
+            "Also the block as a network file, its attention sampled rather than averaged, for "
+            "widelimit propagation network",
+            "FILE.json");
 }
 
-}  // namespace
-
-void PropagationModel::exclude(const std::string& option, const std::string& why) {
-  if (command != nullptr && command->count(option) > 0)
-    throw ArgumentError(fmt::format("{}: {}; leave it out", option, why));
-  excluded.insert(option);
+void PropagationOptions::exclude_strengths(bool sets_A, bool sets_M, const std::string& why) {
+  if (sets_A) exclude("alpha_A", why);
+  if (sets_M) exclude("alpha_M", why);
+  if ((sets_A || has("alpha_A")) && (sets_M || has("alpha_M"))) exclude("alpha", why);
 }
 
-void PropagationModel::exclude_strengths(bool sets_A, bool sets_M, const std::string& why) {
-  if (sets_A) exclude("--alpha-A", why);
-  if (sets_M) exclude("--alpha-M", why);
-  if ((sets_A || alpha_A) && (sets_M || alpha_M)) exclude("--alpha", why);
+void PropagationOptions::check_shared() const {
+  for (const std::string both : {"alpha", "skip"})
+    if (has(both) && has(both + "_A") && has(both + "_M"))
+      throw ArgumentError(
+          fmt::format("--{}: has no effect together with --{}-A and --{}-M; leave it out", both, both, both));
 }
 
-Parameters PropagationModel::parameters() const {
-  Parameters result;
-  result.tokens = tokens;
-  result.sigma_A = sigma_A;
-  result.alpha_A = alpha_A.value_or(alpha);
-  result.alpha_M = alpha_M.value_or(alpha);
-  result.sigma_w = sigma_w;
-  result.sigma_out = gain_of(sigma_out);
-  if (alpha_A && alpha_M && command != nullptr && command->count("--alpha") > 0)
-    throw ArgumentError("--alpha: has no effect together with --alpha-A and --alpha-M; leave it out");
-  if (result.alpha_A == 0 && result.alpha_M == 0)
-    throw ArgumentError(
-        "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
-  if (skip && skip_A && skip_M)
-    throw ArgumentError("--skip: has no effect together with --skip-A and --skip-M; leave it out");
-  result.skip_A = skip_A ? skip_A : skip;
-  result.skip_M = skip_M ? skip_M : skip;
-  result.mlp_depth = mlp_depth;
-  result.activation =
-      naming_errors("--activation", [&] { return propagation::activation_named(activation); });
-  return result;
+void write_block(const PropagationOptions& options, const Transformer& transformer) {
+  if (!options.block.empty()) files::replace_file(options.block, to_json(transformer.block()));
 }
 
-propagation::Index whole_depth(double depth) {
-  if (depth != std::round(depth) || !(depth >= 1))
-    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
-  return checked_count(depth, 1e7, "--depth");
-}
-
-propagation::SampleOptions SampledNetworks::options(const PropagationModel& model,
-                                                    std::stop_token stop) const {
-  propagation::SampleOptions options;
-  options.width = width;
-  options.networks = networks;
-  options.mask = model.mask();
-  options.seed = seed;
-  options.threads = threads;
-  options.stop = std::move(stop);
-  return options;
-}
-
-AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }
-
-void add_model_options(CLI::App& command, PropagationModel& model) {
-  model.command = &command;
-  const auto option = [&](const char* name, auto& value, const std::string& description, const char* type) {
-    return add_value(command, name, value, description, type)->group("Network");
-  };
-  const CLI::Validator strength = number_from_to(0, 1), gain = number_from_to(0, 1e6);
-  option("--tokens", model.tokens, "Number of tokens n, at least 2 [256]", "N")
-      ->check(whole_number<propagation::Index>(2, 1'000'000'000));
-  option("--depth", model.depth, "Number of blocks L, above 0 [16]", "L")->check(positive_number());
-  option("--alpha", model.alpha, "Strength of both branches, from 0 to 1 [0.5]", "A")->check(strength);
-  option("--alpha-A", model.alpha_A, "Strength of the attention branch, from 0 to 1 [--alpha]", "A")
-      ->check(strength);
-  option("--alpha-M", model.alpha_M, "Strength of the MLP branch, from 0 to 1 [--alpha]", "A")
-      ->check(strength);
-  option("--skip", model.skip,
-         "Factor of both skip connections, from 0 to 1000 (1: as usual transformers) [sqrt(1 - strength^2)]",
-         "S")
-      ->check(number_from_to(0, 1e3));
-  option("--skip-A", model.skip_A, "That of the attention block alone, from 0 to 1000 [--skip]", "S")
-      ->check(number_from_to(0, 1e3));
-  option("--skip-M", model.skip_M, "That of the MLP block alone, from 0 to 1000 [--skip]", "S")
-      ->check(number_from_to(0, 1e3));
-  option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices, at least 0 [1]", "S")->check(gain);
-  option("--sigma-out", model.sigma_out,
-         "Gain of the last MLP matrix: unit | shared | number of at least 0 [unit]", "S");
-  option("--sigma-A", model.sigma_A, "Scale of the attention scores, at least 0 [1]", "S")->check(gain);
-  option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP, at least 1 [2]", "N")
-      ->check(whole_number(1, 1'000'000));
-  option("--activation", model.activation,
-         fmt::format("{} [tanh]", fmt::join(propagation::activation_names(), ", ")), "NAME");
-  command
-      .add_flag("--causal", model.causal,
-                "Tokens attend to themselves and earlier ones only; exponents of up to 10 million tokens")
-      ->group("Network");
-}
-
-void check_start(const CLI::App& command) {
-  if (command.count("--c0") > 0 && command.count("--q0") == 0)
+void check_start(const TableOptions& options) {
+  if (options.has("c0") && !options.has("q0"))
     throw ArgumentError("--c0: needs --q0 as well, the squared norm / width of the tokens: give --q0 1");
-}
-
-void add_sampling_options(CLI::App& command, SampledNetworks& sampled, Index fewest, const char* networks) {
-  constexpr Index widest = 1 << 16, most = 1 << 20;
-  add_value(command, "--width", sampled.width, fmt::format("Width d, 1 to {} [{}]", widest, sampled.width),
-            whole_number<Index>(1, widest), "D");
-  add_value(command, "--networks", sampled.networks,
-            fmt::format("{}, {} to {} [{}]", networks, fewest, most, sampled.networks),
-            whole_number<Index>(fewest, most), "N");
-  add_number(command, "--seed", sampled.seed, "Seed", seed_number(), "N");
-  add_threads_option(command, sampled.threads);
 }
 
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
@@ -166,28 +73,46 @@ void check_output(const PropagationOutput& output, const CommandFiles& others) {
   check_output_files(files);
 }
 
-void check_output(const PropagationOutput& output, const PropagationModel& model, CommandFiles others) {
-  others.written.insert(others.written.begin(), {"--block", model.block});
+void check_output(const PropagationOutput& output, const PropagationOptions& options, CommandFiles others) {
+  others.written.insert(others.written.begin(), {"--block", options.block});
   check_output(output, others);
-  if (!model.block.empty() && model.block.extension() != ".json")
-    throw ArgumentError(fmt::format("--block: expected FILE.json, got {}", model.block.string()));
+  if (!options.block.empty() && options.block.extension() != ".json")
+    throw ArgumentError(fmt::format("--block: expected FILE.json, got {}", options.block.string()));
 }
 
-ResultTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {
+namespace {
+
+/// The option's number, or its word.
+json gain_json(const json& given) {
+  if (given.is_number()) return given.get<double>();
+  return given.is_null() ? json("unit") : given;
+}
+
+}  // namespace
+
+ResultTable table_of(const std::string& command, const PropagationOptions& options,
+                     const Transformer& transformer, const json& settings) {
   ResultTable table;
-  table.summary["parameters"] = described(model.parameters());
+  table.summary["parameters"] = described(transformer.parameters);
   json configuration = table.summary["parameters"];
-  configuration.update({{"activation", model.activation},
-                        {"depth", model.depth},
-                        {"causal", model.causal},
-                        {"sigma_out", gain_json(model.sigma_out)}});
+  configuration.update({{"activation", transformer.activation},
+                        {"depth", transformer.depth},
+                        {"causal", transformer.mask == AttentionMask::causal},
+                        {"sigma_out", gain_json(options.given("sigma_out"))}});
   configuration.update(settings);
-  for (std::string option : model.excluded) {
-    std::replace(option.begin(), option.end(), '-', '_');
-    configuration.erase(option.substr(2));
-  }
+  for (const std::string& field : options.excluded()) configuration.erase(field);
   table.origin = {"propagation " + command, std::move(configuration)};
   return table;
+}
+
+void append_columns(ResultTable& table, const NamedColumns& columns, const std::vector<std::string>& names,
+                    const std::string& prefix) {
+  for (const std::string& name : names) {
+    const auto column = std::ranges::find(columns, name, &NamedColumns::value_type::first);
+    table.columns.push_back(prefix + name);
+    table.rows.resize(column->second.size());
+    for (std::size_t row = 0; row < table.rows.size(); ++row) table.rows[row].push_back(column->second[row]);
+  }
 }
 
 namespace {
@@ -264,15 +189,41 @@ void write_table(const PropagationOutput& output, ResultTable table) {
   say_written(output, table);
 }
 
-json described(const Parameters& parameters) {
-  json result{
-      {"tokens", parameters.tokens},      {"sigma_A", parameters.sigma_A},
-      {"alpha_A", parameters.alpha_A},    {"alpha_M", parameters.alpha_M},
-      {"sigma_w", parameters.sigma_w},    {"sigma_out", parameters.sigma_out.value(parameters.sigma_w)},
-      {"mlp_depth", parameters.mlp_depth}};
-  if (parameters.skip_A) result["skip_A"] = *parameters.skip_A;
-  if (parameters.skip_M) result["skip_M"] = *parameters.skip_M;
-  return result;
+namespace {
+
+/// The command that needs no average, or what keeps it from being one.
+std::string exact_command(const PropagationOptions& options, Index tokens, Index depth,
+                          const std::string& start) {
+  if (tokens > most_block_tokens || depth > most_blocks)
+    return fmt::format("without that average, up to {} tokens and {} blocks: widelimit propagation network",
+                       most_block_tokens, most_blocks);
+  const bool has_file = !options.block.empty();
+  return fmt::format("without that average: {}widelimit propagation network {} --depth {} {}",
+                     has_file ? "" : "the same command with --block block.json, then ",
+                     has_file ? shell_quoted(options.block.string()) : "block.json", depth, start);
+}
+
+}  // namespace
+
+double largest_gap(const std::vector<TokenState>& states) {
+  double largest = 0;
+  for (const TokenState& state : states) largest = std::max(largest, state.cosine_gap());
+  return largest;
+}
+
+std::string start_options(const Transformer& transformer, double q0, double c0) {
+  return fmt::format("--tokens {} --q0 {} --c0 {}", transformer.parameters.tokens, q0, c0);
+}
+
+void warn_of_annealing(const PropagationOptions& options, const Transformer& transformer, double largest_gap,
+                       Index depth, const std::string& start) {
+  const Parameters& parameters = transformer.parameters;
+  const double limit = largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A);
+  if (largest_gap <= limit) return;
+  warn(
+      "the theory averages attention's numerator and denominator apart (annealed), which "
+      "is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; {}",
+      limit, largest_gap, exact_command(options, parameters.tokens, depth, start));
 }
 
 }  // namespace widelimit::cli

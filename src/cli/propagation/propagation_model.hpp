@@ -1,76 +1,54 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
-#include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/options/named_files.hpp"
+#include "cli/options/table_options.hpp"
 #include "cli/output/result_table.hpp"
-#include "widelimit/numerics/statistics.hpp"
-#include "widelimit/propagation/estimators.hpp"
-#include "widelimit/propagation/phase_diagram.hpp"
-
-namespace CLI {
-class App;
-}
+#include "widelimit/propagation/results.hpp"
+#include "widelimit/propagation/transformer.hpp"
 
 /// Options that the commands of `widelimit propagation` share.
 namespace widelimit::cli {
 
-/// The transformer as options give it.
-struct PropagationModel {
-  propagation::Index tokens = 256;
-  double sigma_A = 1, sigma_w = 1;
-  double alpha = 0.5;
-  std::optional<double> alpha_A, alpha_M;      ///< None: alpha.
-  std::optional<double> skip, skip_A, skip_M;  ///< None: skip, and without it sqrt(1 - strength^2).
-  std::string sigma_out = "unit";
-  std::string activation = "tanh";
-  int mlp_depth = 2;
-  double depth = 16;
-  bool causal = false;
-  std::filesystem::path block;          ///< Where the block goes as a network file; empty: nowhere.
-  const CLI::App* command = nullptr;    ///< Whose options these are.
-  std::set<std::string> excluded = {};  ///< Options without effect, by name.
+/// What a command is told: the rows of its computation's table (widelimit/propagation/fields.hpp), and where the block
+/// of its transformer goes.
+struct PropagationOptions : TableOptions {
+  std::filesystem::path block;  ///< A network file; empty: nowhere.
 
-  /// An option that has no effect in what is asked for: ArgumentError "OPTION: WHY; leave it out" if it was given, and
-  /// origins leave it out.
-  void exclude(const std::string& option, const std::string& why);
-  /// The same of --alpha-A and --alpha-M, as far as something else sets
-  /// them, and of --alpha where nothing of it is left.
+  /// An option for each row.
+  void add_computation(CLI::App& command, std::string_view computation);
+  /// --block, of commands whose results are those of one block.
+  void add_block(CLI::App& command);
+
+  /// exclude() of alpha_A and alpha_M, as far as something else sets them, and of alpha where nothing of it is left.
   void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
 
-  /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.
-  [[nodiscard]] propagation::Parameters parameters() const;
-  [[nodiscard]] AttentionMask mask() const;
+  /// As TableOptions::with().
+  [[nodiscard]] PropagationOptions with(const nlohmann::json& values) const {
+    return {TableOptions::with(values), block};
+  }
+
+  /// As TableOptions::read(); ArgumentError also for alpha or skip beside both of what they stand for.
+  template <typename Read>
+  auto read(const Read& read) const {
+    check_shared();
+    return TableOptions::read(read);
+  }
+
+ private:
+  void check_shared() const;
 };
 
-/// The number of blocks where it must be whole. ArgumentError unless it is, and from 1 to 1e7.
-[[nodiscard]] propagation::Index whole_depth(double depth);
+/// Writes a block as a network file where --block asks for it.
+void write_block(const PropagationOptions& options, const propagation::Transformer& transformer);
 
-void add_model_options(CLI::App& command, PropagationModel& model);
-/// --block, of commands whose results are those of one block.
-void add_block_option(CLI::App& command, PropagationModel& model);
-/// Writes the transformer of the parameters as a network file, its attention not averaged, where --block asks for it.
-void write_block(const PropagationModel& model, const propagation::Parameters& parameters);
-
-/// The networks that a command samples.
-struct SampledNetworks {
-  propagation::Index width = 64;
-  propagation::Index networks = 0;
-  std::uint64_t seed = 0;
-  int threads = 0;
-
-  [[nodiscard]] propagation::SampleOptions options(const PropagationModel& model, std::stop_token stop) const;
-};
-
-/// --width, --networks with at least `fewest` of them, --seed and --threads; `networks` is what the help begins with.
-void add_sampling_options(CLI::App& command, SampledNetworks& sampled, propagation::Index fewest,
-                          const char* networks);
+/// ArgumentError for --c0 without --q0: a cosine of tokens of no given norm.
+void check_start(const TableOptions& options);
 
 /// Where results go.
 struct PropagationOutput {
@@ -85,13 +63,19 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
 void check_output(const PropagationOutput& output, const CommandFiles& others = {});
 
 /// The same beside --block, which must be a FILE.json.
-void check_output(const PropagationOutput& output, const PropagationModel& model, CommandFiles others = {});
+void check_output(const PropagationOutput& output, const PropagationOptions& options,
+                  CommandFiles others = {});
 
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
 /// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the
 /// summary: the network.
-[[nodiscard]] ResultTable table_of(const std::string& command, const PropagationModel& model,
+[[nodiscard]] ResultTable table_of(const std::string& command, const PropagationOptions& options,
+                                   const propagation::Transformer& transformer,
                                    const nlohmann::json& settings = nlohmann::json::object());
+
+/// Adds the columns of these names, in this order.
+void append_columns(ResultTable& table, const propagation::NamedColumns& columns,
+                    const std::vector<std::string>& names, const std::string& prefix = "");
 
 /// Writes the table as CSV, or everything as JSON, after note_missing(); numbers that don't exist become null. In CSV
 /// the summary stands in comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.
@@ -100,15 +84,10 @@ void write_table(const PropagationOutput& output, ResultTable table);
 /// Says on standard error where the annealed average of attention, from tokens with the given largest gap
 /// 1 - cosine on, is not what networks do, and the `propagation network` that does without it: with as many blocks, and
 /// `start`, options that say where tokens start.
-void warn_of_annealing(const PropagationModel& model, double largest_gap, propagation::Index depth,
-                       const std::string& start);
-/// ArgumentError for --c0 without --q0: a cosine of tokens of no given norm.
-void check_start(const CLI::App& command);
+void warn_of_annealing(const PropagationOptions& options, const propagation::Transformer& transformer,
+                       double largest_gap, propagation::Index depth, const std::string& start);
 /// "--tokens 16 --q0 1 --c0 0"
-[[nodiscard]] std::string start_options(const PropagationModel& model, double q0, double c0);
+[[nodiscard]] std::string start_options(const propagation::Transformer& transformer, double q0, double c0);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
-
-/// The parameters under the names of the options.
-[[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);
 
 }  // namespace widelimit::cli

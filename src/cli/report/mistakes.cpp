@@ -55,7 +55,7 @@ std::string face_html(const GpFaces& faces, std::size_t i) {
                      png_data_uri({faces.pictures.data() + i * size, size}, shape[1], shape[2]));
 }
 
-std::string card(const Mistake& mistake, const GpRunInfo& info, const GpFaces& faces) {
+std::string card(const Mistake& mistake, const PredictionFacts& info, const GpFaces& faces) {
   const auto name_of = [&](int c) { return html_escaped(info.class_names[static_cast<std::size_t>(c)]); };
   return fmt::format(
       "<div class='card'>{}<div><b>{}</b> taken for <b class='wrong'>{}</b></div><div "
@@ -65,7 +65,7 @@ std::string card(const Mistake& mistake, const GpRunInfo& info, const GpFaces& f
       100 * mistake.probability, 100 * mistake.truth_probability, html_escaped(info.names[mistake.input]));
 }
 
-std::string class_mistakes(const GpRunInfo& info, const GpPrediction& prediction,
+std::string class_mistakes(const PredictionFacts& info, const GpPrediction& prediction,
                            const Matrix<double>& targets, const GpFaces& faces) {
   const auto mistakes = mistakes_of(prediction, targets);
   if (mistakes.empty()) return "<p>No test input is predicted wrong.</p>\n";
@@ -94,7 +94,7 @@ std::string numbers_of(const Matrix<double>& matrix, Index row) {
   return matrix.cols() > most ? text + ", …" : text;
 }
 
-std::string number_mistakes(const GpRunInfo& info, const GpPrediction& prediction,
+std::string number_mistakes(const PredictionFacts& info, const GpPrediction& prediction,
                             const Matrix<double>& targets) {
   std::vector<Index> order(static_cast<std::size_t>(targets.rows()));
   std::iota(order.begin(), order.end(), Index{0});
@@ -115,13 +115,13 @@ std::string number_mistakes(const GpRunInfo& info, const GpPrediction& predictio
 
 }  // namespace
 
-std::string mistakes_html(const GpRunInfo& info, const GpPrediction& prediction,
+std::string mistakes_html(const PredictionFacts& info, const GpPrediction& prediction,
                           const Matrix<double>& targets, const GpFaces& faces) {
   return info.kind == TargetKind::classes ? class_mistakes(info, prediction, targets, faces)
                                           : number_mistakes(info, prediction, targets);
 }
 
-std::string examples_html(const GpRunInfo& info, const ReportTest& test) {
+std::string examples_html(const PredictionFacts& info, const ReportTest& test) {
   constexpr std::size_t most_classes = 20;
   const bool has_faces = test.faces.pictures.size() > 0 || !test.faces.texts.empty();
   if (!has_faces || !test.targets || info.class_names.empty() || info.class_names.size() > most_classes)

@@ -57,7 +57,7 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
       scores ? squared_error_text(scores->mean_squared_error) : "–", gram_seconds, prediction.solve_seconds);
 }
 
-std::string confusion_figure(const GpRunInfo& info, const GpPrediction& prediction,
+std::string confusion_figure(const PredictionFacts& info, const GpPrediction& prediction,
                              std::span<const int> truths) {
   // Cells of more classes cannot be seen, and would make the page slow.
   constexpr std::size_t most_classes = 100;
@@ -68,7 +68,7 @@ std::string confusion_figure(const GpRunInfo& info, const GpPrediction& predicti
                 "Confusion: rows are true classes, columns predicted ones.");
 }
 
-std::string class_figures(const GpRunInfo& info, const GpPrediction& prediction,
+std::string class_figures(const PredictionFacts& info, const GpPrediction& prediction,
                           const Matrix<double>& targets, std::string_view colour) {
   const auto truths = gp::classes_of(targets);
   const auto calibration = gp::calibration(prediction.probabilities, truths);
@@ -88,8 +88,8 @@ std::string number_figures(const GpPrediction& prediction, const Matrix<double>&
                 "dashed line, as many as announced.");
 }
 
-std::string prediction_html(const GpRunInfo& info, const GpPrediction& prediction, const ReportTest& test,
-                            std::string_view colour) {
+std::string prediction_html(const PredictionFacts& info, const GpPrediction& prediction,
+                            const ReportTest& test, std::string_view colour) {
   const bool classes = info.kind == TargetKind::classes;
   return fmt::format("<h3>{}</h3>\n<div class='figures'>\n{}</div>\n<p class='before-cards'>{}</p>\n{}",
                      kernel_title(prediction),
@@ -100,7 +100,7 @@ std::string prediction_html(const GpRunInfo& info, const GpPrediction& predictio
                      mistakes_html(info, prediction, *test.targets, test.faces));
 }
 
-std::string prior_caption(const GpRunInfo& info, const GpPrior& prior) {
+std::string prior_caption(const PredictionFacts& info, const GpPrior& prior) {
   if (!prior.second)
     return "Before any data: five functions of the prior (NNGP, scaled by the amplitude) at the first test "
            "inputs; the band is twice its standard deviation.";
@@ -124,7 +124,7 @@ constexpr const char* number_quality_caption =
     "observation, all outputs together. In 50 %, ...: the share of true numbers in the central intervals of "
     "that probability.</p>\n";
 
-std::string network_section(const std::string& label, const GpRunInfo& info, const GpResult& result,
+std::string network_section(const std::string& label, const PredictionFacts& info, const GpResult& result,
                             const std::optional<GpPrior>& prior) {
   const auto network = nlohmann::ordered_json::parse(to_json(info.network));
   std::string text = fmt::format(
@@ -229,7 +229,7 @@ constexpr const char* table_caption =
 
 }  // namespace
 
-void ReportPage::add_rows(const std::string& label, const GpRunInfo& info, const GpResult& result) {
+void ReportPage::add_rows(const std::string& label, const PredictionFacts& info, const GpResult& result) {
   std::size_t number = 0;
   for (const GpPrediction& prediction : result.predictions) {
     rows_ += row(label, prediction, result.gram_seconds, prediction.mean.rows());
@@ -251,7 +251,7 @@ void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction
   lead_->results = results;
 }
 
-void ReportPage::add(const std::string& label, const GpRunInfo& info, const GpResult& result,
+void ReportPage::add(const std::string& label, const PredictionFacts& info, const GpResult& result,
                      const std::optional<GpPrior>& prior) {
   add_rows(label, info, result);
   sections_ += network_section(label, info, result, prior);

@@ -42,14 +42,14 @@ class ReportPage {
   ReportPage(ReportHead head, const ReportTest& test) : head_{std::move(head)}, test_{test} {}
 
   /// `label`: the network as the user wrote it. Without `prior` there is no picture of it.
-  void add(const std::string& label, const GpRunInfo& info, const GpResult& result,
+  void add(const std::string& label, const PredictionFacts& info, const GpResult& result,
            const std::optional<GpPrior>& prior);
 
   [[nodiscard]] std::string html() const;
 
  private:
   void lead_by(const std::string& name, const GpPrediction& prediction);
-  void add_rows(const std::string& label, const GpRunInfo& info, const GpResult& result);
+  void add_rows(const std::string& label, const PredictionFacts& info, const GpResult& result);
 
   ReportHead head_;
   ReportTest test_;

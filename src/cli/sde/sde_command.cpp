@@ -222,7 +222,7 @@ void run_sde_compare(const SdeArguments& arguments, const RunContext& context) {
     SimulationOptions options = setups[k].limit;
     options.times = network.times();
     const CovarianceEnsemble limit = draw([&] {
-      return sampled_ensemble(SdeSetup{limiting_model(setup.network), {}, setup.v0, options});
+      return sampled_ensemble(SdeSetup{limiting_model(setup.network), setup.v0, options});
     });
     if (k == 0) {
       shapes = shapes_of(limit, points.size());
@@ -275,32 +275,35 @@ void add(CLI::App& parent, const std::string& name, const std::string& about,
   command->callback([arguments, run, &context] { run(*arguments, context); });
 }
 
-}  // namespace
-
-void add_sde_command(CLI::App& program, const RunContext& context) {
-  CLI::App* sde = program.add_subcommand("sde", "The shaped transformer: covariance SDE and finite networks");
-  sde->require_subcommand(1);
-  add(*sde, "simulate", "Paths of the covariance SDE", run_sde_simulate, context);
-  add(*sde, "network", "Covariances of random finite networks", run_sde_network, context);
-  add(*sde, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
+void fill_sde_command(CLI::App& command, const RunContext& context) {
+  command.require_subcommand(1);
+  add(command, "simulate", "Paths of the covariance SDE", run_sde_simulate, context);
+  add(command, "network", "Covariances of random finite networks", run_sde_network, context);
+  add(command, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
       run_sde_compare, context);
-  add(*sde, "stopping-time",
+  add(command, "stopping-time",
       "When the eigenvalues of networks leave [1e-4, 1e4], over residual weights and temperatures",
       run_sde_stopping_time, context);
-  add(*sde, "output", "Outputs of networks, or of the SDE, and their kurtosis", run_sde_output, context);
-  add(*sde, "entropy", "Entropy of the softmax rows of networks against depth", run_sde_entropy, context);
-  add(*sde, "explosion",
+  add(command, "output", "Outputs of networks, or of the SDE, and their kurtosis", run_sde_output, context);
+  add(command, "entropy", "Entropy of the softmax rows of networks against depth", run_sde_entropy, context);
+  add(command, "explosion",
       "Probability that paths of the SDE explode, with its confidence interval; of more than two tokens, and "
       "of two or more under a causal mask, an upper bound",
       run_sde_explosion, context);
-  add(*sde, "law", "Exact laws of two tokens: the correlation without attention, the gap under it",
+  add(command, "law", "Exact laws of two tokens: the correlation without attention, the gap under it",
       run_sde_law, context);
-  add(*sde, "flow", "The deterministic limits: the flow of the drift, and gamma = 1 / sqrt(depth)",
+  add(command, "flow", "The deterministic limits: the flow of the drift, and gamma = 1 / sqrt(depth)",
       run_sde_flow, context);
-  add(*sde, "coefficients", "The coefficients of the SDE at a V: softmax moments, drift and diffusion",
+  add(command, "coefficients", "The coefficients of the SDE at a V: softmax moments, drift and diffusion",
       run_sde_coefficients, context);
-  add(*sde, "gradients", "Gradient norms of networks against depth, shaped compared with Pre-LN and Post-LN",
-      run_sde_gradients, context);
+  add(command, "gradients",
+      "Gradient norms of networks against depth, shaped compared with Pre-LN and Post-LN", run_sde_gradients,
+      context);
 }
+
+}  // namespace
+
+const Command sde_command{"sde", "The shaped transformer: covariance SDE and finite networks",
+                          fill_sde_command};
 
 }  // namespace widelimit::cli

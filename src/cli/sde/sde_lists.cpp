@@ -1,3 +1,5 @@
+#include "cli/sde/sde_lists.hpp"
+
 #include <fmt/format.h>
 
 #include <initializer_list>
@@ -9,13 +11,19 @@
 #include <vector>
 
 #include "cli/output/text_parts.hpp"
-#include "cli/sde/sde_config.hpp"
-#include "cli/sde/sde_fields.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/json/shown_text.hpp"
 
 namespace widelimit::cli {
+
+nlohmann::json read_sde_config(const std::filesystem::path& file) {
+  nlohmann::json config = read_json(file);
+  if (!config.is_object())
+    throw DataError(fmt::format("{}: expected a JSON object, got {}", file.string(), config.type_name()));
+  return config;
+}
 
 namespace {
 
@@ -115,7 +123,7 @@ namespace {
 /// An entry of "networks" as an object with its "label".
 nlohmann::json network_entry(const nlohmann::json& entry, const std::string& path) {
   nlohmann::json fields = entry.is_string() ? nlohmann::json{{"network", entry}} : entry;
-  ConfigReader reader(fields, sde_gradient_network_fields(), path);
+  ConfigReader reader(fields, covariance_sde::listed_network_fields(), path);
   const std::string label = reader.text("label", reader.text("network"));
   fields["label"] = label;
   return fields;

@@ -7,7 +7,6 @@
 
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/sde/sde_fields.hpp"
 
 namespace widelimit::cli {
 
@@ -20,7 +19,8 @@ std::vector<std::string> all_files(std::vector<std::string> names, const std::ve
 
 /// Those of `output` are a network's where the configuration names one.
 const ConfigFields& fields_of(std::string_view command, const nlohmann::json& config) {
-  return sde_fields(command == "output" && config.contains("network") ? "output of networks" : command);
+  return covariance_sde::command_fields(
+      command == "output" && config.contains("network") ? "output of networks" : command);
 }
 
 nlohmann::json checked_config(const std::filesystem::path& file, const char* command) {
@@ -73,7 +73,7 @@ void SdeRun::write_csv(const std::string& name, const std::string& text) {
   folder.write(name, origin_comment(origin) + text);
 }
 
-covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup) {
+covariance_sde::CovarianceEnsemble sampled_ensemble(covariance_sde::SdeSetup setup) {
   ProgressBar bar("paths", Counted::steps, setup.options.threads);
   setup.options.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };
   return simulate(setup.model, setup.v0, setup.options);
@@ -82,7 +82,7 @@ covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup) {
 namespace {
 
 /// Says that a network is drawn with its weights although nobody asked for them, once for all points of a list.
-void say_explicit(const NetworkSetup& setup) {
+void say_explicit(const covariance_sde::NetworkSetup& setup) {
   static std::string said;
   if (setup.why_explicit.empty() || setup.why_explicit == said) return;
   said = setup.why_explicit;
@@ -91,7 +91,7 @@ void say_explicit(const NetworkSetup& setup) {
 
 }  // namespace
 
-covariance_sde::CovarianceEnsemble sampled_ensemble(NetworkSetup setup) {
+covariance_sde::CovarianceEnsemble sampled_ensemble(covariance_sde::NetworkSetup setup) {
   say_explicit(setup);
   ProgressBar bar("networks", Counted::steps, setup.options.threads);
   setup.options.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };

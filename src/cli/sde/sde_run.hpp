@@ -10,8 +10,9 @@
 #include "cli/output/result_table.hpp"
 #include "cli/output/result_text.hpp"
 #include "cli/program/run_context.hpp"
-#include "cli/sde/sde_config.hpp"
+#include "cli/sde/sde_lists.hpp"
 #include "cli/sde/sde_tables.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -95,8 +96,8 @@ class SdeRun {
 };
 
 /// simulate() or sample_networks() of a setup, with a bar that shows how far it is.
-[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(SdeSetup setup);
-[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(NetworkSetup setup);
+[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(covariance_sde::SdeSetup setup);
+[[nodiscard]] covariance_sde::CovarianceEnsemble sampled_ensemble(covariance_sde::NetworkSetup setup);
 
 [[nodiscard]] Index last_time(const covariance_sde::CovarianceEnsemble& ensemble);
 

@@ -6,8 +6,9 @@
 
 #include "cli/output/output_folder.hpp"
 #include "cli/output/result_table.hpp"
-#include "cli/sde/sde_config.hpp"
+#include "cli/sde/sde_lists.hpp"
 #include "cli/sde/sde_output.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 
 /// Tables of the ensembles of `widelimit sde`, point by point of its lists.

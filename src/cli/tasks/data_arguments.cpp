@@ -21,20 +21,18 @@ bool takes_preprocessing(const DataArguments& arguments) {
   return data_source(arguments.kind).takes("--preprocess");
 }
 
-/// Spatial shape of the inputs, of the longest ones if they differ.
-template <typename Scalar>
-Shape shape_of(const GpSet<Scalar>& set) {
-  if (set.sequences.empty()) return {set.x.shape().begin() + 1, set.x.shape().end() - 1};
-  std::size_t longest = 0;
-  for (const auto& sequence : set.sequences) longest = std::max(longest, sequence.shape(0));
-  return {static_cast<Index>(longest)};
-}
+namespace {
 
+/// Of sequences, which may differ, the length of the longest.
 template <typename Scalar>
 nlohmann::ordered_json shape_of_set(const GpSet<Scalar>& set) {
   if (set.sequences.empty()) return std::vector<std::size_t>(set.x.shape().begin(), set.x.shape().end());
-  return {set.sequences.size(), shape_of(set)[0], set.sequences[0].shape(1)};
+  std::size_t longest = 0;
+  for (const auto& sequence : set.sequences) longest = std::max(longest, sequence.shape(0));
+  return {set.sequences.size(), longest, set.sequences[0].shape(1)};
 }
+
+}  // namespace
 
 template <typename Scalar>
 nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
@@ -47,8 +45,6 @@ nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
 
 template GpTask<float> load_task(const DataArguments&);
 template GpTask<double> load_task(const DataArguments&);
-template Shape shape_of(const GpSet<float>&);
-template Shape shape_of(const GpSet<double>&);
 template nlohmann::ordered_json shapes_of(const GpTask<float>&);
 template nlohmann::ordered_json shapes_of(const GpTask<double>&);
 

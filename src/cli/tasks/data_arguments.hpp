@@ -68,10 +68,6 @@ template <typename Scalar, typename Check>
                                         : prepared(load_task<Scalar>(arguments));
 }
 
-/// Spatial shape of the inputs, of the longest ones if they differ.
-template <typename Scalar>
-[[nodiscard]] Shape shape_of(const GpSet<Scalar>& set);
-
 /// Of all sets, for run.json.
 template <typename Scalar>
 [[nodiscard]] nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task);

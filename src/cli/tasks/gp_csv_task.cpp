@@ -90,6 +90,7 @@ class TargetColumn {
   }
   [[nodiscard]] TargetKind kind() const { return kind_; }
   [[nodiscard]] const std::vector<std::string>& classes() const { return classes_; }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
   [[nodiscard]] Matrix<double> targets(const NamedTable& named) const {
     return kind_ == TargetKind::numbers ? real_targets(named)
@@ -169,7 +170,12 @@ class TargetColumn {
     if (format_.beyond_double(value)) fail_at_field(named, row, name, beyond_double_text(value));
     const auto number = format_.number_in(value);
     if (!number || !std::isfinite(*number))
-      fail_at_field(named, row, name, fmt::format("expected a finite number, found '{}'", cut_text(value)));
+      fail_at_field(
+          named, row, name,
+          fmt::format("expected a finite number, found '{}'{}", cut_text(value),
+                      truth_value(value) ? "; true and false are two classes (--targets classes), or "
+                                           "write them as 1 and 0"
+                                         : ""));
     return *number;
   }
 
@@ -272,6 +278,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.default_preprocessing = gp::PreprocessingKind::channel;
   task.kind = target.kind();
   task.class_names = target.classes();
+  if (task.kind == TargetKind::numbers) task.target_names = target.names();
   task.preparation = {{"table", encoding.to_json()}};
   task.indicators = encoding.indicators();
   task.train = set_of<Scalar>(tables.train, encoding, target);

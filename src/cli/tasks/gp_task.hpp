@@ -64,7 +64,8 @@ struct GpTaskFacts {
   std::vector<bool> indicators;
   gp::Preprocessing preprocessing;  ///< Fitted to the training inputs and applied to all.
   TargetKind kind = TargetKind::classes;
-  std::vector<std::string> class_names;  ///< Of classes, two for a single output; empty for numbers.
+  std::vector<std::string> class_names;        ///< Of classes, two for a single output; empty for numbers.
+  std::vector<std::string> target_names = {};  ///< Of the columns of numbers of a table; else none.
   GpFaces test_faces;
   std::vector<std::string> channel_names = {};  ///< Of the numbers of a table; else none.
   std::vector<Index> channel_groups = {};  ///< Of each number of a table the place of its column; else none.

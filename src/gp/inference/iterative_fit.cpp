@@ -184,7 +184,12 @@ class IterativeFit {
 
 }  // namespace
 
-void require_iterative(const ModelOptions& options) {
+void require_iterative(const ModelOptions& options, Index inputs, Index outputs) {
+  if (outputs > inputs)
+    refuse(
+        fmt::format("solve for no more outputs than there are inputs, got {} outputs and {} inputs; take the "
+                    "solver cholesky",
+                    outputs, inputs));
   if (options.time != infinite_time)
     refuse(
         fmt::format("know networks after training only, got the time {}; leave the time out, or take the "

@@ -329,7 +329,8 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format(
         "{}: expected the solver cholesky or conjugate_gradients; only gp shares its matrix among ranks",
         fit_place));
-  if (options.solver == Solver::conjugate_gradients) require_iterative(options);
+  if (options.solver == Solver::conjugate_gradients)
+    require_iterative(options, train.x.size(), train.y.cols());
   if (!options.amplitude && !is_in_units_of_targets(options))
     require_varying_targets(train.y, kind, options.targets_as_they_are, "give one");
   if (!options.noise) require_criterion(options.criterion, kind);

@@ -44,8 +44,8 @@ template <typename Scalar>
   return joined;
 }
 
-/// Throws ArgumentError for what conjugate gradients cannot do.
-void require_iterative(const ModelOptions& options);
+/// Throws ArgumentError for what conjugate gradients cannot do, of so many inputs and outputs.
+void require_iterative(const ModelOptions& options, Eigen::Index inputs, Eigen::Index outputs);
 
 /// Model::fit() and Model::select() by conjugate gradients.
 template <typename Scalar>

@@ -18,30 +18,30 @@
 namespace widelimit::gp {
 namespace {
 
-constexpr const char* where = "learn_inputs";
+constexpr const char* called = "learn_inputs";
 
 template <typename Scalar>
 void require_learnable(const Inputs<Scalar>& x, const Matrix<double>& y, const LearningOptions& options) {
-  require_shape(y, x.size(), -1, where, "the targets");
-  require_finite(y, where, "the targets");
+  require_shape(y, x.size(), -1, called, "the targets");
+  require_finite(y, called, "the targets");
   if (x.is_ragged() && x.axes() > 1)
-    throw ArgumentError(fmt::format("{}: expected vectors, sequences, or images of one size", where));
+    throw ArgumentError(fmt::format("{}: expected vectors, sequences, or images of one size", called));
   if (!options.groups.empty() && static_cast<Index>(options.groups.size()) != x.channels())
-    throw ArgumentError(fmt::format("{}: expected a group for each of {} channels, got {}", where,
+    throw ArgumentError(fmt::format("{}: expected a group for each of {} channels, got {}", called,
                                     x.channels(), options.groups.size()));
   for (const Index group : options.groups)
     if (group < 0 || group >= x.channels())
       throw ArgumentError(
-          fmt::format("{}: expected groups from 0 to {}, got {}", where, x.channels() - 1, group));
+          fmt::format("{}: expected groups from 0 to {}, got {}", called, x.channels() - 1, group));
   if (options.kernel == Kernels::both)
-    throw ArgumentError(fmt::format("{}: expected one kernel, nngp or ntk", where));
+    throw ArgumentError(fmt::format("{}: expected one kernel, nngp or ntk", called));
   if (options.how == InputLearning::features && options.rounds < 1)
-    throw ArgumentError(fmt::format("{}: expected 1 round or more, got {}", where, options.rounds));
+    throw ArgumentError(fmt::format("{}: expected 1 round or more, got {}", called, options.rounds));
   if (options.steps < 1 || options.most_inputs < 6 || x.size() < 6 || !(options.spread > 0))
     throw ArgumentError(
         fmt::format("{}: expected 1 step or more, 6 inputs or more and a positive spread, got {}, {} "
                     "and {}",
-                    where, options.steps, std::min(x.size(), options.most_inputs), options.spread));
+                    called, options.steps, std::min(x.size(), options.most_inputs), options.spread));
 }
 
 /// `count` of 0 .. n - 1, evenly spaced.

@@ -132,10 +132,6 @@ Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape
   return features;
 }
 
-Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms) {
-  return output_shape(InputNode{transforms}, {}, shape);
-}
-
 Index transformed_channels(const Shape& shape, Index channels,
                            const std::vector<FeatureTransform>& transforms) {
   std::vector<FeatureTransform> before;
@@ -143,7 +139,7 @@ Index transformed_channels(const Shape& shape, Index channels,
     const auto* readout = std::get_if<FeatureReadout>(&transform);
     if (readout != nullptr && readout->kind == ReadoutKind::flatten)
       // Flatten makes channels of the positions that are left at this point.
-      channels *= position_count(transformed_shape(shape, before));
+      channels *= position_count(transformed_shape(before, shape));
     before.push_back(transform);
   }
   return channels;

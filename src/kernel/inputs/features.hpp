@@ -16,16 +16,13 @@ struct Features {
   std::vector<Scalar> values;
 };
 
-/// Applies the transforms of an InputNode to one input [spatial..., C]. `counts` [d] is 0 at masked positions, where
+/// Applies the transforms of a node to one input [spatial..., C]. `counts` [d] is 0 at masked positions, where
 /// the input is 0; it is empty without a mask. Norms leave masked positions out of their statistics and unchanged. No
-/// other transform of inputs with masks becomes part of an InputNode.
+/// other transform of inputs with masks becomes part of a node.
 template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
                                       const std::vector<FeatureTransform>& transforms,
                                       std::span<const std::uint8_t> counts = {});
-
-/// Spatial sizes after the transforms.
-Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms);
 
 /// Channels after the transforms (flatten makes channels of positions).
 Index transformed_channels(const Shape& shape, Index channels,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel/laws/adjoint_differences.hpp"
+#include "kernel/plan/primitives.hpp"
 
 namespace widelimit {
 namespace {
@@ -209,8 +210,8 @@ double adjoint_deviation(const Graph& graph, const Shape& input) {
     shapes.push_back(output_shape(node.operation, inputs, input));
     if (const RowStage* row = row_stage_of(node.operation))
       largest = std::max(largest, adjoint_deviation(*row));
-    if (const auto* local = std::get_if<LocalAffineNode>(&node.operation); local != nullptr && local->stage)
-      largest = std::max(largest, adjoint_deviation(*local->stage));
+    if (const RowStage* local = local_stage_of(node.operation))
+      largest = std::max(largest, adjoint_deviation(*local));
     if (const PairStage* pair = pair_stage_of(node.operation))
       largest = std::max(largest, adjoint_deviation(*pair, inputs[0]));
   }

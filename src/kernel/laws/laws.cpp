@@ -376,7 +376,7 @@ std::optional<std::string> without_adjoint(const Subject& subject) {
   for (const Node& node : graph_as_written(subject).nodes) {
     const PairStage* pair = pair_stage_of(node.operation);
     const bool is_probe = pair != nullptr && dynamic_cast<const SelfProbe*>(pair) != nullptr;
-    if (!is_probe && !has_backward_pass(node.operation)) return node.path;
+    if (!is_probe && !has_adjoint(node.operation)) return node.path;
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernel/plan/axis_mapping.hpp"
+#include "kernel/plan/primitives.hpp"
 #include "network/plane_mapping.hpp"
 #include "widelimit/error.hpp"
 
@@ -138,38 +139,41 @@ void Offsets::unite(const Offsets& other) {
   }
 }
 
+InputDemand::InputDemand(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
+                         const PairShapes& shapes)
+    : wanted_{wanted}, shapes_{shapes}, id_{id}, input_{graph.nodes[id].inputs[input]} {}
+
+Entries InputDemand::wanted_entries() const {
+  const Sides sides(shapes_, id_);
+  return wanted_.entries(sides.left, sides.right);
+}
+
+Offsets InputDemand::all() const {
+  const Sides sides(shapes_, input_);
+  return Offsets::all(sides.left, sides.right);
+}
+
+Offsets InputDemand::diagonal() const {
+  const Sides sides(shapes_, input_);
+  return numbers_agree(sides.left, sides.right) ? Offsets::zero() : all();
+}
+
+Offsets InputDemand::through(const Window& window, const Offsets& wanted) const {
+  return window_offsets(window, wanted, Sides(shapes_, input_), 0);
+}
+
+Offsets InputDemand::pooled(const Window& window) const {
+  return window_offsets(window, wanted_, Sides(shapes_, input_), 1);
+}
+
+Offsets InputDemand::mapped(const PlaneMapping& mapping) const {
+  return mapped_offsets(mapping, wanted_, shapes_.left[input_], shapes_.right[input_]);
+}
+
 Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
                       const PairShapes& shapes) {
   if (wanted.empty()) return {};
-  const Node& node = graph.nodes[id];
-  const Sides sides(shapes, node.inputs[input]);
-  const auto full = [&] { return Offsets::all(sides.left, sides.right); };
-  if (const auto* affine = std::get_if<AffineNode>(&node.operation))
-    return window_offsets(affine->window, wanted, sides, 0);
-  if (const auto* local = std::get_if<LocalAffineNode>(&node.operation)) {
-    // A local convolution is 0 at every other offset, and needs nothing for them.
-    if (!wanted.contains({0, 0, 0})) return {};
-    return window_offsets(local->affine.window, Offsets::zero(), sides, 0);
-  }
-  if (const auto* pool = std::get_if<PoolNode>(&node.operation))
-    return window_offsets(pool->window, wanted, sides, 1);
-  if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
-    return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
-  if (const PairStage* pair = pair_stage_of(node.operation)) {
-    if (const PlaneMapping* mapping = plane_mapping(pair))
-      return mapped_offsets(*mapping, wanted, shapes.left[node.inputs[input]],
-                            shapes.right[node.inputs[input]]);
-    // Stages that keep to the diagonal, if only that is wanted, say so in input_entries().
-    const Entries output = wanted.entries(three_axes(shapes.left[id]), three_axes(shapes.right[id]));
-    const Entries needed = pair->input_entries(output);
-    return needed == Entries::diagonal && numbers_agree(sides.left, sides.right) ? Offsets::zero() : full();
-  }
-  return wanted;
-}
-
-bool needs_variances(const Operation& operation) {
-  const PairStage* pair = pair_stage_of(operation);
-  return std::holds_alternative<RowNode>(operation) || (pair != nullptr && plane_mapping(pair) == nullptr);
+  return offsets_before(graph.nodes[id].operation, InputDemand(graph, id, input, wanted, shapes));
 }
 
 namespace {

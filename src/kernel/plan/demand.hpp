@@ -9,6 +9,8 @@
 
 namespace widelimit {
 
+class PlaneMapping;
+
 /// A network demands more offsets between positions than can be planned for.
 class TooManyOffsets : public NetworkError {
  public:
@@ -58,6 +60,35 @@ struct PairShapes {
   std::vector<Shape> right;
 };
 
+/// Offsets that are wanted of a node, and what one of its inputs must deliver for them: primitives (primitives.hpp) say
+/// which of these they need.
+class InputDemand {
+ public:
+  /// Everything must outlive this.
+  InputDemand(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
+              const PairShapes& shapes);
+
+  [[nodiscard]] const Offsets& wanted() const { return wanted_; }
+  /// The entries that are wanted, as pair stages know them.
+  [[nodiscard]] Entries wanted_entries() const;
+
+  [[nodiscard]] Offsets all() const;
+  /// The entries with equal numbers: offset 0 if that is what they are, or else all.
+  [[nodiscard]] Offsets diagonal() const;
+  /// What equal taps of a window read for the wanted offsets, or for others.
+  [[nodiscard]] Offsets through(const Window& window) const { return through(window, wanted_); }
+  [[nodiscard]] Offsets through(const Window& window, const Offsets& wanted) const;
+  /// What all pairs of taps of a window read.
+  [[nodiscard]] Offsets pooled(const Window& window) const;
+  [[nodiscard]] Offsets mapped(const PlaneMapping& mapping) const;
+
+ private:
+  const Offsets& wanted_;
+  const PairShapes& shapes_;
+  NodeId id_;
+  NodeId input_;
+};
+
 /// The offsets that input number `input` of a node must deliver for the wanted offsets of its output (docs/engine.md,
 /// "Demand").
 Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
@@ -74,8 +105,5 @@ std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shap
 /// Replaces the set of every demanded node by all its offsets.
 std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes,
                                   std::vector<Offsets> demanded);
-
-/// True if the state of an input has something that is made of the variances before this node.
-bool needs_variances(const Operation& operation);
 
 }  // namespace widelimit

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "kernel/plan/affine_kind.hpp"
+#include "kernel/plan/primitives.hpp"
 
 namespace widelimit {
 namespace {
@@ -25,12 +25,11 @@ bool joins_complements(const Program& program, const Chain& chain, const std::ve
   for (std::size_t i = 0; i < chain.instructions.size(); ++i) {
     const Instruction& instruction = chain.instructions[i];
     const Operation& operation = program.graph.nodes[instruction.node].operation;
-    const auto* affine = std::get_if<AffineNode>(&operation);
-    const Index3 strides = affine != nullptr ? Window3(affine->window).stride : Index3{1, 1, 1};
+    const Window* window = shared_window(operation);
+    const Index3 strides = window != nullptr ? Window3(*window).stride : Index3{1, 1, 1};
     const bool strides_far = *std::max_element(strides.begin(), strides.end()) > 2;
-    const bool gathers = std::holds_alternative<LocalAffineNode>(operation) ||
-                         is_affine_of_kind(operation, AffineKind::circular);
-    if ((gathers || strides_far) && !instruction.loads) return false;
+    const bool reads_kept = reads_of(operation) == Reads::kept_windows;
+    if ((reads_kept || strides_far) && !instruction.loads) return false;
     if (!is_image(geometry.left_sizes[instruction.node])) return false;
     for (std::size_t k = 0; k < 3; ++k) {
       // Offsets stride * (delta - d) and stride * delta complement each other only along an axis of stride * d
@@ -109,8 +108,8 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Chain& chain,
     OffsetMap map = maps[i];
     // Position a after a window reads stride * a - front + tap before it. The taps of both inputs are equal and
     // cancel in b - a, the fronts do not if the sizes differ.
-    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
-      const Window3 window(affine->window);
+    if (const Window* shared = shared_window(node.operation)) {
+      const Window3 window(*shared);
       const Index3 left_front = window.front(left_sizes[node.inputs[0]]),
                    right_front = window.front(right_sizes[node.inputs[0]]);
       for (std::size_t k = 0; k < 3; ++k) {
@@ -153,9 +152,9 @@ double readout_weight(const Graph& graph, const PairGeometry& geometry, NodeId r
 Index3 chain_guard(const Program& program, const Chain& chain) {
   Index3 guard{0, 0, 0};
   for (const Instruction& instruction : chain.instructions) {
-    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
-    if (affine == nullptr || instruction.loads) continue;
-    const Window3 window(affine->window);
+    const Window* shared = shared_window(program.graph.nodes[instruction.node].operation);
+    if (shared == nullptr || instruction.loads) continue;
+    const Window3 window(*shared);
     if (window.padding != Padding::same) continue;
     // A window of size s reaches at most s / 2 positions beyond either end.
     for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);

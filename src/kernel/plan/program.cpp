@@ -5,31 +5,23 @@
 #include <map>
 #include <set>
 
-#include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/geometry.hpp"
 #include "kernel/plan/selections.hpp"
 #include "kernel/readouts/pair_sums.hpp"
-#include "network/plane_mapping.hpp"
 
 namespace widelimit {
 namespace {
 
-template <typename... Kinds>
-bool is_any(const Operation& operation) {
-  return (std::holds_alternative<Kinds>(operation) || ...);
-}
-
 /// True if a node reads its input as a whole, not one plane at a time.
 bool reads_whole_input(const Operation& operation) {
-  return !gathers_planes(operation) &&
-         (is_any<PairNode, LocalAffineNode>(operation) || is_affine_of_kind(operation, AffineKind::circular));
+  const Reads reads = reads_of(operation);
+  return reads == Reads::matrix || reads == Reads::kept_windows;
 }
 
 /// True if a node reads its input best as a matrix. Functionals (readouts pulled back) sum over planes just as
 /// quickly.
 bool reads_matrix(const Operation& operation) {
-  const PairStage* pair = pair_stage_of(operation);
-  return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair) == nullptr;
+  return reads_of(operation) == Reads::matrix && functional_stage(*pair_stage_of(operation)) == nullptr;
 }
 
 /// How positions of a chain's root lead to positions of a node upstream, through the windows between them: position a
@@ -97,8 +89,9 @@ class Scheduler {
       const Operation& operation = nodes()[id].operation;
       // Poolings and maps add up planes of many offsets, and pair stages write whole matrices, so their results are
       // kept.
-      if (is_any<PairNode, PoolNode>(operation)) program_.kept[id] = true;
-      if (is_any<PairNode>(operation) && !gathers_planes(operation)) program_.as_matrix[id] = true;
+      const bool writes_matrix = reads_of(operation) == Reads::matrix;
+      if (gathers_planes(operation) || writes_matrix) program_.kept[id] = true;
+      if (writes_matrix) program_.as_matrix[id] = true;
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
@@ -119,8 +112,9 @@ class Scheduler {
 
   /// The root of the chain in which a consumer evaluates its input. Nodes that end chains stand for themselves.
   NodeId root_for(NodeId consumer) const {
-    const bool sink = is_any<PoolNode, ReadoutNode, PairNode>(nodes()[consumer].operation);
-    return sink || program_.kept[consumer] ? consumer : roots_[consumer];
+    const Operation& reader = nodes()[consumer].operation;
+    const bool ends_chains = gathers_planes(reader) || reads_out(reader) || reads_of(reader) == Reads::matrix;
+    return ends_chains || program_.kept[consumer] ? consumer : roots_[consumer];
   }
 
   /// Keeps every node that more than one chain would evaluate, and works out the root of the chain of all others.
@@ -128,7 +122,7 @@ class Scheduler {
   void mark_shared() {
     roots_.assign(nodes().size(), 0);
     for (NodeId id = nodes().size(); id-- > 0;) {
-      if (!program_.has_positions[id] || is_any<InputNode>(nodes()[id].operation)) continue;
+      if (!program_.has_positions[id] || multiplies_features(nodes()[id].operation)) continue;
       std::set<NodeId> roots;
       for (const NodeId consumer : consumers_[id]) roots.insert(root_for(consumer));
       if (roots.size() > 1) program_.kept[id] = true;
@@ -141,9 +135,9 @@ class Scheduler {
 
   /// The way to a node's inputs, given the way to the node.
   Way way_through(NodeId node, Way way) const {
-    const auto* affine = std::get_if<AffineNode>(&nodes()[node].operation);
-    if (affine == nullptr) return way;
-    const Window3 window(affine->window);
+    const Window* shared = shared_window(nodes()[node].operation);
+    if (shared == nullptr) return way;
+    const Window3 window(*shared);
     for (std::size_t k = 0; k < 3; ++k) way.stride[k] *= window.stride[k];
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       const Index3 front = window.front(three_axes(shapes_[shape][nodes()[node].inputs[0]]));
@@ -182,15 +176,15 @@ class Scheduler {
     if (program_.kept[id]) return true;
     return std::any_of(consumers_[id].begin(), consumers_[id].end(), [&](NodeId consumer) {
       const Operation& reader = nodes()[consumer].operation;
-      return gathers_planes(reader) || is_any<ReadoutNode>(reader);
+      return gathers_planes(reader) || reads_out(reader);
     });
   }
 
   void add_steps(NodeId id) {
     const Operation& operation = nodes()[id].operation;
-    if (is_any<ReadoutNode>(operation) || (gathers_planes(operation) && program_.has_positions[id])) {
+    if (reads_out(operation) || (gathers_planes(operation) && program_.has_positions[id])) {
       program_.steps.push_back(PlaneStep{make_run(nodes()[id].inputs[0], true), id});
-    } else if (program_.has_positions[id] && is_any<PairNode>(operation)) {
+    } else if (program_.has_positions[id] && reads_of(operation) == Reads::matrix) {
       program_.steps.push_back(PairStep{id});
     } else if (matrix_inputs_.contains(id)) {
       program_.steps.push_back(InputStep{id});
@@ -202,7 +196,7 @@ class Scheduler {
   /// True if a chain reads the node instead of evaluating it.
   bool is_loaded(NodeId id, NodeId root, bool load_root) const {
     const Operation& operation = nodes()[id].operation;
-    if (!program_.has_positions[id]) return is_any<ReadoutNode>(operation);
+    if (!program_.has_positions[id]) return reads_out(operation);
     return program_.kept[id] && (id != root || load_root);
   }
 
@@ -251,7 +245,7 @@ class Scheduler {
       }
     }
     assign_slots(chain);
-    for (Instruction& instruction : chain.instructions) instruction.gaps = gaps_after(chain, instruction);
+    for (Instruction& instruction : chain.instructions) instruction.gaps = gaps_of(chain, instruction);
     return chain;
   }
 
@@ -261,22 +255,13 @@ class Scheduler {
     return !program_.has_positions[id] || !reads_whole_input(nodes()[id].operation);
   }
 
-  /// What an instruction leaves in the gaps of its planes. Loads leave zeros, and so do products of inputs, whose
-  /// packed features are zero there. Convolutions leave finite numbers (sums that reach into rows, and biases). Row
-  /// stages that do not promise to clear gaps may leave anything, NaN included.
-  Gaps gaps_after(const Chain& chain, const Instruction& instruction) const {
-    const Operation& operation = nodes()[instruction.node].operation;
-    if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
-    if (is_affine_of_kind(operation, AffineKind::circular)) return Gaps::unknown;
-    if (is_any<LocalAffineNode>(operation)) return Gaps::finite;
+  /// What an instruction leaves in the gaps of its planes. Loads leave zeros.
+  Gaps gaps_of(const Chain& chain, const Instruction& instruction) const {
+    if (instruction.loads) return Gaps::zero;
     Gaps inputs = Gaps::zero;
     for (const std::size_t input : instruction.inputs)
       inputs = std::min(inputs, chain.instructions[input].gaps);
-    if (is_affine_of_kind(operation, AffineKind::single_position)) return std::min(inputs, Gaps::finite);
-    if (is_any<AffineNode>(operation)) return Gaps::finite;
-    const RowStage* row = row_stage_of(operation);
-    if (row == nullptr) return inputs;
-    return inputs != Gaps::unknown && row->clears_gaps() ? Gaps::zero : Gaps::unknown;
+    return gaps_after(nodes()[instruction.node].operation, inputs);
   }
 
   /// Gives every instruction a slot. A slot is free again after the last instruction that reads it. An output never
@@ -294,7 +279,8 @@ class Scheduler {
       std::set<std::size_t> dying;
       for (const std::size_t input : instruction.inputs)
         if (last_reader[input] == i) dying.insert(chain.instructions[input].slot);
-      if (works_in_place(instruction) && !dying.empty()) {
+      const Operation& operation = nodes()[instruction.node].operation;
+      if (works_in_place(operation, instruction.inputs.size()) && !dying.empty()) {
         instruction.slot = *dying.begin();
         dying.erase(dying.begin());
         free.insert(dying.begin(), dying.end());
@@ -307,15 +293,6 @@ class Scheduler {
     }
   }
 
-  /// Operations whose kernels allow the target to be a source: entry by entry, and sums of two (sum_planes() in
-  /// planes/plane.hpp).
-  bool works_in_place(const Instruction& instruction) const {
-    const Operation& operation = nodes()[instruction.node].operation;
-    if (is_any<RowNode>(operation)) return true;
-    if (is_any<SumNode>(operation)) return instruction.inputs.size() == 2;
-    return is_affine_of_kind(operation, AffineKind::single_position);
-  }
-
   const std::vector<std::vector<Shape>>& shapes_;
   Program program_;
   std::set<NodeId> matrix_inputs_;
@@ -324,10 +301,6 @@ class Scheduler {
 };
 
 }  // namespace
-
-bool gathers_planes(const Operation& operation) {
-  return is_any<PoolNode>(operation) || plane_mapping(pair_stage_of(operation)) != nullptr;
-}
 
 Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
                      const std::set<NodeId>& matrix_inputs) {

@@ -5,19 +5,12 @@
 #include <variant>
 #include <vector>
 
+#include "kernel/plan/primitives.hpp"
 #include "network/graph.hpp"
 
 /// The schedule of a graph (docs/engine.md): which nodes run fused, plane by plane or pair row by pair row,
 /// and which are kept whole for a pair. It serves all pairs of inputs of some shapes.
 namespace widelimit {
-
-/// True for poolings, and for pair stages that map planes (PlaneMapping). The planes of the chain before them are added
-/// to theirs as they are finished.
-[[nodiscard]] bool gathers_planes(const Operation& operation);
-
-/// What a plane contains between its rows, and between the planes of a stack: any bits, finite numbers, or zeros. The
-/// order matters: gaps_after() takes the least of several.
-enum class Gaps { unknown, finite, zero };
 
 /// Evaluates one node into a slot, which has room for one stack of planes (or some rows of pairs) of NNGP and NTK. A
 /// node that a chain loads at several offsets at a time has one instruction for each.

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <variant>
 
+#include "kernel/plan/primitives.hpp"
 #include "kernel/range/variance_checks.hpp"
 
 namespace widelimit {
@@ -18,25 +18,12 @@ void check_constant(const Node& node, const char* name, double constant) {
               NumericalError(fmt::format("the {} is {:g}, {}", name, constant, out_of_range_advice<Scalar>)));
 }
 
-template <typename Scalar>
-void check_affine(const Node& node, const AffineNode& affine) {
-  check_constant<Scalar>(node, "weight variance", affine.weight_variance);
-  check_constant<Scalar>(node, "bias variance", affine.bias_variance);
-}
-
 }  // namespace
 
 template <typename Scalar>
 void check_constants(const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) check_affine<Scalar>(node, *affine);
-    if (const auto* local = std::get_if<LocalAffineNode>(&node.operation))
-      check_affine<Scalar>(node, local->affine);
-    if (const auto* sum = std::get_if<SumNode>(&node.operation))
-      for (const double factor : sum->factors) check_constant<Scalar>(node, "factor of a branch", factor);
-    if (const auto* product = std::get_if<ProductNode>(&node.operation))
-      check_constant<Scalar>(node, "factor of the branches", product->factor);
-  }
+  for (const Node& node : graph.nodes)
+    for (const auto& [name, number] : numbers_of(node.operation)) check_constant<Scalar>(node, name, number);
 }
 
 template void check_constants<float>(const Graph&);

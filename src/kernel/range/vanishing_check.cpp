@@ -43,28 +43,12 @@ void VanishingCheck<Scalar>::note(std::size_t number, const Instruction& instruc
 template <typename Scalar>
 bool VanishingCheck<Scalar>::must_stay_positive(const Instruction& instruction,
                                                 const Operation& operation) const {
-  const auto of_input = [&](std::size_t k) { return positive_[instruction.inputs[k]]; };
-  const auto& inputs = instruction.inputs;
-  if (inputs.empty()) return false;
-  if (const auto* affine = std::get_if<AffineNode>(&operation))
-    // Strided windows may leave out all positions that are not 0, so all of them have to be positive.
-    return affine->weight_variance > 0 && of_input(0) == Positive::all;
-  if (const RowStage* row = row_stage_of(operation)) {
-    // A mask may leave only positions that are 0, such as those between the steps of a transposed convolution.
-    if (dynamic_cast<const MaskStage*>(row) != nullptr) return of_input(0) == Positive::all;
-    return of_input(0) != Positive::none && !makes_zero_of_one<Scalar>(*row);
-  }
-  if (const auto* sum = std::get_if<SumNode>(&operation)) {
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (sum->factors[k] > 0 && of_input(k) != Positive::none) return true;
-    return false;
-  }
-  if (const auto* product = std::get_if<ProductNode>(&operation)) {
-    bool all = product->factor > 0;
-    for (std::size_t k = 0; k < inputs.size(); ++k) all = all && of_input(k) == Positive::all;
-    return all;
-  }
-  return false;
+  if (instruction.inputs.empty()) return false;
+  std::vector<Positive> inputs;
+  for (const std::size_t input : instruction.inputs) inputs.push_back(positive_[input]);
+  if (!stays_positive(operation, inputs)) return false;
+  const RowStage* row = row_stage_of(operation);
+  return row == nullptr || dynamic_cast<const MaskStage*>(row) != nullptr || !makes_zero_of_one<Scalar>(*row);
 }
 
 template class VanishingCheck<float>;

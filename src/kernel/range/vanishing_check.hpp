@@ -6,9 +6,6 @@
 
 namespace widelimit {
 
-/// At how many positions an instruction's variances are above 0.
-enum class Positive { none, some, all };
-
 /// Follows the variances of an input through the instructions of a chain, and finds where rounding leaves none of them
 /// above 0 although exact arithmetic would leave some.
 template <typename Scalar>

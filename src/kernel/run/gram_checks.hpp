@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "kernel/plan/primitives.hpp"
 #include "network/graph.hpp"
 #include "network/lowering.hpp"
 #include "network/shape_pairs.hpp"
@@ -125,14 +125,13 @@ std::vector<ShapedInput> shaped_inputs(const Graph& graph, const Inputs<Scalar>&
 /// The check that a node makes of pairs of shapes; null for nodes that take all pairs.
 inline const ShapePairCheck* pair_check(const Node& node) {
   if (const PairStage* pair = pair_stage_of(node.operation)) return dynamic_cast<const ShapePairCheck*>(pair);
-  const auto* features = std::get_if<FeatureNode>(&node.operation);
-  return features != nullptr ? dynamic_cast<const ShapePairCheck*>(features->stage.get()) : nullptr;
+  return dynamic_cast<const ShapePairCheck*>(feature_stage_of(node.operation));
 }
 
 /// The shape of an input before a node that takes pairs.
 inline Shape shape_before(const Node& node, const ShapedInput& input) {
-  if (const auto* features = std::get_if<FeatureNode>(&node.operation))
-    return transformed_shape(features->transforms, input.shape);
+  if (const auto* transforms = input_transforms(node.operation))
+    return transformed_shape(*transforms, input.shape);
   return input.behind[node.inputs[0]];
 }
 

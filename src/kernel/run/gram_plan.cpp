@@ -118,10 +118,9 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
   const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
   std::set<NodeId> feeds_pair_stage, inputs;
   for (const Node& node : graph.nodes)
-    if (std::holds_alternative<PairNode>(node.operation) && !gathers_planes(node.operation))
-      feeds_pair_stage.insert(node.inputs[0]);
+    if (reads_of(node.operation) == Reads::matrix) feeds_pair_stage.insert(node.inputs[0]);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
+    if (!multiplies_features(graph.nodes[id].operation) || shapes[id].empty()) continue;
     const Index3 sizes = three_axes(shapes[id]);
     const bool most = 2 * static_cast<double>(demanded[id].count()) > Offsets::count_all(sizes, sizes);
     const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "kernel/inputs/features.hpp"
+#include "kernel/plan/primitives.hpp"
 #include "kernel/readouts/pulled_readout.hpp"
 #include "widelimit/error.hpp"
 
@@ -68,8 +69,7 @@ Graph lower_largest(const Network& network, const NamedShapes& shapes, const Inp
 }
 
 bool flattens(const Operation& operation) {
-  if (const auto* readout = std::get_if<ReadoutNode>(&operation))
-    return readout->kind == ReadoutKind::flatten;
+  if (reads_out(operation)) return reads_of(operation) == Reads::equal_positions;
   if (const PairStage* pair = pair_stage_of(operation)) return is_pulled_flatten(*pair);
   const auto is_flatten = [](const FeatureTransform& transform) {
     const auto* readout = std::get_if<FeatureReadout>(&transform);

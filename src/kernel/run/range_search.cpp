@@ -12,7 +12,7 @@ namespace {
 
 /// Every step of the search computes and keeps whole covariance matrices of the pair. This many entries take 128 MiB
 /// in double for each kernel.
-constexpr double most_entries = 0x1p24;
+constexpr double most_covariances = 0x1p24;
 
 template <typename Scalar>
 double positions(const Inputs<Scalar>& x) {
@@ -24,7 +24,7 @@ double positions(const Inputs<Scalar>& x) {
 template <typename Scalar>
 std::optional<std::string> layer_out_of_range(const Network& network, const Inputs<Scalar>& left,
                                               const Inputs<Scalar>& right, bool same_input) {
-  if (positions(left) * positions(right) > most_entries) return std::nullopt;
+  if (positions(left) * positions(right) > most_covariances) return std::nullopt;
   const Layers& layers = network.layers();
   const auto is_finite_after = [&](std::size_t count) {
     const Network front(Layers(layers.begin(), layers.begin() + static_cast<Index>(count)));

@@ -58,7 +58,7 @@ void StateWorker<Scalar>::record_pair_rows(InputState<Scalar>& state, const Read
     if (is_input(plan_, node))
       // The NTK of an input is 0, like that of pairs.
       put(FeatureStage::Values{record_variance(node, state), 0});
-    else if (feature_node(plan_, node) != nullptr)
+    else if (feature_stage(plan_, node) != nullptr)
       feature_values<Scalar>(plan_, node, state, {&itself, 1},
                              [&](std::size_t, const FeatureStage::Values& values) { put(values); });
     else
@@ -89,7 +89,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const auto* transforms = input_transforms(nodes[id].operation);
     if (transforms == nullptr) continue;
-    const FeatureNode* feature = feature_node(plan_, id);
+    const FeatureStage* feature = feature_stage(plan_, id);
     // An input without positions or layers of its own is already its features.
     if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
       std::copy(input.begin(), input.end(), state.array(id, 0));
@@ -98,7 +98,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
     const Features<Scalar> features =
         transformed_features(input, state.layout().shape, plan_.channels, *transforms, counts);
     if (feature != nullptr) {
-      feature->stage->prepare(
+      feature->prepare(
           FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
                               features.shape},
           state.extra(id));

@@ -1,5 +1,7 @@
 #include "numerics/rows/formula_rows.hpp"
 
+#include "numerics/formula/homogeneous_formulas.hpp"
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/rows/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -98,27 +100,35 @@ HWY_EXPORT(radial);
 HWY_EXPORT(growth);
 HWY_EXPORT(gabor);
 
+template <>
 void backward_pass(const formula::RectifiedFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(rectified)(of, row);
 }
+template <>
 void backward_pass(const formula::ErfFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(erf)(of, row);
 }
+template <>
 void backward_pass(const formula::GeluFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gelu)(of, row);
 }
+template <>
 void backward_pass(const formula::GaussianFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gaussian)(of, row);
 }
+template <>
 void backward_pass(const formula::WaveFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(wave)(of, row);
 }
+template <>
 void backward_pass(const formula::RadialFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(radial)(of, row);
 }
+template <>
 void backward_pass(const formula::GrowthFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(growth)(of, row);
 }
+template <>
 void backward_pass(const formula::GaborFormula& of, const AdjointRow<double>& row) {
   HWY_DYNAMIC_DISPATCH(gabor)(of, row);
 }

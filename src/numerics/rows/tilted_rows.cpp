@@ -1,7 +1,9 @@
 #include "numerics/rows/tilted_rows.hpp"
 
 #include <numbers>
+#include <type_traits>
 
+#include "numerics/formula/smooth_formulas.hpp"
 #include "numerics/rows/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +14,19 @@
 #include "numerics/rows/arc-inl.hpp"
 #include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
+
+// The text of this file is read once for each instruction set.
+#ifndef WIDELIMIT_TILTED_TABLES
+#define WIDELIMIT_TILTED_TABLES
+namespace widelimit::numerics {
+
+template <typename Scalar>
+struct TiltedTables {
+  TiltedRows<Scalar> of_erf, of_gelu, of_gaussian;
+};
+
+}  // namespace widelimit::numerics
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
@@ -215,7 +230,7 @@ struct TiltedRowLoops {
       return erf_slopes(d, numbers, at, p_inverse, q_inverse);
     });
   }
-  static void gelu_adjoint(const AdjointRow<Scalar>& row) {
+  static void gelu_adjoint(const TiltedDual& /*dual*/, const AdjointRow<Scalar>& row) {
     backward_pass(row, [](D d, const Entry& at, V p_inverse, V q_inverse) {
       return gelu_slopes(d, at, p_inverse, q_inverse);
     });
@@ -229,7 +244,7 @@ struct TiltedRowLoops {
     const TiltedDual numbers = dual;
     for_each_entry(row, [&](D d, const Entry& at) { return erf_entry(d, numbers, at); });
   }
-  static void gelu(const DualRow<Scalar>& row) {
+  static void gelu(const TiltedDual& /*dual*/, const DualRow<Scalar>& row) {
     for_each_entry(row, [](D d, const Entry& at) { return gelu_entry(d, at); });
   }
   static void gaussian(const TiltedDual& dual, const DualRow<Scalar>& row) {
@@ -239,14 +254,16 @@ struct TiltedRowLoops {
 };
 
 template <typename Scalar>
-constexpr TiltedRows<Scalar> tilted_table = {
-    TiltedRowLoops<Scalar>::prepare,      TiltedRowLoops<Scalar>::cover,
-    TiltedRowLoops<Scalar>::erf,          TiltedRowLoops<Scalar>::gelu,
-    TiltedRowLoops<Scalar>::gaussian,     TiltedRowLoops<Scalar>::erf_adjoint,
-    TiltedRowLoops<Scalar>::gelu_adjoint, TiltedRowLoops<Scalar>::gaussian_adjoint};
+constexpr TiltedTables<Scalar> tilted_tables = {
+    .of_erf = {TiltedRowLoops<Scalar>::prepare, TiltedRowLoops<Scalar>::cover, TiltedRowLoops<Scalar>::erf,
+               TiltedRowLoops<Scalar>::erf_adjoint},
+    .of_gelu = {TiltedRowLoops<Scalar>::prepare, TiltedRowLoops<Scalar>::cover, TiltedRowLoops<Scalar>::gelu,
+                TiltedRowLoops<Scalar>::gelu_adjoint},
+    .of_gaussian = {TiltedRowLoops<Scalar>::prepare, TiltedRowLoops<Scalar>::cover,
+                    TiltedRowLoops<Scalar>::gaussian, TiltedRowLoops<Scalar>::gaussian_adjoint}};
 
-const TiltedRows<float>* tilted_float() { return &tilted_table<float>; }
-const TiltedRows<double>* tilted_double() { return &tilted_table<double>; }
+const TiltedTables<float>* tilted_float() { return &tilted_tables<float>; }
+const TiltedTables<double>* tilted_double() { return &tilted_tables<double>; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace widelimit::numerics
@@ -258,16 +275,44 @@ namespace widelimit::numerics {
 HWY_EXPORT(tilted_float);
 HWY_EXPORT(tilted_double);
 
-template <>
-const TiltedRows<float>& tilted_rows() {
-  static const TiltedRows<float>& rows = *HWY_DYNAMIC_DISPATCH(tilted_float)();
-  return rows;
+namespace {
+
+template <typename Scalar>
+const TiltedTables<Scalar>& tables() {
+  if constexpr (std::is_same_v<Scalar, float>) {
+    static const TiltedTables<float>& best = *HWY_DYNAMIC_DISPATCH(tilted_float)();
+    return best;
+  } else {
+    static const TiltedTables<double>& best = *HWY_DYNAMIC_DISPATCH(tilted_double)();
+    return best;
+  }
 }
 
+}  // namespace
+
 template <>
-const TiltedRows<double>& tilted_rows() {
-  static const TiltedRows<double>& rows = *HWY_DYNAMIC_DISPATCH(tilted_double)();
-  return rows;
+const TiltedRows<float>& tilted_rows<float, formula::ErfFormula>() {
+  return tables<float>().of_erf;
+}
+template <>
+const TiltedRows<double>& tilted_rows<double, formula::ErfFormula>() {
+  return tables<double>().of_erf;
+}
+template <>
+const TiltedRows<float>& tilted_rows<float, formula::GeluFormula>() {
+  return tables<float>().of_gelu;
+}
+template <>
+const TiltedRows<double>& tilted_rows<double, formula::GeluFormula>() {
+  return tables<double>().of_gelu;
+}
+template <>
+const TiltedRows<float>& tilted_rows<float, formula::GaussianFormula>() {
+  return tables<float>().of_gaussian;
+}
+template <>
+const TiltedRows<double>& tilted_rows<double, formula::GaussianFormula>() {
+  return tables<double>().of_gaussian;
 }
 
 }  // namespace widelimit::numerics

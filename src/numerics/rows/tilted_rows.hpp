@@ -14,30 +14,25 @@ struct TiltedDual {
   double offset = 0;  ///< exp(-x^2): value = weight / R, derivative = value c / R^2.
 };
 
-/// Vectorised duals of erf, GELU and exp(-x^2). Auxiliary arrays: 0 the variance p, 1 the inverse root of s + p.
-/// Errors, relative to the root mean squares: below 4e-7 (float) and
-/// 1e-15 (double) for every correlation, +-1 included.
+/// The vectorised dual of a function with such a dual. Auxiliary arrays: 0 the variance p, 1 the inverse root of s + p.
+/// Errors, relative to the root mean squares: below 4e-7 (float) and 1e-15 (double) for every correlation, also +-1.
 template <typename Scalar>
 struct TiltedRows {
   void (*prepare)(double shift, const Scalar* variance, Scalar* const* auxiliary, std::size_t size);
   /// Whether no product of variances leaves the range: all are below 1e18 (float) or 1e150.
   bool (*cover)(const DualRow<Scalar>& row);
-  void (*erf)(const TiltedDual& dual, const DualRow<Scalar>& row);
-  void (*gelu)(const DualRow<Scalar>& row);
-  void (*gaussian)(const TiltedDual& dual, const DualRow<Scalar>& row);
-
-  /// The backward pass through each, for rows that cover() allows.
-  void (*erf_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
-  void (*gelu_adjoint)(const AdjointRow<Scalar>& row);
-  void (*gaussian_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
+  void (*apply)(const TiltedDual& dual, const DualRow<Scalar>& row);
+  /// The backward pass, for rows that cover() allows.
+  void (*apply_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
 };
 
 /// Shifts for which the squares of cover() stay within the range.
 constexpr double smallest_shift = 1e-12;
 constexpr double largest_shift = 1e12;
 
-/// The best implementation for this machine. Scalar is float or double.
-template <typename Scalar>
+/// The best implementation for this machine of the function that has such a formula (formula/smooth_formulas.hpp).
+/// Scalar is float or double. tilted_rows.cpp has them by name.
+template <typename Scalar, class Formula>
 const TiltedRows<Scalar>& tilted_rows();
 
 }  // namespace widelimit::numerics

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "kernel/backends/cpu/planes/engine_program.hpp"
-#include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/pair_geometry.hpp"
 #include "kernel/random_networks.hpp"
 
@@ -35,8 +34,9 @@ NodeId target_of_step(const Step& step) {
 /// True if an instruction for a node may write where it reads.
 bool may_work_in_place(const Node& node) {
   if (const auto* sum = std::get_if<SumNode>(&node.operation)) return sum->factors.size() == 2;
+  const auto* affine = std::get_if<AffineNode>(&node.operation);
   return std::holds_alternative<RowNode>(node.operation) ||
-         is_affine_of_kind(node.operation, AffineKind::single_position);
+         (affine != nullptr && affine_kind(*affine) == AffineKind::single_position);
 }
 
 /// Replays where the values of a chain lie: each is still there when it is read, and the root at the end.

@@ -185,7 +185,7 @@ void PairRowBackend<Scalar>::fill_source(std::size_t number, Index row, Index sa
                                          const Plane<Scalar>& source) {
   const NodeId node = pair_rows_.source_nodes()[number];
   const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
-  if (feature_node(plan_, node) != nullptr) {
+  if (feature_stage(plan_, node) != nullptr) {
     const auto first = static_cast<std::size_t>(std::max<Index>(same, 0));
     feature_values<Scalar>(plan_, node, left, std::span(tile_.right).subspan(first),
                            [&](std::size_t j, const FeatureStage::Values& values) {
@@ -196,7 +196,8 @@ void PairRowBackend<Scalar>::fill_source(std::size_t number, Index row, Index sa
     return;
   }
   // Inputs have no parameters before them, so their NTK is 0 (docs/theory/kernel-recursion.md, section 1).
-  if (source.ntk != nullptr && is_input(plan_, node)) std::fill_n(source.ntk, columns(), Scalar{0});
+  const bool is_product = is_input(plan_, node);
+  if (source.ntk != nullptr && is_product) std::fill_n(source.ntk, columns(), Scalar{0});
   if (plan_.vectors_only) {
     const Index first = std::max<Index>(same, 0);
     std::copy_n(products(number, row) + first, columns() - first, source.nngp + first);
@@ -208,7 +209,7 @@ void PairRowBackend<Scalar>::fill_source(std::size_t number, Index row, Index sa
   for (Index j = 0; j < columns(); ++j) {
     const Index pair = pair_number_[static_cast<std::size_t>(row * columns() + j)];
     if (pair < 0) continue;
-    if (is_input(plan_, node)) {
+    if (is_product) {
       source.nngp[j] = take_product(node, row, j);
     } else {
       const auto [nngp, ntk] = readouts_->readout(node, pair);

@@ -12,11 +12,6 @@
 namespace widelimit {
 namespace {
 
-const PairStage* stage_of(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return pair == nullptr ? nullptr : pair->stage.get();
-}
-
 using Table = std::shared_ptr<const std::vector<double>>;
 
 void append(const Matrix<double>& matrix, std::vector<double>& numbers) {
@@ -150,20 +145,20 @@ class MatrixSteps {
 }  // namespace
 
 bool is_pulled_readout(const Operation& operation) {
-  const PairStage* stage = stage_of(operation);
+  const PairStage* stage = pair_stage_of(operation);
   return stage != nullptr && pulled_tree(*stage).has_value();
 }
 
 namespace {
 
 bool is_scaling(const Operation& operation) {
-  return dynamic_cast<const ScalingPairStage*>(stage_of(operation)) != nullptr;
+  return dynamic_cast<const ScalingPairStage*>(pair_stage_of(operation)) != nullptr;
 }
 
 }  // namespace
 
 bool is_matrix_stage(const Operation& operation) {
-  return dynamic_cast<const SandwichStage*>(stage_of(operation)) != nullptr ||
+  return dynamic_cast<const SandwichStage*>(pair_stage_of(operation)) != nullptr ||
          dual_attention(operation) != nullptr || is_scaling(operation) || is_pulled_readout(operation);
 }
 
@@ -182,7 +177,7 @@ Index matrix_stage_numbers(const MatrixStage& stage, const ChainSourceOptions& o
   if (const DualAttentionStage* dual = dual_attention(operation))
     return dual_attention_numbers(*dual, entries, options.precision);
   if (is_scaling(operation)) return 0;
-  const auto tree = pulled_tree(*stage_of(operation));
+  const auto tree = pulled_tree(*pair_stage_of(operation));
   if (!tree) return 2 * entries;
   return readout_terms(*tree, 1).products.empty() ? 0 : entries;
 }
@@ -191,7 +186,7 @@ std::vector<DeviceStep> matrix_stage_steps(const MatrixStage& stage, const KeptN
                                            const ChainSourceOptions& options) {
   const Operation& operation = stage.program.graph.nodes[stage.node].operation;
   if (dual_attention(operation) != nullptr) return dual_attention_steps(stage, kept, first, options);
-  const PairStage& of = *stage_of(operation);
+  const PairStage& of = *pair_stage_of(operation);
   MatrixSteps steps(stage, kept, first, options);
   if (is_scaling(operation)) return steps.scaling();
   if (const auto tree = pulled_tree(of)) return steps.readout(*tree);

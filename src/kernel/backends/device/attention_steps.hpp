@@ -11,7 +11,7 @@ namespace widelimit {
 /// A pair stage that devices compute from the covariance between all positions: attention, norms over some axes, or a
 /// readout that is pulled back through attention at 1/width.
 [[nodiscard]] bool is_matrix_stage(const Operation& operation);
-/// Whether it is such a readout. The sums of its steps are those of the ReadoutNode after it, and nothing is kept.
+/// Whether it is such a readout. The sums of its steps are those of the readout after it, and nothing is kept.
 [[nodiscard]] bool is_pulled_readout(const Operation& operation);
 
 /// A matrix stage in the program of some pairs.

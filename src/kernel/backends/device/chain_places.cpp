@@ -1,7 +1,6 @@
 #include "kernel/backends/device/chain_places.hpp"
 
 #include <algorithm>
-#include <variant>
 
 namespace widelimit {
 namespace {
@@ -38,8 +37,7 @@ bool same_sizes(const Chain& chain, const PairGeometry& geometry, const ChainGeo
 ChainPlaces make_chain_places(const Program& program, const PlaneStep& step, const PairGeometry& geometry,
                               const ChainGeometry& of_chain) {
   const Chain& chain = step.chain;
-  const auto* readout = std::get_if<ReadoutNode>(&program.graph.nodes[step.target].operation);
-  const bool flattens = readout != nullptr && readout->kind == ReadoutKind::flatten;
+  const bool flattens = reads_of(program.graph.nodes[step.target].operation) == Reads::equal_positions;
   const Offsets read = flattens ? Offsets::zero() : geometry.demanded[chain.root];
   ChainPlaces places;
   for (std::size_t k = 0; k < 3; ++k) {

@@ -9,7 +9,7 @@
 
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
-#include "kernel/plan/affine_kind.hpp"
+#include "kernel/plan/primitives.hpp"
 
 namespace widelimit {
 namespace {
@@ -86,15 +86,12 @@ class Writer {
 
   /// Whether an instruction reads entries around its own in another slot.
   [[nodiscard]] bool moves_windows(std::size_t i) const {
-    const auto* affine = std::get_if<AffineNode>(&operation(i));
-    return affine != nullptr && !chain_.instructions[i].loads &&
-           affine_kind(*affine) != AffineKind::circular &&
-           affine_kind(*affine) != AffineKind::single_position;
+    return !chain_.instructions[i].loads && reads_of(operation(i)) == Reads::windows;
   }
 
   /// Whether instruction i can be evaluated entry by entry in the loop that instruction `first` began.
   [[nodiscard]] bool joins(std::size_t first, std::size_t i, const std::set<std::size_t>& read_around) const {
-    if (moves_windows(i) || std::holds_alternative<InputNode>(operation(i))) return false;
+    if (moves_windows(i) || multiplies_features(operation(i))) return false;
     // Other lanes may still read this slot around their entries.
     if (read_around.contains(chain_.instructions[i].slot)) return false;
     return left_size(i) == left_size(first) && right_size(i) == right_size(first) &&
@@ -265,7 +262,7 @@ class Writer {
       else
         write_window(i, window);
     }
-    entries_.write_affine(i, scale, node.bias_variance, node.weights);
+    entries_.write_affine(i, scale, node.bias_variance, node.weights == AffineNode::Weights::trained);
     text_ += entries_.take();
   }
 
@@ -327,28 +324,17 @@ class Writer {
     line("if (u == x && v == y && w == z) {{");
     write_around(i, window, affine_kind(node.affine) == AffineKind::circular);
     entries_.write_affine(i, node.affine.weight_variance / static_cast<double>(product(window.size)),
-                          node.affine.bias_variance, node.affine.weights);
+                          node.affine.bias_variance, node.affine.weights == AffineNode::Weights::trained);
     if (node.stage) entries_.write_affine_stage(i, *node.stage);
     text_ += entries_.take();
     line("}}");
   }
 
-  void write(std::size_t i, const RowNode& node) {
-    static_cast<void>(entries_.write_row(i, chain_.instructions[i], *node.stage));
-    text_ += entries_.take();
-  }
-  void write(std::size_t i, const SumNode& node) {
-    entries_.write_sum(i, chain_.instructions[i], node);
-    text_ += entries_.take();
-  }
-  void write(std::size_t i, const ProductNode& node) {
-    entries_.write_product(i, chain_.instructions[i], node);
-    text_ += entries_.take();
-  }
-
+  /// What acts entry by entry; chains have nothing else.
   template <typename Other>
-  void write(std::size_t /*i*/, const Other& /*node*/) {
-    throw std::logic_error("device: an operation that no chain on a device has");
+  void write(std::size_t i, const Other& /*node*/) {
+    static_cast<void>(entries_.write(i, chain_.instructions[i], operation(i)));
+    text_ += entries_.take();
   }
 
   const Program& program_;

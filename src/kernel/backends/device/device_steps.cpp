@@ -91,7 +91,7 @@ class StepsBuilder {
   /// Whether a step leads to nothing but readouts. A readout that is pulled back has its sums itself.
   [[nodiscard]] bool only_reads_out(std::size_t s) const {
     const auto& nodes = program_.graph.nodes;
-    if (std::holds_alternative<ReadoutNode>(target(s)) || is_pulled_readout(target(s))) return true;
+    if (reads_out(target(s)) || is_pulled_readout(target(s))) return true;
     const NodeId node = target_node(s);
     return std::all_of(nodes.begin(), nodes.end(), [&](const Node& reader) {
       return is_pulled_readout(reader.operation) ||
@@ -100,7 +100,7 @@ class StepsBuilder {
   }
   /// Inputs with themselves need only what leads to variances.
   [[nodiscard]] bool is_needed(std::size_t s) const {
-    return std::holds_alternative<ReadoutNode>(target(s)) || !geometry_.demanded[target_node(s)].empty();
+    return reads_out(target(s)) || !geometry_.demanded[target_node(s)].empty();
   }
   [[nodiscard]] KeptPlanes planes_of(NodeId node) const {
     return {geometry_.left_sizes[node], geometry_.right_sizes[node], geometry_.demanded[node]};
@@ -160,7 +160,7 @@ class StepsBuilder {
   }
 
   void add_step(std::size_t s, bool records, std::vector<DeviceStep>& steps) const {
-    const bool reads_out = std::holds_alternative<ReadoutNode>(target(s));
+    const bool ends_positions = reads_out(target(s));
     if (!is_needed(s) || (records && only_reads_out(s))) return;
     if (is_matrix_step(s)) {
       for (DeviceStep& of_stage : matrix_stage_steps(matrix_stage(s), kept_, nodes_size_, options_))
@@ -168,10 +168,10 @@ class StepsBuilder {
       return;
     }
     if (!is_run(s)) return add_map(s, steps);
-    if (reads_out && is_pulled_readout(program_.graph.nodes[step(s).chain.root].operation)) return;
+    if (ends_positions && is_pulled_readout(program_.graph.nodes[step(s).chain.root].operation)) return;
     const ChainPlaces places = make_chain_places(program_, step(s), geometry_, geometry_.chains[s]);
     const NodeId node = step(s).target;
-    if (reads_out) {
+    if (ends_positions) {
       steps.push_back(run(s, places, nullptr, options_));
       steps.back().sums = {node, readout_weight(program_.graph, geometry_, node)};
       return;

@@ -10,7 +10,6 @@
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/map_source.hpp"
 #include "kernel/backends/device/scalar_source.hpp"
-#include "kernel/plan/affine_kind.hpp"
 #include "network/linear_stages.hpp"
 #include "widelimit/device_error.hpp"
 
@@ -20,15 +19,14 @@ namespace {
 /// Why devices cannot compute a node with positions; empty if they can.
 std::string reason_of(const Program& program, NodeId id) {
   const Operation& operation = program.graph.nodes[id].operation;
-  if (const auto* row = std::get_if<RowNode>(&operation))
-    return !has_source(*row->stage) ? "a formula that devices cannot read" : "";
+  if (const RowStage* row = row_stage_of(operation))
+    return !has_source(*row) ? "a formula that devices cannot read" : "";
   if (const DualAttentionStage* attention = dual_attention(operation)) return dual_attention_gap(*attention);
-  const auto* pair = std::get_if<PairNode>(&operation);
-  if (pair != nullptr && position_matrices(operation) == nullptr && !is_matrix_stage(operation))
+  if (pair_stage_of(operation) != nullptr && position_matrices(operation) == nullptr &&
+      !is_matrix_stage(operation))
     return "covariances that are needed as a whole";
-  const auto* local = std::get_if<LocalAffineNode>(&operation);
-  if (local != nullptr && local->stage &&
-      dynamic_cast<const AffineEntryStage*>(local->stage.get()) == nullptr)
+  const RowStage* local = local_stage_of(operation);
+  if (local != nullptr && dynamic_cast<const AffineEntryStage*>(local) == nullptr)
     return "a formula that devices cannot read";
   return "";
 }

@@ -111,8 +111,7 @@ class DualAttentionSteps {
 }  // namespace
 
 const DualAttentionStage* dual_attention(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return pair == nullptr ? nullptr : dynamic_cast<const DualAttentionStage*>(pair->stage.get());
+  return dynamic_cast<const DualAttentionStage*>(pair_stage_of(operation));
 }
 
 std::string dual_attention_gap(const DualAttentionStage& stage) {

@@ -41,13 +41,26 @@ void EntrySource::declare(std::size_t i, const std::string& nngp, const std::str
   if (with_ntk()) line("real t{} = {};", i, ntk);
 }
 
-void EntrySource::write_affine(std::size_t i, double scale, double bias, AffineNode::Weights weights) {
+void EntrySource::write_affine(std::size_t i, double scale, double bias, bool trained) {
   line("k{0} = fma({1}, k{0}, {2});", i, literal(scale), literal(bias));
   if (!with_ntk()) return;
-  if (weights == AffineNode::Weights::none)
-    line("t{0} = {1} * t{0};", i, literal(scale));
-  else
+  if (trained)
     line("t{0} = fma({1}, t{0}, k{0});", i, literal(scale));
+  else
+    line("t{0} = {1} * t{0};", i, literal(scale));
+}
+
+bool EntrySource::write(std::size_t i, const Instruction& instruction, const Operation& operation,
+                        bool keeps_multiples) {
+  if (const RowStage* stage = row_stage_of(operation))
+    return write_row(i, instruction, *stage, keeps_multiples);
+  if (const auto* sum = std::get_if<SumNode>(&operation))
+    write_sum(i, instruction, sum->factors);
+  else if (const auto* product = std::get_if<ProductNode>(&operation))
+    write_product(i, instruction, product->factor);
+  else
+    throw std::logic_error("device: an operation that has no source");
+  return false;
 }
 
 bool EntrySource::write_row(std::size_t i, const Instruction& instruction, const RowStage& stage,
@@ -139,20 +152,21 @@ void EntrySource::write_multiples(std::size_t i, const Instruction& instruction,
   line("}} else");
 }
 
-void EntrySource::write_sum(std::size_t i, const Instruction& instruction, const SumNode& node) {
+void EntrySource::write_sum(std::size_t i, const Instruction& instruction,
+                            const std::vector<double>& factors) {
   const auto sum = [&](char kernel) {
     std::string terms =
-        fmt::format("{} * {}", literal(node.factors[0]), names_.value(instruction.inputs[0], kernel));
-    for (std::size_t k = 1; k < node.factors.size(); ++k)
-      terms = fmt::format("fma({}, {}, {})", literal(node.factors[k]),
-                          names_.value(instruction.inputs[k], kernel), terms);
+        fmt::format("{} * {}", literal(factors[0]), names_.value(instruction.inputs[0], kernel));
+    for (std::size_t k = 1; k < factors.size(); ++k)
+      terms = fmt::format("fma({}, {}, {})", literal(factors[k]), names_.value(instruction.inputs[k], kernel),
+                          terms);
     return terms;
   };
   declare(i, sum('k'), with_ntk() ? sum('t') : "0");
 }
 
-void EntrySource::write_product(std::size_t i, const Instruction& instruction, const ProductNode& node) {
-  declare(i, literal(node.factor), "0");
+void EntrySource::write_product(std::size_t i, const Instruction& instruction, double factor) {
+  declare(i, literal(factor), "0");
   for (const std::size_t input : instruction.inputs) {
     // The NTK needs K before it is multiplied.
     if (with_ntk())

@@ -45,14 +45,13 @@ class EntrySource {
 
   void declare(std::size_t i, const std::string& nngp, const std::string& ntk);
   /// K' = scale K + bias, after the sum over a window; T' = K' + scale T, or scale T without weights.
-  void write_affine(std::size_t i, double scale, double bias, AffineNode::Weights weights);
-  /// `keeps_multiples`: multiples are perfectly correlated before the stage. True if the stage asks for them.
-  bool write_row(std::size_t i, const Instruction& instruction, const RowStage& stage,
-                 bool keeps_multiples = false);
-  /// The same of an AffineEntryStage, on what instruction i has already.
+  void write_affine(std::size_t i, double scale, double bias, bool trained);
+  /// A row stage, a sum or a product. `keeps_multiples`: multiples are perfectly correlated before it. True if it asks
+  /// for them.
+  bool write(std::size_t i, const Instruction& instruction, const Operation& operation,
+             bool keeps_multiples = false);
+  /// What an AffineEntryStage makes of what instruction i has already.
   void write_affine_stage(std::size_t i, const RowStage& stage);
-  void write_sum(std::size_t i, const Instruction& instruction, const SumNode& node);
-  void write_product(std::size_t i, const Instruction& instruction, const ProductNode& node);
 
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -67,6 +66,9 @@ class EntrySource {
   [[nodiscard]] bool with_ntk() const { return kernel_ == Kernel::with_ntk; }
   using Numbers = std::vector<numerics::formula::Symbol>;
 
+  bool write_row(std::size_t i, const Instruction& instruction, const RowStage& stage, bool keeps_multiples);
+  void write_sum(std::size_t i, const Instruction& instruction, const std::vector<double>& factors);
+  void write_product(std::size_t i, const Instruction& instruction, double factor);
   [[nodiscard]] Numbers numbers(numerics::formula::Statements& in, Side side, NodeId node,
                                 const numerics::formula::RowFormula& formula) const;
   /// Of an input with itself, from its variance.

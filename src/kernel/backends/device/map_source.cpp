@@ -202,8 +202,7 @@ class MapWriter {
 }  // namespace
 
 const PositionMatrices* position_matrices(const Operation& operation) {
-  const auto* pair = std::get_if<PairNode>(&operation);
-  return pair == nullptr ? nullptr : dynamic_cast<const PositionMatrices*>(pair->stage.get());
+  return dynamic_cast<const PositionMatrices*>(pair_stage_of(operation));
 }
 
 PositionMap position_map(const Program& program, NodeId node, const PairGeometry& geometry) {

@@ -1,7 +1,6 @@
 #include "kernel/backends/device/scalar_source.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "kernel/inputs/multiples.hpp"
 
@@ -14,7 +13,7 @@ class PackedNumbers {
   PackedNumbers(const Program& program, const StateLayout& state) : first_(program.graph.nodes.size(), -1) {
     for (const Instruction& instruction : program.pair_rows.instructions) {
       const NodeId node = instruction.node;
-      if (!std::holds_alternative<RowNode>(program.graph.nodes[node].operation)) continue;
+      if (recorded_of(program.graph.nodes[node].operation) != Recorded::auxiliaries) continue;
       first_[node] = static_cast<Index>(places_.size());
       for (Index k = 0; k < state.arrays[node]; ++k)
         places_.push_back(state.offset[node] + k * state.positions[node]);
@@ -32,11 +31,10 @@ class PackedNumbers {
 };
 
 std::string reason_of(const Operation& operation) {
-  if (const auto* row = std::get_if<RowNode>(&operation))
-    return has_source(*row->stage) && prepares_entries(*row->stage) ? ""
-                                                                    : "a formula that devices cannot read";
-  if (std::holds_alternative<FeatureNode>(operation)) return "linear layers that are applied to the inputs";
-  if (std::holds_alternative<PairNode>(operation)) return "covariances that are needed as a whole";
+  if (const RowStage* row = row_stage_of(operation))
+    return has_source(*row) && prepares_entries(*row) ? "" : "a formula that devices cannot read";
+  if (feature_stage_of(operation) != nullptr) return "linear layers that are applied to the inputs";
+  if (pair_stage_of(operation) != nullptr) return "covariances that are needed as a whole";
   return "";
 }
 
@@ -64,19 +62,14 @@ ScalarSource::ScalarSource(const Program& program, const StateLayout& state,
     if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
       const std::size_t input = instructions[i].inputs[0];
       entries.declare(i, fmt::format("k{}", input), fmt::format("t{}", input));
-      entries.write_affine(i, affine->weight_variance, affine->bias_variance, affine->weights);
-    } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
-      if (entries.write_row(i, instructions[i], *row->stage, keeps[node.inputs[0]])) reads_multiples_ = true;
-    } else if (const auto* sum = std::get_if<SumNode>(&node.operation)) {
-      entries.write_sum(i, instructions[i], *sum);
-    } else if (std::holds_alternative<ProductNode>(node.operation)) {
-      entries.write_product(i, instructions[i], std::get<ProductNode>(node.operation));
-    } else if (std::holds_alternative<InputNode>(node.operation)) {
+      entries.write_affine(i, affine->weight_variance, affine->bias_variance,
+                           affine->weights == AffineNode::Weights::trained);
+    } else if (multiplies_features(node.operation)) {
       // Inputs have no parameters before them.
       entries.declare(i, fmt::format("source_k{}", sources_.size()), "0");
       sources_.push_back(instructions[i].node);
-    } else {
-      throw std::logic_error("device: an operation that no network of vectors on a device has");
+    } else if (entries.write(i, instructions[i], node.operation, keeps[node.inputs[0]])) {
+      reads_multiples_ = true;
     }
   }
   text_ = entries.take();

@@ -4,6 +4,7 @@
 
 #include "kernel/backends/cpu/pair_rows/pair_row_memory.hpp"
 #include "kernel/backends/cpu/pair_rows/pair_row_stage.hpp"
+#include "kernel/backends/cpu/planes/entrywise_operations.hpp"
 #include "kernel/interpreter.hpp"
 #include "kernel/pair_view.hpp"
 #include "kernel/range/vanishing_check.hpp"
@@ -45,35 +46,33 @@ class PairRowEvaluator {
     copy_plane(work_.memory.source(static_cast<std::size_t>(place - work_.sources.begin())), rows_.size(),
                result(i));
   }
-  void evaluate(std::size_t i, const InputNode& /*node*/) { load(i); }
-  void evaluate(std::size_t i, const FeatureNode& /*node*/) { load(i); }
+  void evaluate(std::size_t i, FeatureProduct /*part*/) { load(i); }
+  void evaluate(std::size_t i, const FeatureStage& /*stage*/) { load(i); }
 
-  void evaluate(std::size_t i, const AffineNode& node) {
-    dense_plane(node.weight_variance, node.bias_variance, input(i, 0), rows_.size(), result(i));
+  void evaluate(std::size_t i, const AffineNumbers& numbers) {
+    dense_plane(numbers.weight_variance, numbers.bias_variance, input(i, 0), rows_.size(), result(i));
   }
 
-  void evaluate(std::size_t i, const RowNode& node) {
+  void evaluate(std::size_t i, const RowStage& stage) {
     const Plane<Scalar> source = input(i, 0), target = result(i);
-    if (recorded_ != nullptr) record(i, *node.stage, source);
+    if (recorded_ != nullptr) record(i, stage, source);
     if (source.nngp != target.nngp) copy_plane(source, rows_.size(), target);
-    apply_row_stage(*node.stage, rows_, work_.memory.arrays(i), keeps_multiples(i), target);
+    apply_row_stage(stage, rows_, work_.memory.arrays(i), keeps_multiples(i), target);
   }
 
-  void evaluate(std::size_t i, const PairNode& node) {
-    if (recorded_ != nullptr) record(i, *node.stage, input(i, 0));
+  void evaluate(std::size_t i, const PairStage& stage) {
+    if (recorded_ != nullptr) record(i, stage, input(i, 0));
     rows_.for_each([&](const PairRow<Scalar>& row, Index place) {
       for (std::size_t j = 0; j < rows_.right.size(); ++j)
-        apply(i, *node.stage, row, j, place + static_cast<Index>(j));
+        apply(i, stage, row, j, place + static_cast<Index>(j));
     });
   }
 
-  void evaluate(std::size_t i, const SumNode& node) {
-    sum_planes([&](std::size_t k) { return input(i, k); }, node.factors, rows_.size(), result(i));
-  }
-
-  void evaluate(std::size_t i, const ProductNode& node) {
-    multiply_planes([&](std::size_t k) { return input(i, k); }, work_.instruction(i).inputs.size(),
-                    node.factor, rows_.size(), result(i));
+  template <EntrywiseOperation Node>
+  void evaluate(std::size_t i, const Node& node) {
+    evaluate_entries(
+        node, [&](std::size_t k) { return input(i, k); }, work_.instruction(i).inputs.size(), rows_.size(),
+        result(i));
   }
 
   template <typename Other>

@@ -16,8 +16,8 @@ Index scratch_size(const Program& program) {
 
 /// The number of arrays on each side of an instruction. Only row stages have any; pair stages read states.
 Index array_count(const Program& program, const Instruction& instruction, const StateLayout& state) {
-  const bool is_row = std::holds_alternative<RowNode>(program.graph.nodes[instruction.node].operation);
-  return is_row ? state.arrays[instruction.node] : 0;
+  const Operation& operation = program.graph.nodes[instruction.node].operation;
+  return recorded_of(operation) == Recorded::auxiliaries ? state.arrays[instruction.node] : 0;
 }
 
 }  // namespace

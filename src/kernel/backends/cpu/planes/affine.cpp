@@ -18,8 +18,7 @@ Index3 Affine::offset_of_diagonal() const {
 }
 
 std::optional<Affine> affine_of(const Node& node, const PairGeometry& geometry) {
-  const auto* affine = std::get_if<AffineNode>(&node.operation);
-  if (const auto* local = std::get_if<LocalAffineNode>(&node.operation)) affine = &local->affine;
+  const AffineNode* affine = affine_part(node.operation);
   if (affine == nullptr) return {};
   const NodeId input = node.inputs[0];
   return Affine(*affine, geometry.left_sizes[input], geometry.right_sizes[input]);

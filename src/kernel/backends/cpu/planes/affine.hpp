@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "kernel/backends/cpu/planes/placed_plane.hpp"
-#include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/pair_geometry.hpp"
+#include "kernel/plan/primitives.hpp"
 #include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {

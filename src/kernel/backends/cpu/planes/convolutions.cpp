@@ -72,9 +72,8 @@ void convolve_locally(const TileWork<Scalar>& work, NodeId input, const PlacedIn
     convolve_around(work, input, to, pair, target);
   else
     convolve_diagonal(work, input, to, pair, target);
-  const auto& local = std::get<LocalAffineNode>(work.pair.node(to.instruction->node).operation);
-  if (local.stage)
-    local.stage->apply({target.nngp, target.ntk, nullptr, nullptr, static_cast<std::size_t>(length)});
+  if (const RowStage* stage = local_stage_of(work.pair.node(to.instruction->node).operation))
+    stage->apply({target.nngp, target.ntk, nullptr, nullptr, static_cast<std::size_t>(length)});
 }
 
 template <typename Scalar>

@@ -34,29 +34,39 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     const Operation& operation = nodes[id].operation;
     Index arrays = 0, extra = 0;
     Shape shape = shapes[id];
-    if (const auto* input = std::get_if<InputNode>(&operation))
-      arrays = transformed_channels(input_shape, channels, input->transforms);
-    if (const RowStage* row = row_stage_of(operation)) arrays = static_cast<Index>(row->auxiliary_count());
-    if (const PairStage* pair = pair_stage_of(operation); pair != nullptr && !gathers_planes(operation)) {
-      shape = shapes[nodes[id].inputs[0]];
-      arrays = 1;
-      extra = static_cast<Index>(pair->state_size(shape));
+    const Recorded recorded = recorded_of(operation);
+    switch (recorded) {
+      case Recorded::nothing:
+        break;
+      case Recorded::features:
+        arrays = transformed_channels(input_shape, channels, *input_transforms(operation));
+        break;
+      case Recorded::feature_state: {
+        const std::vector<FeatureTransform>& transforms = *input_transforms(operation);
+        extra = static_cast<Index>(
+            feature_stage_of(operation)->state_size(transformed_shape(transforms, input_shape),
+                                                    transformed_channels(input_shape, channels, transforms)));
+        break;
+      }
+      case Recorded::auxiliaries:
+        arrays = static_cast<Index>(row_stage_of(operation)->auxiliary_count());
+        break;
+      case Recorded::pair_state:
+        shape = shapes[nodes[id].inputs[0]];
+        arrays = 1;
+        extra = static_cast<Index>(pair_stage_of(operation)->state_size(shape));
+        break;
     }
-    if (const auto* features = std::get_if<FeatureNode>(&operation))
-      extra = static_cast<Index>(
-          features->stage->state_size(transformed_shape(input_shape, features->transforms),
-                                      transformed_channels(input_shape, channels, features->transforms)));
     // The channels of a vector are one array, so that the products of whole batches are matrix products. Its variance
     // follows.
-    const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
+    const bool vector_features = recorded == Recorded::features && shape.empty();
     if (vector_features) extra = 1;
     // After the positions an array is a single number. These are not padded, so that those of all layers fit one or
     // two cache lines.
-    const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
+    const bool is_point = recorded == Recorded::auxiliaries && shape.empty();
     if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
     layout.offset.push_back(layout.size);
-    const bool in_planes = (!std::holds_alternative<PairNode>(operation) || gathers_planes(operation)) &&
-                           !shape.empty() && !program.as_matrix[id];
+    const bool in_planes = recorded != Recorded::pair_state && !shape.empty() && !program.as_matrix[id];
     layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
     layout.positions.push_back(is_point ? 1 : padded(vector_features ? arrays : layout.planes.back().length));
     layout.arrays.push_back(vector_features ? 1 : arrays);

@@ -22,7 +22,7 @@ class PairStageExecution {
       : work_{work},
         node_{node},
         input_{work.pair.input_of(node)},
-        stage_{*std::get<PairNode>(work.pair.node(node).operation).stage} {}
+        stage_{*pair_stage_of(work.pair.node(node).operation)} {}
 
   /// Records the variances of the tile's only input, and the stage's own state.
   void record() const {
@@ -64,8 +64,8 @@ class PairStageExecution {
  private:
   /// The mask before the stage of the input whose state is recorded.
   [[nodiscard]] std::optional<PositionMask> recorded_mask() const {
-    const MaskRulePointer& rule = std::get<PairNode>(work_.pair.node(node_).operation).mask;
-    if (!rule) return std::nullopt;
+    const MaskRule* rule = mask_rule_of(work_.pair.node(node_).operation);
+    if (rule == nullptr) return std::nullopt;
     return rule->behind(*work_.recorded->mask());
   }
 

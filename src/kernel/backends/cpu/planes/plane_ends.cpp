@@ -15,8 +15,7 @@ class ReadoutEnd final : public PlaneEnd<Scalar> {
       : work_{work},
         sums_{sums},
         target_{target},
-        diagonal_only_{std::get<ReadoutNode>(work.pair.node(target).operation).kind == ReadoutKind::flatten} {
-  }
+        diagonal_only_{reads_of(work.pair.node(target).operation) == Reads::equal_positions} {}
 
   void begin_tile() override { sums_.clear(target_, work_.tile().pair_count()); }
 
@@ -103,11 +102,21 @@ class StoreEnd final : public PlaneEnd<Scalar> {
 template <typename Scalar>
 std::unique_ptr<PlaneEnd<Scalar>> make_plane_end(const TileWork<Scalar>& work, ReadoutSums<Scalar>& sums,
                                                  NodeId target) {
-  const Operation& operation = work.pair.node(target).operation;
-  if (std::holds_alternative<ReadoutNode>(operation))
-    return std::make_unique<ReadoutEnd<Scalar>>(work, sums, target);
-  if (std::holds_alternative<PoolNode>(operation)) return std::make_unique<PoolEnd<Scalar>>(work, target);
-  if (gathers_planes(operation)) return std::make_unique<MapEnd<Scalar>>(work, target);
+  switch (reads_of(work.pair.node(target).operation)) {
+    case Reads::equal_positions:
+    case Reads::all_positions:
+      return std::make_unique<ReadoutEnd<Scalar>>(work, sums, target);
+    case Reads::pooled:
+      return std::make_unique<PoolEnd<Scalar>>(work, target);
+    case Reads::mapped:
+      return std::make_unique<MapEnd<Scalar>>(work, target);
+    case Reads::inputs:
+    case Reads::entries:
+    case Reads::windows:
+    case Reads::kept_windows:
+    case Reads::matrix:
+      break;
+  }
   return std::make_unique<StoreEnd<Scalar>>(work, target);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernel/backends/cpu/planes/convolutions.hpp"
+#include "kernel/backends/cpu/planes/entrywise_operations.hpp"
 #include "kernel/backends/cpu/planes/instructions.hpp"
 #include "kernel/backends/cpu/planes/placed_instruction.hpp"
 #include "kernel/backends/cpu/planes/product_blocks.hpp"
@@ -30,7 +31,7 @@ class PlaneEvaluator {
     if (placed_[i].at().empty()) return true;
     const Instruction& instruction = *placed_[i].instruction;
     if (!work_.recording() || !work_.pair.geometry.demanded[instruction.node].empty()) return false;
-    return instruction.loads || !std::holds_alternative<RowNode>(work_.pair.node(instruction.node).operation);
+    return instruction.loads || !needs_variances(work_.pair.node(instruction.node).operation);
   }
 
   void load(std::size_t i) {
@@ -38,7 +39,7 @@ class PlaneEvaluator {
                       placed_[i].planes);
   }
 
-  void evaluate(std::size_t i, const InputNode& /*node*/) {
+  void evaluate(std::size_t i, FeatureProduct /*part*/) {
     PlacedInstruction<Scalar>& placed = placed_[i];
     // While offset 0 of an input with itself is evaluated, its arrays are only being made, instruction by
     // instruction; place_arrays() could not pack them before.
@@ -49,36 +50,30 @@ class PlaneEvaluator {
       multiply_features(placed, stack_.count);
   }
 
-  void evaluate(std::size_t i, const AffineNode& /*node*/) {
+  void evaluate(std::size_t i, const AffineNumbers& /*numbers*/) {
     if (placed_[i].affine->kind == AffineKind::circular) return convolve_kept(i, convolve_around<Scalar>);
     convolve(input_of(i, 0), placed_[i], stack_.count,
              {work_.workspace.scratch(0).nngp, work_.workspace.scratch(1).nngp});
   }
 
-  void evaluate(std::size_t i, const LocalAffineNode& /*node*/) {
-    convolve_kept(i, convolve_locally<Scalar>);
-  }
+  void evaluate(std::size_t i, LocalWindows /*part*/) { convolve_kept(i, convolve_locally<Scalar>); }
 
-  void evaluate(std::size_t i, const RowNode& node) {
+  void evaluate(std::size_t i, const RowStage& stage) {
     PlacedInstruction<Scalar>& placed = placed_[i];
     const Plane<Scalar> source = input_of(i, 0).planes;
     if (work_.recording()) {
-      if (placed.at().is_diagonal) record_row_state(*node.stage, source, placed, *work_.recorded);
+      if (placed.at().is_diagonal) record_row_state(stage, source, placed, *work_.recorded);
       if (work_.pair.geometry.demanded[placed.instruction->node].empty()) return;
       if (placed.at().is_diagonal) placed.arrays->pack(placed.at());
     }
-    apply_row_stage(*node.stage, source, placed, stack_);
+    apply_row_stage(stage, source, placed, stack_);
   }
 
-  void evaluate(std::size_t i, const SumNode& node) {
-    sum_planes([&](std::size_t k) { return input_of(i, k).planes; }, node.factors,
-               placed_[i].row_size(stack_.count), placed_[i].planes);
-  }
-
-  void evaluate(std::size_t i, const ProductNode& node) {
-    multiply_planes([&](std::size_t k) { return input_of(i, k).planes; },
-                    placed_[i].instruction->inputs.size(), node.factor, placed_[i].row_size(stack_.count),
-                    placed_[i].planes);
+  template <EntrywiseOperation Node>
+  void evaluate(std::size_t i, const Node& node) {
+    evaluate_entries(
+        node, [&](std::size_t k) { return input_of(i, k).planes; }, placed_[i].instruction->inputs.size(),
+        placed_[i].row_size(stack_.count), placed_[i].planes);
   }
 
   template <typename Other>

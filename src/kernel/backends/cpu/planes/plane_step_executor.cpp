@@ -69,8 +69,7 @@ bool PlaneStepExecutor<Scalar>::share_plane(std::size_t first, std::size_t secon
 template <typename Scalar>
 bool PlaneStepExecutor<Scalar>::skips_ntk(std::size_t number) const {
   const Instruction& source = step_.chain.instructions[number];
-  if (source.loads || !std::holds_alternative<InputNode>(work_.pair.node(source.node).operation))
-    return false;
+  if (source.loads || !multiplies_features(work_.pair.node(source.node).operation)) return false;
   if (number + 1 == placed_.size()) return false;
   return std::all_of(placed_.begin(), placed_.end(), [&](const PlacedInstruction<Scalar>& reader) {
     const auto& inputs = reader.instruction->inputs;

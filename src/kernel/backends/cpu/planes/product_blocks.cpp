@@ -59,7 +59,7 @@ std::optional<std::size_t> blocked_input(const TileWork<Scalar>& work,
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const Instruction& instruction = *placed[i].instruction;
     const bool multiplies =
-        !instruction.loads && std::holds_alternative<InputNode>(work.pair.node(instruction.node).operation);
+        !instruction.loads && multiplies_features(work.pair.node(instruction.node).operation);
     if (!multiplies) continue;
     // An input that is the root itself is written where the root's target expects it.
     const bool alone = !result && i + 1 < placed.size();

@@ -21,8 +21,7 @@ class ReadoutSums {
   /// Has room for all readouts of the graph, for tiles of at most `pairs` pairs.
   ReadoutSums(const Graph& graph, Index pairs) : sums_(graph.nodes.size()) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id)
-      if (std::holds_alternative<ReadoutNode>(graph.nodes[id].operation))
-        sums_[id].resize(static_cast<std::size_t>(pairs));
+      if (reads_out(graph.nodes[id].operation)) sums_[id].resize(static_cast<std::size_t>(pairs));
   }
 
   void clear(NodeId readout, Index pairs) { std::fill_n(sums_[readout].begin(), pairs, Sum{}); }

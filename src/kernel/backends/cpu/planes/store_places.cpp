@@ -82,8 +82,7 @@ bool is_read_by_pair_stage(const Program& program, NodeId node) {
 
 /// Runs know that the NTK of an input is zero and do not read it. Pair stages do.
 bool reads_ntk(const Program& program, NodeId node) {
-  return !std::holds_alternative<InputNode>(program.graph.nodes[node].operation) ||
-         is_read_by_pair_stage(program, node);
+  return !multiplies_features(program.graph.nodes[node].operation) || is_read_by_pair_stage(program, node);
 }
 
 /// The step that reads a node last.

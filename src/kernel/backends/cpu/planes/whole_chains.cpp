@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernel/plan/affine_kind.hpp"
 #include "network/graph_stage.hpp"
 
 namespace widelimit {
@@ -22,14 +21,12 @@ bool is_aggregation(const Operation& operation) {
 bool is_local(const Program& program, const Instruction& instruction) {
   const Operation& operation = program.graph.nodes[instruction.node].operation;
   if (instruction.loads) return program.as_matrix[instruction.node];
-  return is_affine_of_kind(operation, AffineKind::single_position) ||
-         std::holds_alternative<RowNode>(operation) || std::holds_alternative<SumNode>(operation) ||
-         std::holds_alternative<ProductNode>(operation);
+  return reads_of(operation) == Reads::entries;
 }
 
 bool takes_matrices(const Program& program, NodeId target) {
-  const auto* readout = std::get_if<ReadoutNode>(&program.graph.nodes[target].operation);
-  return readout != nullptr ? readout->kind != ReadoutKind::flatten : program.as_matrix[target];
+  const Operation& operation = program.graph.nodes[target].operation;
+  return reads_out(operation) ? reads_of(operation) == Reads::all_positions : program.as_matrix[target];
 }
 
 }  // namespace

@@ -31,17 +31,15 @@ class WorkspaceSizes {
     if (pair_.geometry.uses_strips(step.chain.root))
       need(Part::strips, arrays * (tile_.left + tile_.right) * pair_.planes.strip);
     layout_.slot_count = std::max(layout_.slot_count, step.chain.slot_count);
-    const Operation& target = pair_.node(step.target).operation;
-    if (std::holds_alternative<PoolNode>(target))
-      need(Part::row_sums, pool_row_sums(pair_, step.target, tile_.pairs()));
-    else if (gathers_planes(target))
-      need(Part::row_sums, mapped_row_sums(pair_, step.target, tile_.pairs()));
+    const Reads target = reads_of(pair_.node(step.target).operation);
+    if (target == Reads::pooled) need(Part::row_sums, pool_row_sums(pair_, step.target, tile_.pairs()));
+    if (target == Reads::mapped) need(Part::row_sums, mapped_row_sums(pair_, step.target, tile_.pairs()));
   }
 
   void add(const PairStep& step) {
     const NodeId input = pair_.input_of(step.node);
     const Shape &left = pair_.geometry.shapes.left[input], &right = pair_.geometry.shapes.right[input];
-    const auto& stage = *std::get<PairNode>(pair_.node(step.node).operation).stage;
+    const auto& stage = *pair_stage_of(pair_.node(step.node).operation);
     Index matrices = padded(static_cast<Index>(stage.scratch_size(left, right)));
     // Functional stages read planes in place, except for an input's own state, which is made of matrices.
     const bool assembles = pair_.purpose == Purpose::state || functional_stage(stage) == nullptr;
@@ -75,9 +73,9 @@ class WorkspaceSizes {
 }  // namespace
 
 bool reads_arrays(const Program& program, const Instruction& instruction) {
-  const Operation& operation = program.graph.nodes[instruction.node].operation;
-  return !instruction.loads &&
-         (std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation));
+  if (instruction.loads) return false;
+  const Recorded recorded = recorded_of(program.graph.nodes[instruction.node].operation);
+  return recorded == Recorded::auxiliaries || recorded == Recorded::features;
 }
 
 WorkspaceLayout::WorkspaceLayout(const PairLayout& pair, const StateLayout& state, const TileSize& tile) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "kernel/backends/cpu/backward/plan/steep_stages.hpp"
-#include "kernel/backends/cpu/backward/planes/entrywise_adjoints.hpp"
 #include "kernel/range/variance_checks.hpp"
 #include "kernel/written_entries.hpp"
 
@@ -51,15 +50,12 @@ PairRowBackwardPass<Scalar>::PairRowBackwardPass(const Program& program, bool wi
       tape_(program.pair_rows.instructions.size()),
       arrays_(tape_.size()) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
-    const bool is_input = std::holds_alternative<InputNode>(operation(i));
-    if (program.pair_rows.instructions[i].loads || is_input) {
+    if (program.pair_rows.instructions[i].loads || multiplies_features(operation(i)))
       sources_.push_back(i);
-    } else if (!std::holds_alternative<AffineNode>(operation(i)) &&
-               !std::holds_alternative<SumNode>(operation(i))) {
+    else if (read_back(operation(i), false).values)
       // Dense layers and sums pass adjoints back without values. If there are no other nodes, the values of readouts
       // need not be read.
       is_linear_ = false;
-    }
   }
 }
 
@@ -134,54 +130,42 @@ void PairRowBackwardPass<Scalar>::backward(const Row& row) {
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNode& node) {
-  dense_plane(node.weight_variance, node.bias_variance, inputs(i)[0]->value(), tape_[i].size(),
+void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNumbers& numbers) {
+  dense_plane(numbers.weight_variance, numbers.bias_variance, inputs(i)[0]->value(), tape_[i].size(),
               tape_[i].value());
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const AffineNode& node) {
+void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const AffineNumbers& numbers) {
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
-  if (scalars_ != nullptr) scalars_->add(node_of(i), node, to.value(), to.adjoint(), to.size());
-  add_times(to.adjoint(), node.weight_variance, to.size(), from.adjoint());
+  if (scalars_ != nullptr) scalars_->add(node_of(i), numbers, to.value(), to.adjoint(), to.size());
+  add_times(to.adjoint(), numbers.weight_variance, to.size(), from.adjoint());
   // T' = K' + w T, so that the adjoint of T' contributes to that of K as well: K-bar += w (K'-bar + T'-bar).
   if (with_ntk_)
-    numerics::linear_rows<Scalar>().add(to.ntk_adjoint.data(), static_cast<Scalar>(node.weight_variance),
+    numerics::linear_rows<Scalar>().add(to.ntk_adjoint.data(), static_cast<Scalar>(numbers.weight_variance),
                                         from.nngp_adjoint.data(), to.size());
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const SumNode& node) {
-  sum_planes([&](std::size_t k) { return inputs(i)[k]->value(); }, node.factors, tape_[i].size(),
-             tape_[i].value());
-}
-
-template <typename Scalar>
-void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const SumNode& node) {
-  TapeEntry<Scalar>& to = tape_[i];
-  for (std::size_t k = 0; k < node.factors.size(); ++k) {
-    TapeEntry<Scalar>& from = *inputs(i)[k];
-    if (scalars_ != nullptr) scalars_->add_summand(node_of(i), k, from.value(), to.adjoint(), to.size());
-    add_times(to.adjoint(), node.factors[k], to.size(), from.adjoint());
-  }
-}
-
-template <typename Scalar>
-void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const ProductNode& node) {
+template <EntrywiseOperation Node>
+void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const Node& node) {
   const std::vector<TapeEntry<Scalar>*> from = inputs(i);
-  multiply_planes([&](std::size_t k) { return from[k]->value(); }, from.size(), node.factor, tape_[i].size(),
-                  tape_[i].value());
+  evaluate_entries(
+      node, [&](std::size_t k) { return from[k]->value(); }, from.size(), tape_[i].size(), tape_[i].value());
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const ProductNode& node) {
+template <EntrywiseOperation Node>
+void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const Node& node) {
   TapeEntry<Scalar>& to = tape_[i];
   const std::vector<TapeEntry<Scalar>*> from = inputs(i);
-  if (scalars_ != nullptr) scalars_->add(node_of(i), node, to.value(), to.adjoint(), to.size());
+  const auto source = [&](std::size_t k) { return from[k]->value(); };
+  if (scalars_ != nullptr)
+    for_each_number(node, source, to.value(), [&](std::size_t number, const auto& of, double divisor) {
+      scalars_->add(node_of(i), number, divisor, of, to.adjoint(), to.size());
+    });
   for (std::size_t k = 0; k < from.size(); ++k)
-    add_factor_adjoint(
-        node, [&](std::size_t other) { return from[other]->value(); }, from.size(), k, to.adjoint(),
-        to.size(), from[k]->adjoint());
+    add_entry_adjoint(node, source, from.size(), k, to.adjoint(), to.size(), from[k]->adjoint());
 }
 
 template <typename Scalar>
@@ -193,8 +177,7 @@ void PairRowBackwardPass<Scalar>::record(std::size_t i, const RowStage& stage) {
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& node) {
-  const RowStage& stage = *node.stage;
+void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const RowStage& stage) {
   if (row_.recording) record(i, stage);
   TapeEntry<Scalar>& to = tape_[i];
   const std::size_t auxiliaries = stage.auxiliary_count(), columns = to.size();
@@ -234,8 +217,7 @@ void PairRowBackwardPass<Scalar>::look_for_ties(std::size_t i, const numerics::A
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& node) {
-  const RowStage& stage = *node.stage;
+void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const RowStage& stage) {
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
   const std::size_t columns = to.size();
   const PackedArrays<Scalar> arrays(arrays_[i].left_values.data(), arrays_[i].values.data(),
@@ -301,8 +283,7 @@ void PairRowBackwardPass<Scalar>::record(std::size_t i, const PairStage& stage) 
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const PairNode& node) {
-  const PairStage& stage = *node.stage;
+void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const PairStage& stage) {
   if (row_.recording) record(i, stage);
   TapeEntry<Scalar>& to = tape_[i];
   scratch_.resize(stage.scratch_size(no_positions, no_positions));
@@ -313,7 +294,7 @@ void PairRowBackwardPass<Scalar>::evaluate(std::size_t i, const PairNode& node) 
 }
 
 template <typename Scalar>
-void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const PairNode& node) {
+void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const PairStage& stage) {
   const NodeId id = node_of(i);
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
   StageArrays& right = arrays_[i];
@@ -322,16 +303,16 @@ void PairRowBackwardPass<Scalar>::propagate(std::size_t i, const PairNode& node)
   for (std::size_t j = 0; j < to.size(); ++j) {
     const auto place = static_cast<std::ptrdiff_t>(j);
     const Plane<Scalar> after = to.adjoint() + place, before = from.adjoint() + place;
-    node.stage->apply_adjoint(view(i, j), {.nngp_after = {after.nngp, 1, 1},
-                                           .ntk_after = {after.ntk, of_ntk, of_ntk},
-                                           .nngp = {before.nngp, 1, 1},
-                                           .ntk = {before.ntk, of_ntk, of_ntk},
-                                           .left_variance = row_.left_adjoint->variances(id),
-                                           .right_variance = right.variance_adjoints.data() + j,
-                                           .left_state = row_.left_adjoint->state(id),
-                                           .right_state = right.state_adjoints.data() + j * states});
+    stage.apply_adjoint(view(i, j), {.nngp_after = {after.nngp, 1, 1},
+                                     .ntk_after = {after.ntk, of_ntk, of_ntk},
+                                     .nngp = {before.nngp, 1, 1},
+                                     .ntk = {before.ntk, of_ntk, of_ntk},
+                                     .left_variance = row_.left_adjoint->variances(id),
+                                     .right_variance = right.variance_adjoints.data() + j,
+                                     .left_state = row_.left_adjoint->state(id),
+                                     .right_state = right.state_adjoints.data() + j * states});
   }
-  if (row_.recording) propagate_record(i, *node.stage);
+  if (row_.recording) propagate_record(i, stage);
 }
 
 template <typename Scalar>

@@ -6,6 +6,7 @@
 #include "kernel/backends/cpu/backward/planes/input_record.hpp"
 #include "kernel/backends/cpu/backward/planes/scalar_adjoints.hpp"
 #include "kernel/backends/cpu/backward/planes/tape_entry.hpp"
+#include "kernel/backends/cpu/planes/entrywise_operations.hpp"
 #include "kernel/interpreter.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -66,23 +67,23 @@ class PairRowBackwardPass {
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t /*i*/) const { return false; }
   void load(std::size_t /*i*/) const {}
-  void evaluate(std::size_t /*i*/, const InputNode& /*node*/) const {}
-  void evaluate(std::size_t i, const AffineNode& node);
-  void evaluate(std::size_t i, const RowNode& node);
-  void evaluate(std::size_t i, const PairNode& node);
-  void evaluate(std::size_t i, const SumNode& node);
-  void evaluate(std::size_t i, const ProductNode& node);
+  void evaluate(std::size_t /*i*/, FeatureProduct /*part*/) const {}
+  void evaluate(std::size_t i, const AffineNumbers& numbers);
+  void evaluate(std::size_t i, const RowStage& stage);
+  void evaluate(std::size_t i, const PairStage& stage);
+  template <EntrywiseOperation Node>
+  void evaluate(std::size_t i, const Node& node);
   void finish(std::size_t /*i*/) const {}
 
   /// What interpret_backward() calls.
   void begin(std::size_t /*i*/) const {}
   void unload(std::size_t /*i*/) const {}
-  void propagate(std::size_t /*i*/, const InputNode& /*node*/) const {}
-  void propagate(std::size_t i, const AffineNode& node);
-  void propagate(std::size_t i, const RowNode& node);
-  void propagate(std::size_t i, const PairNode& node);
-  void propagate(std::size_t i, const SumNode& node);
-  void propagate(std::size_t i, const ProductNode& node);
+  void propagate(std::size_t /*i*/, FeatureProduct /*part*/) const {}
+  void propagate(std::size_t i, const AffineNumbers& numbers);
+  void propagate(std::size_t i, const RowStage& stage);
+  void propagate(std::size_t i, const PairStage& stage);
+  template <EntrywiseOperation Node>
+  void propagate(std::size_t i, const Node& node);
 
  private:
   /// What a row or pair stage reads of the inputs of a row, and the adjoints of the right inputs' variances and

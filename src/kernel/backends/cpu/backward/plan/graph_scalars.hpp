@@ -1,21 +1,18 @@
 #pragma once
 
-#include <variant>
 #include <vector>
 
-#include "network/graph.hpp"
+#include "kernel/plan/primitives.hpp"
 
 namespace widelimit {
 
-/// The numbers of a linear operation: the weight and bias variance of an AffineNode, the factors of a SumNode, the
-/// factor of a ProductNode. Other operations have none, because the numbers that they depend on are hidden inside
-/// their stages.
+/// The numbers of a linear operation, one after the other: those of weights and biases, of sums and of products.
+/// Operations with numbers that are hidden inside their stages have none.
 [[nodiscard]] inline std::vector<double> scalars_of(const Operation& operation) {
-  if (const auto* affine = std::get_if<AffineNode>(&operation))
-    return {affine->weight_variance, affine->bias_variance};
-  if (const auto* sum = std::get_if<SumNode>(&operation)) return sum->factors;
-  if (const auto* product = std::get_if<ProductNode>(&operation)) return {product->factor};
-  return {};
+  std::vector<double> scalars;
+  if (!has_numbers_only(operation)) return scalars;
+  for (const NamedNumber& number : numbers_of(operation)) scalars.push_back(number.value);
+  return scalars;
 }
 
 /// The numbers of all operations of a graph, in the order of its nodes.
@@ -24,14 +21,6 @@ namespace widelimit {
   for (const Node& node : graph.nodes)
     for (const double scalar : scalars_of(node.operation)) scalars.push_back(scalar);
   return scalars;
-}
-
-/// Whether graph_scalars() has all numbers on which an operation depends.
-[[nodiscard]] inline bool has_scalars_only(const Operation& operation) {
-  if (const auto* input = std::get_if<InputNode>(&operation)) return input->transforms.empty();
-  return std::holds_alternative<AffineNode>(operation) || std::holds_alternative<SumNode>(operation) ||
-         std::holds_alternative<ProductNode>(operation) || std::holds_alternative<PoolNode>(operation) ||
-         std::holds_alternative<ReadoutNode>(operation);
 }
 
 }  // namespace widelimit

@@ -24,7 +24,7 @@ std::string layer_path(const Node& node) { return node.path.substr(0, node.path.
 /// Whether a number may be hidden inside an operation, because the operation's layer has the number or is inside the
 /// layer that has it.
 bool may_hold(const Node& node, const std::string& number) {
-  if (has_scalars_only(node.operation)) return false;
+  if (has_numbers_only(node.operation)) return false;
   const std::string layer = layer_path(node), holder = number.substr(0, number.rfind('.'));
   return is_inside(number, layer) || is_inside(layer, holder);
 }

@@ -15,8 +15,8 @@ constexpr PlaneOffsets zero_offsets{zero, zero, zero};
 /// shifted copies would need; they sum over windows instead.
 std::optional<Affine> affine_without_guards(const Node& node, const PairGeometry& geometry) {
   std::optional<Affine> affine = affine_of(node, geometry);
-  if (std::holds_alternative<LocalAffineNode>(node.operation) && affine->kind != AffineKind::circular)
-    affine->kind = AffineKind::strided;
+  const bool reads_kept = reads_of(node.operation) == Reads::kept_windows;
+  if (reads_kept && affine->kind != AffineKind::circular) affine->kind = AffineKind::strided;
   return affine;
 }
 
@@ -89,7 +89,7 @@ template <typename Scalar>
 bool ChainBackwardPass<Scalar>::skips(std::size_t i) const {
   if (tape_[i].plane.empty()) return true;
   if (!block_->recording || !of_.geometry.demanded[of_.id(i)].empty()) return false;
-  return of_.chain.instructions[i].loads || !std::holds_alternative<RowNode>(of_.node(i).operation);
+  return of_.chain.instructions[i].loads || !needs_variances(of_.node(i).operation);
 }
 
 template <typename Scalar>
@@ -162,7 +162,7 @@ void ChainBackwardPass<Scalar>::unload(std::size_t i) {
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const InputNode& /*node*/) {
+void ChainBackwardPass<Scalar>::evaluate(std::size_t i, FeatureProduct /*part*/) {
   const Planes& to = tape_[i];
   const Index channels = left().record->layout->channels[of_.id(i)];
   numerics::linear_rows<Scalar>().product_sum(
@@ -173,7 +173,7 @@ void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const InputNode& /*node*
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const InputNode& /*node*/) {
+void ChainBackwardPass<Scalar>::propagate(std::size_t i, FeatureProduct /*part*/) {
   const Planes& to = tape_[i];
   const Index channels = left().record->layout->channels[of_.id(i)];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
@@ -194,7 +194,7 @@ void ChainBackwardPass<Scalar>::propagate(std::size_t i, const InputNode& /*node
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
+void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNumbers& /*numbers*/) {
   const Affine& affine = *affine_[i];
   if (affine.kind == AffineKind::circular) return sum_around(i);
   const Planes &from = input(i, 0), &to = tape_[i];
@@ -210,10 +210,10 @@ void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const AffineNode& /*node
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const AffineNode& node) {
+void ChainBackwardPass<Scalar>::propagate(std::size_t i, const AffineNumbers& numbers) {
   const Affine& affine = *affine_[i];
   with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t count) {
-    block_->scalars->add(of_.id(i), node, value, adjoint, count);
+    block_->scalars->add(of_.id(i), numbers, value, adjoint, count);
   });
   if (affine.kind == AffineKind::circular) return spread_around(i);
   Planes &from = input(i, 0), &to = tape_[i];
@@ -224,43 +224,28 @@ void ChainBackwardPass<Scalar>::propagate(std::size_t i, const AffineNode& node)
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const SumNode& sum) {
-  sum_planes([&](std::size_t k) { return input(i, k).value; }, sum.factors, size(tape_[i]), tape_[i].value);
+template <EntrywiseOperation Node>
+void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const Node& node) {
+  evaluate_entries(
+      node, [&](std::size_t k) { return input(i, k).value; }, of_.chain.instructions[i].inputs.size(),
+      size(tape_[i]), tape_[i].value);
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const SumNode& sum) {
-  const Plane<Scalar> after = tape_[i].adjoint;
-  const std::size_t entries = size(tape_[i]);
-  for (std::size_t k = 0; k < sum.factors.size(); ++k) {
-    with_scalars(i, input(i, k).value, [&](const auto& value, const auto& adjoint, std::size_t count) {
-      block_->scalars->add_summand(of_.id(i), k, value, adjoint, count);
-    });
-    give(input(i, k), [&](const Plane<Scalar>& target) {
-      fill_plane(target, entries, Scalar{0}, Scalar{0});
-      add_times(after, sum.factors[k], entries, target);
-    });
-  }
-}
-
-template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const ProductNode& product) {
-  multiply_planes([&](std::size_t k) { return input(i, k).value; }, of_.chain.instructions[i].inputs.size(),
-                  product.factor, size(tape_[i]), tape_[i].value);
-}
-
-template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const ProductNode& product) {
+template <EntrywiseOperation Node>
+void ChainBackwardPass<Scalar>::propagate(std::size_t i, const Node& node) {
   const std::size_t entries = size(tape_[i]), count = of_.chain.instructions[i].inputs.size();
-  with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t row) {
-    block_->scalars->add(of_.id(i), product, value, adjoint, row);
-  });
+  const auto source = [&](std::size_t k) { return input(i, k).value; };
+  if (block_->scalars != nullptr)
+    for_each_number(node, source, tape_[i].value, [&](std::size_t number, const auto& of, double divisor) {
+      with_scalars(i, of, [&](const auto& value, const auto& adjoint, std::size_t row) {
+        block_->scalars->add(of_.id(i), number, divisor, value, adjoint, row);
+      });
+    });
   for (std::size_t k = 0; k < count; ++k)
     give(input(i, k), [&](const Plane<Scalar>& target) {
       fill_plane(target, entries, Scalar{0}, Scalar{0});
-      add_factor_adjoint(
-          product, [&](std::size_t other) { return input(i, other).value; }, count, k, tape_[i].adjoint,
-          entries, target);
+      add_entry_adjoint(node, source, count, k, tape_[i].adjoint, entries, target);
     });
 }
 

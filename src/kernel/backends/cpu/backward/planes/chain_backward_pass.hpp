@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "kernel/backends/cpu/backward/planes/convolution_adjoint.hpp"
-#include "kernel/backends/cpu/backward/planes/entrywise_adjoints.hpp"
 #include "kernel/backends/cpu/backward/planes/kept_node.hpp"
 #include "kernel/backends/cpu/backward/planes/side_planes.hpp"
 #include "kernel/backends/cpu/backward/planes/tape_entry.hpp"
+#include "kernel/backends/cpu/planes/entrywise_operations.hpp"
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
 #include "kernel/backends/cpu/planes/stacks.hpp"
 #include "kernel/interpreter.hpp"
@@ -72,23 +72,23 @@ class ChainBackwardPass {
   /// What interpret() calls.
   [[nodiscard]] bool skips(std::size_t i) const;
   void load(std::size_t i);
-  void evaluate(std::size_t i, const InputNode& node);
-  void evaluate(std::size_t i, const AffineNode& node);
-  void evaluate(std::size_t i, const LocalAffineNode& node);
-  void evaluate(std::size_t i, const RowNode& node);
-  void evaluate(std::size_t i, const SumNode& node);
-  void evaluate(std::size_t i, const ProductNode& node);
+  void evaluate(std::size_t i, FeatureProduct part);
+  void evaluate(std::size_t i, const AffineNumbers& numbers);
+  void evaluate(std::size_t i, LocalWindows part);
+  void evaluate(std::size_t i, const RowStage& stage);
+  template <EntrywiseOperation Node>
+  void evaluate(std::size_t i, const Node& node);
   void finish(std::size_t /*i*/) const {}
 
   /// What interpret_backward() calls.
   void begin(std::size_t i);
   void unload(std::size_t i);
-  void propagate(std::size_t i, const InputNode& node);
-  void propagate(std::size_t i, const AffineNode& node);
-  void propagate(std::size_t i, const LocalAffineNode& node);
-  void propagate(std::size_t i, const RowNode& node);
-  void propagate(std::size_t i, const SumNode& node);
-  void propagate(std::size_t i, const ProductNode& node);
+  void propagate(std::size_t i, FeatureProduct part);
+  void propagate(std::size_t i, const AffineNumbers& numbers);
+  void propagate(std::size_t i, LocalWindows part);
+  void propagate(std::size_t i, const RowStage& stage);
+  template <EntrywiseOperation Node>
+  void propagate(std::size_t i, const Node& node);
 
  private:
   using Planes = TapePlanes<Scalar>;
@@ -133,7 +133,7 @@ class ChainBackwardPass {
   void sum_around(std::size_t i);
   void spread_around(std::size_t i);
   /// Evaluates a local convolution up to the stage that follows it.
-  void sum_locally(std::size_t i, const LocalAffineNode& local);
+  void sum_locally(std::size_t i);
   void spread_locally(std::size_t i);
   /// Loads the plane of a local convolution's kept input that becomes its diagonal, for pair n of the stack.
   void load_diagonal(std::size_t i, Index n, TapeEntry<Scalar>& diagonal);

@@ -55,7 +55,7 @@ void ChainBackwardPass<Scalar>::load_diagonal(std::size_t i, Index n, TapeEntry<
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::sum_locally(std::size_t i, const LocalAffineNode& /*local*/) {
+void ChainBackwardPass<Scalar>::sum_locally(std::size_t i) {
   if (affine_[i]->kind == AffineKind::circular) return sum_around(i);
   const Planes& to = tape_[i];
   TapeEntry<Scalar> from;
@@ -83,21 +83,21 @@ void ChainBackwardPass<Scalar>::spread_locally(std::size_t i) {
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const LocalAffineNode& local) {
+void ChainBackwardPass<Scalar>::evaluate(std::size_t i, LocalWindows local) {
   const Planes& to = tape_[i];
   // Weights at different positions are independent, so both kernels vanish away from the diagonal.
   if (!to.plane.is_diagonal) return fill_plane(to.value, size(to), Scalar{0}, Scalar{0});
   // The stage of a local layer works in place and has no arrays of the inputs.
-  sum_locally(i, local);
+  sum_locally(i);
   if (local.stage) local.stage->apply({to.value.nngp, to.value.ntk, nullptr, nullptr, size(to)});
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const LocalAffineNode& local) {
+void ChainBackwardPass<Scalar>::propagate(std::size_t i, LocalWindows local) {
   const Planes& to = tape_[i];
   if (!to.plane.is_diagonal) return;
   if (local.stage) {
-    sum_locally(i, local);
+    sum_locally(i);
     // The stage has to write adjoints of variances somewhere, although nothing reads them.
     const Plane<Scalar> variances = tape_.scratch(3);
     Scalar* of_right = tape_.scratch(2).nngp;
@@ -111,9 +111,9 @@ template void ChainBackwardPass<float>::sum_around(std::size_t);
 template void ChainBackwardPass<double>::sum_around(std::size_t);
 template void ChainBackwardPass<float>::spread_around(std::size_t);
 template void ChainBackwardPass<double>::spread_around(std::size_t);
-template void ChainBackwardPass<float>::evaluate(std::size_t, const LocalAffineNode&);
-template void ChainBackwardPass<double>::evaluate(std::size_t, const LocalAffineNode&);
-template void ChainBackwardPass<float>::propagate(std::size_t, const LocalAffineNode&);
-template void ChainBackwardPass<double>::propagate(std::size_t, const LocalAffineNode&);
+template void ChainBackwardPass<float>::evaluate(std::size_t, LocalWindows);
+template void ChainBackwardPass<double>::evaluate(std::size_t, LocalWindows);
+template void ChainBackwardPass<float>::propagate(std::size_t, LocalWindows);
+template void ChainBackwardPass<double>::propagate(std::size_t, LocalWindows);
 
 }  // namespace widelimit

@@ -21,20 +21,20 @@ void ChainBackwardPass<Scalar>::record(std::size_t i, const RowStage& stage) {
 }
 
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const RowNode& row) {
+void ChainBackwardPass<Scalar>::evaluate(std::size_t i, const RowStage& stage) {
   const bool recording = block_->recording;
-  if (recording && is_diagonal(i)) record(i, *row.stage);
+  if (recording && is_diagonal(i)) record(i, stage);
   if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
   const Planes &to = tape_[i], &from = input(i, 0);
   // Stages that do not promise to clear gaps may not be able to take the numbers that guards contain.
-  if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, stack_->count, from.value);
+  if (!stage.clears_gaps()) clear_guards(from.plane.layout, stack_->count, from.value);
   copy_plane(from.value, size(to), to.value);
   const numerics::DualRow<Scalar> entries{to.value.nngp, to.value.ntk, left_planes_.arrays(i, stack_->left),
                                           right_planes_.arrays(i, right_place()), size(to)};
   if (is_diagonal(i))
-    row.stage->apply_self(entries);
+    stage.apply_self(entries);
   else
-    row.stage->apply(entries);
+    stage.apply(entries);
 }
 
 /// Adds adjoints of variances directly to the records. Those of offset 0 are read by propagate() before end_plane()
@@ -108,10 +108,10 @@ void ChainBackwardPass<Scalar>::propagate_stage(std::size_t i, const RowStage& s
 /// Besides the stage's own adjoint, offset 0 of a recorded input receives the adjoints of its variances, to which all
 /// pairs and all other offsets have contributed.
 template <typename Scalar>
-void ChainBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
+void ChainBackwardPass<Scalar>::propagate(std::size_t i, const RowStage& stage) {
   Planes &to = tape_[i], &from = input(i, 0);
   const bool recording = block_->recording;
-  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) propagate_stage(i, *row.stage);
+  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) propagate_stage(i, stage);
   // The tape gave both adjoints one slot if nothing else reads the input (PlaneTape::adjoint_slots()).
   if (from.adjoint.nngp == to.adjoint.nngp)
     from.has_adjoint = true;
@@ -119,8 +119,7 @@ void ChainBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
     give(from, [&](const Plane<Scalar>& target) { copy_plane(to.adjoint, size(to), target); });
   if (!recording || !is_diagonal(i)) return;
   Scalar* variances = left().adjoint->variances(of_.id(i));
-  row.stage->prepare_adjoint(variances,
-                             static_cast<std::size_t>(left().record->layout->positions[of_.id(i)]));
+  stage.prepare_adjoint(variances, static_cast<std::size_t>(left().record->layout->positions[of_.id(i)]));
   for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
                   [&](Index entry, Index a, Index /*b*/, Index count) {
                     Scalar* row_adjoint = from.adjoint.nngp + entry;
@@ -128,11 +127,11 @@ void ChainBackwardPass<Scalar>::propagate(std::size_t i, const RowNode& row) {
                   });
 }
 
-template void ChainBackwardPass<float>::evaluate(std::size_t, const RowNode&);
-template void ChainBackwardPass<double>::evaluate(std::size_t, const RowNode&);
+template void ChainBackwardPass<float>::evaluate(std::size_t, const RowStage&);
+template void ChainBackwardPass<double>::evaluate(std::size_t, const RowStage&);
 template bool ChainBackwardPass<float>::is_near_ties() const;
 template bool ChainBackwardPass<double>::is_near_ties() const;
-template void ChainBackwardPass<float>::propagate(std::size_t, const RowNode&);
-template void ChainBackwardPass<double>::propagate(std::size_t, const RowNode&);
+template void ChainBackwardPass<float>::propagate(std::size_t, const RowStage&);
+template void ChainBackwardPass<double>::propagate(std::size_t, const RowStage&);
 
 }  // namespace widelimit

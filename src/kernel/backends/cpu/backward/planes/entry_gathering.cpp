@@ -14,12 +14,12 @@ Index3 sizes_after(const PlaneMapping& mapping, const Shape& shape) {
 
 }  // namespace
 
-EntryGathering::EntryGathering(const PoolNode& node, const Index3& left, const Index3& right)
+EntryGathering::EntryGathering(const Window& window, PoolKind kind, const Index3& left, const Index3& right)
     : left_sizes_{left},
       right_sizes_{right},
-      columns_{product(Window3(node.window).output(right))},
-      left_{pool_readers(node, left)},
-      right_{pool_readers(node, right)} {}
+      columns_{product(Window3(window).output(right))},
+      left_{pool_readers(Window3(window), kind, left)},
+      right_{pool_readers(Window3(window), kind, right)} {}
 
 EntryGathering::EntryGathering(const PlaneMapping& mapping, const Shape& left, const Shape& right)
     : left_sizes_{three_axes(left)},
@@ -57,12 +57,12 @@ EntryGathering::Readers EntryGathering::all_readers(const std::array<AxisReaders
   return readers;
 }
 
-EntryGathering::Readers EntryGathering::pool_readers(const PoolNode& node, const Index3& sizes) {
-  const Window3 window(node.window);
+EntryGathering::Readers EntryGathering::pool_readers(const Window3& window, PoolKind kind,
+                                                     const Index3& sizes) {
   std::array<AxisReaders, 3> axes;
   for (std::size_t k = 0; k < 3; ++k)
     axes[k] = of_window(window, sizes, k,
-                        node.kind == PoolKind::average ? 1 / static_cast<double>(window.size[k]) : 1.0);
+                        kind == PoolKind::average ? 1 / static_cast<double>(window.size[k]) : 1.0);
   return all_readers(axes, sizes, window.output(sizes));
 }
 
@@ -75,6 +75,19 @@ EntryGathering::Readers EntryGathering::map_readers(const PlaneMapping& mapping,
            i < maps[k].begin[static_cast<std::size_t>(row) + 1]; ++i)
         axes[k].push_back({row, maps[k].column[i], maps[k].weight[i]});
   return all_readers(axes, three_axes(shape), sizes_after(mapping, shape));
+}
+
+std::unique_ptr<EntryGathering> gathering_of(const Program& program, const PairGeometry& geometry,
+                                             NodeId id) {
+  const Node& node = program.graph.nodes[id];
+  if (!gathers_planes(node.operation)) return nullptr;
+  const NodeId input = node.inputs[0];
+  if (const PlaneMapping* mapping = plane_mapping(pair_stage_of(node.operation)))
+    return std::make_unique<EntryGathering>(*mapping, geometry.shapes.left[input],
+                                            geometry.shapes.right[input]);
+  const auto& pool = std::get<PoolNode>(node.operation);
+  return std::make_unique<EntryGathering>(pool.window, pool.kind, geometry.left_sizes[input],
+                                          geometry.right_sizes[input]);
 }
 
 }  // namespace widelimit

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "kernel/backends/cpu/planes/placed_plane.hpp"
@@ -14,7 +15,7 @@ class PlaneMapping;
 class EntryGathering {
  public:
   /// `left` and `right` are the sizes before a pooling.
-  EntryGathering(const PoolNode& node, const Index3& left, const Index3& right);
+  EntryGathering(const Window& window, PoolKind kind, const Index3& left, const Index3& right);
   /// `left` and `right` are the shapes before a map.
   EntryGathering(const PlaneMapping& mapping, const Shape& left, const Shape& right);
 
@@ -58,7 +59,7 @@ class EntryGathering {
   static AxisReaders of_window(const Window3& window, const Index3& sizes, std::size_t axis, double weight);
   static Readers all_readers(const std::array<AxisReaders, 3>& axes, const Index3& before,
                              const Index3& after);
-  static Readers pool_readers(const PoolNode& node, const Index3& sizes);
+  static Readers pool_readers(const Window3& window, PoolKind kind, const Index3& sizes);
   static Readers map_readers(const PlaneMapping& mapping, const Shape& shape);
 
   Index3 left_sizes_;
@@ -67,5 +68,9 @@ class EntryGathering {
   Readers left_;
   Readers right_;
 };
+
+/// What a node gathers of planes; null for readouts and nodes that are only kept.
+[[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(const Program& program,
+                                                           const PairGeometry& geometry, NodeId id);
 
 }  // namespace widelimit

@@ -12,10 +12,9 @@ RecordLayout make_record_layout(const Program& program, const std::vector<Shape>
   const auto& nodes = program.graph.nodes;
   for (NodeId id = 0; id < nodes.size(); ++id) {
     Index positions = 0, of_input = 0, auxiliaries = 0, state = 0;
-    const auto* features = std::get_if<InputNode>(&nodes[id].operation);
-    if (features != nullptr && !shapes[id].empty()) {
+    if (multiplies_features(nodes[id].operation) && !shapes[id].empty()) {
       positions = position_count(shapes[id]);
-      of_input = transformed_channels(input, channels, features->transforms);
+      of_input = transformed_channels(input, channels, *input_transforms(nodes[id].operation));
     }
     if (const RowStage* row = row_stage_of(nodes[id].operation)) {
       positions = position_count(shapes[id]);

@@ -7,7 +7,6 @@
 #include "kernel/range/variance_checks.hpp"
 #include "kernel/written_entries.hpp"
 #include "network/mask_rule.hpp"
-#include "network/plane_mapping.hpp"
 #include "numerics/gemm.hpp"
 
 namespace widelimit {
@@ -23,7 +22,7 @@ PairBackwardPass<Scalar>::PairBackwardPass(const Program& program, const PairGeo
     const auto* plane = std::get_if<PlaneStep>(&program.steps[step]);
     // Which entries a pooling or map gathers depends on the shapes only, so one list serves all pairs of this
     // geometry.
-    if (plane != nullptr) gathering_[plane->target] = gathering_of(plane->target);
+    if (plane != nullptr) gathering_[plane->target] = gathering_of(program, geometry, plane->target);
     chains_.push_back(plane == nullptr
                           ? nullptr
                           : std::make_unique<ChainBackwardPass<Scalar>>(program, geometry, step, scope));
@@ -45,29 +44,15 @@ void PairBackwardPass<Scalar>::make_room(std::size_t pairs) {
   }
 }
 
-/// The entries that a pooling or map gathers; null for readouts and nodes that are only kept.
-template <typename Scalar>
-std::unique_ptr<EntryGathering> PairBackwardPass<Scalar>::gathering_of(NodeId id) const {
-  if (const auto* pool = std::get_if<PoolNode>(&node(id).operation)) {
-    const NodeId input = node(id).inputs[0];
-    return std::make_unique<EntryGathering>(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
-  }
-  const PlaneMapping* mapping = plane_mapping(pair_stage_of(node(id).operation));
-  if (mapping == nullptr) return nullptr;
-  const NodeId input = node(id).inputs[0];
-  return std::make_unique<EntryGathering>(*mapping, geometry_.shapes.left[input],
-                                          geometry_.shapes.right[input]);
-}
-
 template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(const PairBlock<Scalar>& block, Readouts readouts,
                                        const StopRequest& stop) {
   make_room(block.pairs.size());
   for (std::size_t step = 0; step < program_.steps.size(); ++step) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) {
-      const bool reads_out = std::holds_alternative<ReadoutNode>(node(plane->target).operation);
       // Runs that end at readouts are evaluated in the backward pass anyway, plane by plane.
-      if (!reads_out || readouts == Readouts::wanted) forward(step, *plane, block, stop);
+      if (!reads_out(node(plane->target).operation) || readouts == Readouts::wanted)
+        forward(step, *plane, block, stop);
     }
     for (std::size_t number = 0; number < block.pairs.size(); ++number) {
       if (const auto* input = std::get_if<InputStep>(&program_.steps[step])) forward(*input, block, number);
@@ -156,9 +141,7 @@ void PairBackwardPass<Scalar>::backward(std::size_t step, const PlaneStep& plane
 template <typename Scalar>
 void PairBackwardPass<Scalar>::put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
                                            std::size_t pair) {
-  const auto& readout = std::get<ReadoutNode>(node(target).operation);
-  // Flatten reads entries with equal positions only.
-  if (readout.kind == ReadoutKind::flatten && !at.is_diagonal) return;
+  if (reads_of(node(target).operation) == Reads::equal_positions && !at.is_diagonal) return;
   const double weight = readout_weight(program_.graph, geometry_, target);
   const NodeId input = node(target).inputs[0];
   const auto& rows = numerics::linear_rows<Scalar>();
@@ -177,8 +160,7 @@ void PairBackwardPass<Scalar>::put(NodeId target, const PlacedPlane& at, const P
                                    std::size_t pair) {
   // A chain ends in one of three ways: a readout adds up its planes, a pooling or map gathers them, and anything else
   // keeps them.
-  if (std::holds_alternative<ReadoutNode>(node(target).operation))
-    return put_readout(target, at, plane, pair);
+  if (reads_out(node(target).operation)) return put_readout(target, at, plane, pair);
   KeptNode<Scalar>& kept = kept_[pair][target];
   if (const EntryGathering* gathering = gathering_[target].get())
     return gathering->for_each_meeting(at, [&](std::size_t from, std::size_t to, double weight) {
@@ -197,11 +179,12 @@ void PairBackwardPass<Scalar>::take_adjoint(NodeId target, const PlacedPlane& at
                                             const Plane<Scalar>& adjoint, std::size_t pair) const {
   const Operation& operation = node(target).operation;
   const auto size = static_cast<std::size_t>(at.layout.length);
-  if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
+  if (reads_out(operation)) {
     // A readout is a weighted sum of entries, so that all of them have the same adjoint, or 0 off the diagonal of
     // flatten.
-    const bool reads = readout->kind != ReadoutKind::flatten || at.is_diagonal;
-    const auto weight = static_cast<Scalar>(reads ? readout_weight(program_.graph, geometry_, target) : 0.0);
+    const bool reads_entry = reads_of(operation) == Reads::all_positions || at.is_diagonal;
+    const auto weight =
+        static_cast<Scalar>(reads_entry ? readout_weight(program_.graph, geometry_, target) : 0.0);
     const KernelValues<Scalar>& of_readout = pairs_[pair].readout_adjoints[target];
     return fill_plane(adjoint, size, weight * of_readout.nngp, weight * of_readout.ntk);
   }
@@ -279,7 +262,7 @@ void PairBackwardPass<Scalar>::with_self_view(NodeId id, const PairBlock<Scalar>
       {kept.nngp.data(), kept.rows, kept.columns}, geometry_.shapes.left[input], stop, {}, record.graph};
   // The mask must outlive the view, which only refers to it.
   std::optional<PositionMask> mask;
-  if (const MaskRulePointer& rule = std::get<PairNode>(node(id).operation).mask)
+  if (const MaskRule* rule = mask_rule_of(node(id).operation))
     itself.counts = mask.emplace(rule->behind(*record.mask)).counts;
   body(itself);
 }
@@ -287,7 +270,7 @@ void PairBackwardPass<Scalar>::with_self_view(NodeId id, const PairBlock<Scalar>
 template <typename Scalar>
 void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Scalar>& block,
                                        std::size_t number, const StopRequest& stop) {
-  const auto& operation = std::get<PairNode>(node(pair.node).operation);
+  const PairStage& stage = *pair_stage_of(node(pair.node).operation);
   std::vector<KeptNode<Scalar>>& kept = kept_[number];
   KeptNode<Scalar>& before = kept[node(pair.node).inputs[0]];
   if (block.recording) {
@@ -298,9 +281,8 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
       variances[a] = before.nngp[static_cast<std::size_t>(a * (before.columns + 1))];
     name_layer(node(pair.node), [&] {
       check_variances(variances, before.rows);
-      with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {
-        operation.stage->prepare(itself, record.state(pair.node));
-      });
+      with_self_view(pair.node, block, stop,
+                     [&](const SelfView<Scalar>& itself) { stage.prepare(itself, record.state(pair.node)); });
     });
   }
   KeptNode<Scalar>& after = kept[pair.node];
@@ -308,15 +290,15 @@ void PairBackwardPass<Scalar>::forward(const PairStep& pair, const PairBlock<Sca
   // Of an input with itself only the state may be needed.
   if (geometry_.demanded[pair.node].empty()) return;
   const PairView<Scalar> seen = view(pair.node, block, number, stop);
-  scratch_.resize(operation.stage->scratch_size(seen.left_shape, seen.right_shape));
+  scratch_.resize(stage.scratch_size(seen.left_shape, seen.right_shape));
   auto result = pair_result<Scalar>(after.value(), after.rows, after.columns, scratch_.data());
-  name_layer(node(pair.node), [&] { apply_pair_stage(*operation.stage, seen, result); });
+  name_layer(node(pair.node), [&] { apply_pair_stage(stage, seen, result); });
 }
 
 template <typename Scalar>
 void PairBackwardPass<Scalar>::backward(const PairStep& pair, const PairBlock<Scalar>& block,
                                         std::size_t number, const StopRequest& stop) {
-  const auto& operation = std::get<PairNode>(node(pair.node).operation);
+  const PairStage& stage = *pair_stage_of(node(pair.node).operation);
   std::vector<KeptNode<Scalar>>& kept = kept_[number];
   KeptNode<Scalar>&before = kept[node(pair.node).inputs[0]], &after = kept[pair.node];
   const Plane<Scalar> from = before.adjoint(), to = after.adjoint();
@@ -332,17 +314,16 @@ void PairBackwardPass<Scalar>::backward(const PairStep& pair, const PairBlock<Sc
                                       .right_variance = right.variances(pair.node),
                                       .left_state = left.state(pair.node),
                                       .right_state = right.state(pair.node)};
-    name_layer(node(pair.node),
-               [&] { operation.stage->apply_adjoint(view(pair.node, block, number, stop), adjoint); });
+    name_layer(node(pair.node), [&] { stage.apply_adjoint(view(pair.node, block, number, stop), adjoint); });
   }
   // The input's state depends on its covariance with itself, and its variances are that covariance's diagonal. All
   // pairs have contributed to the adjoints of both, which now join the adjoint of the covariance.
   if (!block.recording) return;
   InputRecord<Scalar>& record = *block.left[0].record;
   with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {
-    operation.stage->prepare_adjoint(itself, {.state = record.state(pair.node),
-                                              .state_adjoint = left.state(pair.node),
-                                              .nngp = {from.nngp, before.rows, before.columns}});
+    stage.prepare_adjoint(itself, {.state = record.state(pair.node),
+                                   .state_adjoint = left.state(pair.node),
+                                   .nngp = {from.nngp, before.rows, before.columns}});
   });
   const Scalar* variances = left.variances(pair.node);
   for (Index a = 0; a < before.rows; ++a) from.nngp[a * (before.columns + 1)] += variances[a];

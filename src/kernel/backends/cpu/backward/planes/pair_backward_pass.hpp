@@ -60,7 +60,6 @@ class PairBackwardPass {
   [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
   /// Makes kept nodes and readouts for at least so many pairs.
   void make_room(std::size_t pairs);
-  [[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(NodeId id) const;
 
   void forward(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
                const StopRequest& stop);

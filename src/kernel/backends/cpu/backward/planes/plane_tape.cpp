@@ -17,22 +17,11 @@ std::vector<std::vector<std::size_t>> readers_of(const Chain& chain) {
 }
 
 bool is_row_stage(const BackwardChain& chain, std::size_t i) {
-  return !chain.chain.instructions[i].loads && std::holds_alternative<RowNode>(chain.node(i).operation);
+  return !chain.chain.instructions[i].loads && row_stage_of(chain.node(i).operation) != nullptr;
 }
 
-/// True if the backward pass through the instruction depends on what is before it.
-bool reads_values_back(const BackwardChain& chain, std::size_t i) {
-  const Operation& operation = chain.node(i).operation;
-  return is_row_stage(chain, i) || std::holds_alternative<ProductNode>(operation) ||
-         (chain.with_scalars && std::holds_alternative<SumNode>(operation));
-}
-
-/// True if the backward pass through the instruction depends on its own result. Derivatives with respect to its
-/// scalars do (ScalarAdjoints).
-bool reads_result_back(const BackwardChain& chain, std::size_t i) {
-  const Operation& operation = chain.node(i).operation;
-  return chain.with_scalars &&
-         (std::holds_alternative<AffineNode>(operation) || std::holds_alternative<ProductNode>(operation));
+ReadBack read_back(const BackwardChain& chain, std::size_t i) {
+  return widelimit::read_back(chain.node(i).operation, chain.with_scalars);
 }
 
 }  // namespace
@@ -68,9 +57,9 @@ std::vector<std::size_t> PlaneTape<Scalar>::value_slots() {
   std::vector<std::size_t> slots;
   for (const std::vector<std::size_t>& readers : readers_of(chain_.chain)) {
     const std::size_t i = slots.size();
-    const bool stays = reads_result_back(chain_, i) ||
+    const bool stays = read_back(chain_, i).result ||
                        std::any_of(readers.begin(), readers.end(),
-                                   [&](std::size_t reader) { return reads_values_back(chain_, reader); });
+                                   [&](std::size_t reader) { return read_back(chain_, reader).values; });
     slots.push_back(stays ? slots_++ : chain_.chain.instructions[i].slot);
   }
   return slots;

@@ -46,42 +46,32 @@ ScalarAdjoints::ScalarAdjoints(const Graph& graph) {
 /// + R), or K'-bar S + T'-bar R. The weighted sums w S and w R are found as K' - b and T' - K', so that the planes
 /// before the layer need not stay; only the division by w remains.
 template <typename Scalar>
-void ScalarAdjoints::add(NodeId id, const AffineNode& affine, const Plane<Scalar>& value,
+void ScalarAdjoints::add(NodeId id, const AffineNumbers& numbers, const Plane<Scalar>& value,
                          const Plane<Scalar>& adjoint, std::size_t count) {
   double of_bias = sum_of(adjoint.nngp, count);
-  if (affine.weights == AffineNode::Weights::trained) of_bias += sum_of(adjoint.ntk, count);
-  const double of_sums = inner_product(value, adjoint, count) - affine.bias_variance * of_bias;
-  values_[first_[id]] += of_sums / affine.weight_variance;
+  if (numbers.trained) of_bias += sum_of(adjoint.ntk, count);
+  const double of_sums = inner_product(value, adjoint, count) - numbers.bias_variance * of_bias;
+  values_[first_[id]] += of_sums / numbers.weight_variance;
   values_[first_[id] + 1] += of_bias;
 }
 
 template <typename Scalar>
-void ScalarAdjoints::add(NodeId id, const ProductNode& product, const Plane<Scalar>& value,
+void ScalarAdjoints::add(NodeId id, std::size_t k, double divisor, const Plane<Scalar>& value,
                          const Plane<Scalar>& adjoint, std::size_t count) {
-  values_[first_[id]] += inner_product(value, adjoint, count) / product.factor;
-}
-
-template <typename Scalar>
-void ScalarAdjoints::add_summand(NodeId id, std::size_t k, const Plane<Scalar>& value,
-                                 const Plane<Scalar>& adjoint, std::size_t count) {
-  values_[first_[id] + k] += inner_product(value, adjoint, count);
+  values_[first_[id] + k] += inner_product(value, adjoint, count) / divisor;
 }
 
 void ScalarAdjoints::add(const ScalarAdjoints& other) {
   for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other.values_[i];
 }
 
-template void ScalarAdjoints::add(NodeId, const AffineNode&, const Plane<float>&, const Plane<float>&,
+template void ScalarAdjoints::add(NodeId, const AffineNumbers&, const Plane<float>&, const Plane<float>&,
                                   std::size_t);
-template void ScalarAdjoints::add(NodeId, const AffineNode&, const Plane<double>&, const Plane<double>&,
+template void ScalarAdjoints::add(NodeId, const AffineNumbers&, const Plane<double>&, const Plane<double>&,
                                   std::size_t);
-template void ScalarAdjoints::add(NodeId, const ProductNode&, const Plane<float>&, const Plane<float>&,
+template void ScalarAdjoints::add(NodeId, std::size_t, double, const Plane<float>&, const Plane<float>&,
                                   std::size_t);
-template void ScalarAdjoints::add(NodeId, const ProductNode&, const Plane<double>&, const Plane<double>&,
+template void ScalarAdjoints::add(NodeId, std::size_t, double, const Plane<double>&, const Plane<double>&,
                                   std::size_t);
-template void ScalarAdjoints::add_summand(NodeId, std::size_t, const Plane<float>&, const Plane<float>&,
-                                          std::size_t);
-template void ScalarAdjoints::add_summand(NodeId, std::size_t, const Plane<double>&, const Plane<double>&,
-                                          std::size_t);
 
 }  // namespace widelimit

@@ -19,11 +19,11 @@ void SidePlanes<Scalar>::count_arrays(std::size_t instruction) {
   const NodeId node = chain_.id(instruction);
   const RecordLayout& layout = *inputs_->front().record->layout;
   StagePlanes& stage = stages_[instruction];
-  if (std::holds_alternative<InputNode>(chain_.node(instruction).operation)) {
+  if (multiplies_features(chain_.node(instruction).operation)) {
     // Every channel of the features has an adjoint. Of a row stage's arrays only the variances have one: auxiliary
     // arrays are functions of them, and stages differentiate through both at once.
     stage.arrays = stage.adjoint_arrays = layout.channels[node];
-  } else if (std::holds_alternative<RowNode>(chain_.node(instruction).operation)) {
+  } else if (recorded_of(chain_.node(instruction).operation) == Recorded::auxiliaries) {
     stage.arrays = layout.auxiliaries[node] + 1;
     stage.adjoint_arrays = 1;
   }
@@ -48,7 +48,7 @@ void SidePlanes<Scalar>::begin_plane(const PlaneTape<Scalar>& tape, const AxisOf
 template <typename Scalar>
 Scalar* SidePlanes<Scalar>::recorded(std::size_t instruction, Index k, InputRecord<Scalar>& record) const {
   const NodeId node = chain_.id(instruction);
-  if (std::holds_alternative<InputNode>(chain_.node(instruction).operation)) return record.features(node, k);
+  if (multiplies_features(chain_.node(instruction).operation)) return record.features(node, k);
   return k == record.layout->auxiliaries[node] ? record.variances(node) : record.auxiliary(node, k);
 }
 
@@ -56,7 +56,7 @@ template <typename Scalar>
 Scalar* SidePlanes<Scalar>::recorded_adjoint(std::size_t instruction, Index k,
                                              RecordAdjoint<Scalar>& adjoint) const {
   const NodeId node = chain_.id(instruction);
-  const bool is_input = std::holds_alternative<InputNode>(chain_.node(instruction).operation);
+  const bool is_input = multiplies_features(chain_.node(instruction).operation);
   return is_input ? adjoint.features(node, k) : adjoint.variances(node);
 }
 
@@ -95,8 +95,7 @@ template <typename Scalar>
 bool SidePlanes<Scalar>::shares_variances(std::size_t instruction) const {
   const NodeId node = chain_.id(instruction);
   const RecordLayout& layout = *inputs_->front().record->layout;
-  if (std::holds_alternative<InputNode>(chain_.node(instruction).operation) || layout.auxiliaries[node] == 0)
-    return false;
+  if (multiplies_features(chain_.node(instruction).operation) || layout.auxiliaries[node] == 0) return false;
   return std::all_of(inputs_->begin(), inputs_->end(), [&](const BlockInput<Scalar>& input) {
     const Scalar* variances = input.record->variances(node);
     return std::equal(variances, variances + layout.positions[node], input.record->auxiliary(node, 0));

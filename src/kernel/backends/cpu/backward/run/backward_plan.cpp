@@ -95,7 +95,7 @@ BackwardPlan make_backward_plan(const Network& network, const BackwardInputs& in
     plan.block_side = std::max(plan.block_side, block_side_of(plan.program, geometry));
   const auto& nodes = plan.program.graph.nodes;
   for (NodeId id = 0; id < nodes.size(); ++id) {
-    if (!std::holds_alternative<InputNode>(nodes[id].operation)) continue;
+    if (!multiplies_features(nodes[id].operation)) continue;
     plan.sources.push_back({id, {}});
     if (!plan.program.has_positions[id]) plan.sources.back().vector_place = plan.vector_count++;
   }

@@ -11,7 +11,7 @@ namespace widelimit {
 namespace {
 
 const std::vector<FeatureTransform>& transforms_of(const BackwardPlan& plan, NodeId id) {
-  return std::get<InputNode>(plan.program.graph.nodes[id].operation).transforms;
+  return *input_transforms(plan.program.graph.nodes[id].operation);
 }
 
 template <typename Scalar>

@@ -26,18 +26,5 @@ TEST_CASE("graph_scalars: in the order of the nodes, of linear operations only")
   CHECK(graph_scalars(graph) == std::vector<double>{1.5, 0.25, 2, 0.5, 1, 0.25, 3, 0});
 }
 
-TEST_CASE("has_scalars_only: false where an operation has other numbers") {
-  for (const Node& node : graph_of(R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},
-                                       {"layer": "average_pool", "window": [2]},
-                                       {"layer": "conv", "filter": [3]}, {"layer": "layer_norm"},
-                                       {"layer": "erf"},
-                                       {"layer": "global_average_pool"}])",
-                                   {6})
-                              .nodes)
-    CHECK(has_scalars_only(node.operation) != std::holds_alternative<RowNode>(node.operation));
-  CHECK(has_scalars_only(InputNode{}));
-  CHECK_FALSE(has_scalars_only(InputNode{{FeatureNorm{{}, Centring::none, 0.1}}}));
-}
-
 }  // namespace
 }  // namespace widelimit::testing::graph_scalars_test

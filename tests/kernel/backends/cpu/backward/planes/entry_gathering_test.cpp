@@ -95,7 +95,7 @@ TEST_CASE("EntryGathering: poolings of averages and sums, between inputs of one 
          {std::pair(Index3{1, 5, 4}, Index3{1, 5, 4}), std::pair(Index3{1, 5, 4}, Index3{1, 4, 3}),
           std::pair(Index3{3, 2, 4}, Index3{2, 2, 3})}) {
       const PoolNode node{{{2, 3, 2}, {1, 2, 1}, Padding::same}, kind};
-      check_against(EntryGathering(node, left, right), left, right, pooling(node, left),
+      check_against(EntryGathering(node.window, node.kind, left, right), left, right, pooling(node, left),
                     pooling(node, right));
     }
 }

@@ -58,7 +58,8 @@ TEST_CASE("ScalarAdjoints: variances of weights and biases, with trained weights
     const AffineNode node{{}, 1.3, 0.4, weights};
     static_cast<void>(loss_at(1.3, 0.4));
     ScalarAdjoints scalars(graph_with(node));
-    scalars.add(2, node, result.plane(), adjoint.plane(), entries);
+    scalars.add(2, AffineNumbers{1.3, 0.4, weights == AffineNode::Weights::trained}, result.plane(),
+                adjoint.plane(), entries);
     REQUIRE(scalars.values().size() == 2);
     const std::vector<double> found = scalars.values();
     CHECK(found[0] == doctest::Approx(slope([&](double w) { return loss_at(w, 0.4); }, 1.3)).epsilon(1e-10));
@@ -71,17 +72,17 @@ TEST_CASE("ScalarAdjoints: factors of sums and products, of both kernels and of 
   KernelRow first(generator), second(generator), adjoint(generator);
   const SumNode sum{{0.3, 2}};
   ScalarAdjoints of_sum(graph_with(sum));
-  of_sum.add_summand(2, 1, second.plane(), adjoint.plane(), entries);
+  of_sum.add(2, 1, 1.0, second.plane(), adjoint.plane(), entries);
   CHECK(of_sum.values()[0] == 0);
   CHECK(of_sum.values()[1] == doctest::Approx(loss(adjoint, second)));
   const ProductNode product{1.7};
   ScalarAdjoints of_product(graph_with(product));
-  of_product.add(2, product, first.plane(), adjoint.plane(), entries);
+  of_product.add(2, 0, product.factor, first.plane(), adjoint.plane(), entries);
   CHECK(of_product.values()[0] == doctest::Approx(loss(adjoint, first) / 1.7));
   // Without the NTK: what stands there is not read.
   ScalarAdjoints nngp_only(graph_with(sum));
-  nngp_only.add_summand(2, 0, Plane<double>{first.nngp.data(), nullptr},
-                        Plane<double>{adjoint.nngp.data(), nullptr}, entries);
+  nngp_only.add(2, 0, 1.0, Plane<double>{first.nngp.data(), nullptr},
+                Plane<double>{adjoint.nngp.data(), nullptr}, entries);
   std::fill(adjoint.ntk.begin(), adjoint.ntk.end(), 0.0);
   CHECK(nngp_only.values()[0] == doctest::Approx(loss(adjoint, first)));
   nngp_only.add(of_sum);

@@ -1,4 +1,4 @@
-#include "cli/grams/explain_runs.hpp"
+#include "cli/grams/explained_commands.hpp"
 
 #include <fmt/format.h>
 
@@ -23,9 +23,10 @@ std::string seconds_text(const gp::ResourcePlan& plan) {
 
 }  // namespace
 
-std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction, std::optional<gp::Solver> solver,
-                                       const gp::MemoryRoom& room, double flops_a_second) {
-  std::vector<ExplainedRun> runs;
+std::vector<ExplainedCommand> explained_commands(const gp::Workload& prediction,
+                                                 std::optional<gp::Solver> solver, const gp::MemoryRoom& room,
+                                                 double flops_a_second) {
+  std::vector<ExplainedCommand> runs;
   const auto add = [&](const std::string& command, const gp::Workload& work, gp::Solver with) {
     runs.push_back({command, gp::plan_resources(work, with, room, flops_a_second)});
   };
@@ -56,7 +57,7 @@ std::vector<ExplainedRun> explain_runs(const gp::Workload& prediction, std::opti
   return runs;
 }
 
-std::string to_string(const std::vector<ExplainedRun>& runs, Index inputs, const gp::MemoryRoom& room) {
+std::string to_string(const std::vector<ExplainedCommand>& runs, Index inputs, const gp::MemoryRoom& room) {
   std::string text =
       fmt::format("\nfor {} inputs; {} of memory can be had", inputs, memory_text(room.memory));
   if (room.address_space)
@@ -64,7 +65,7 @@ std::string to_string(const std::vector<ExplainedRun>& runs, Index inputs, const
         fmt::format(", {} of address space beside what threads reserve", memory_text(*room.address_space));
   text += fmt::format("; threads reserve {} of address space\n", memory_text(room.thread_reserve));
   text += fmt::format("{:<28} {:>9} {:>9}  {:<22} {}\n", "command", "memory", "disk", "kernels + solver", "");
-  for (const ExplainedRun& run : runs) {
+  for (const ExplainedCommand& run : runs) {
     const gp::ResourcePlan& plan = run.plan;
     text += fmt::format("{:<28} {:>9} {:>9}  {:<22} {}\n", run.command, memory_text(plan.peak_bytes()),
                         plan.disk_bytes > 0 ? memory_text(plan.disk_bytes) : "-", seconds_text(plan),
@@ -80,9 +81,9 @@ std::string to_string(const std::vector<ExplainedRun>& runs, Index inputs, const
   return text;
 }
 
-nlohmann::json as_json(const std::vector<ExplainedRun>& runs) {
+nlohmann::json as_json(const std::vector<ExplainedCommand>& runs) {
   nlohmann::json all = nlohmann::json::array();
-  for (const ExplainedRun& run : runs) {
+  for (const ExplainedCommand& run : runs) {
     const gp::ResourcePlan& plan = run.plan;
     nlohmann::json memory;
     for (const gp::MemoryItem& item : plan.peak.items) memory[item.what] = item.bytes;

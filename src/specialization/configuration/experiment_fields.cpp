@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
+#include <string>
 
-#include "cli/heads/heads_config.hpp"
+#include "specialization/configuration/shared_fields.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/specialization/first_times.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::specialization {
 
 namespace {
 
@@ -54,7 +55,8 @@ Fields flow_fields(const char* starts) {
   return {
       {"stop_gradient", V::at_least(0), shown(TrainingSetup{}.flow.stop_gradient),
        "the flow ends once every entry of its gradient is below; 0: never"},
-      {"tau", V::at_least(0), "20000", "time at which a flow that has not ended is given up"},
+      {"tau", V::at_least(0), "20000, recorded at growing times",
+       "time at which a flow that has not ended is given up"},
       {"starts", V::integer(1, 100'000), starts,
        "flows, each from a start and samples of its own (seed, seed + 1, ...); medians and ranges are over "
        "them"},
@@ -229,8 +231,7 @@ const ConfigFields& experiment_fields(std::string_view experiment) {
   static const FieldMap fields = all_fields();
   const auto place = fields.find(experiment);
   if (place != fields.end()) return place->second;
-  throw ArgumentError(
-      fmt::format("experiment: expected {}, got \"{}\"", fmt::join(experiment_names(), ", "), experiment));
+  throw ArgumentError(fmt::format("heads: there is no experiment {}", experiment));
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::specialization

@@ -1,0 +1,1 @@
+// Nothing: the target of this file compiles the headers that the tests share (CMakeLists.txt).
