@@ -252,7 +252,7 @@ TEST_CASE("gp: a network that does not fit stops the run before any work") {
   const std::string file = (folder / "open.json").string();
   std::ofstream(file)
       << R"({"widelimit": 1, "layers": [{"layer": "conv", "filter": [3, 3], "padding": "same"}]})";
-  for (const std::string command : {"gp", "fit --model " + (folder / "model").string()}) {
+  for (const std::string& command : {std::string("gp"), "fit --model " + (folder / "model").string()}) {
     const auto open = run_program(command + " --network " + file + " --data sample --train 20 --test 10");
     CHECK(open.code == 1);
     CHECK(open.output.empty());
