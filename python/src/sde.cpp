@@ -387,9 +387,6 @@ void bind_sde(nb::module_& module) {
   bind_sde_models(module);
   bind_ensembles(module);
   bind_laws(module);
-  module.def(
-      "sde_fields", [](const std::string& command) { return rows_of_table(rows_of_sde(command)); },
-      "command"_a, "The rows of a command of `widelimit sde`, a JSON list.");
 }
 
 }  // namespace widelimit::python

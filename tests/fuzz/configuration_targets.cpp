@@ -6,6 +6,7 @@
 #include "cli/sde/sde_lists.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
+#include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/check_reference.hpp"
 #include "widelimit/specialization/check.hpp"

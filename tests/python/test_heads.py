@@ -308,7 +308,7 @@ def test_what_is_refused_is_said_as_the_program_says_it(call, name, fields, tmp_
     (lambda: heads.digits("softmax", np.ones((2, 3)), 1), TypeError, "task: expected heads.ImageTask"),
     (lambda: heads.fresh_sequences(PRIOR, 3, 2, 11, fresh_samples=10), widelimit.ArgumentError,
      "sequences: expected at most 10, fresh_samples"),
-    (lambda: heads.bayes_optimal_heads(heads.Prior.gaussian([1, 1]), 2), widelimit.ArgumentError, ""),
+    (lambda: heads.bayes_optimal_heads(heads.Prior.gaussian([1, 1]), 2), widelimit.ArgumentError, "bayes_optimal_heads"),
     (lambda: heads.split_rate("softmax1", 3, 2, 1, 1), widelimit.ArgumentError, "softmax1"),
     (lambda: heads.bayes_risk(PRIOR, 3, progress=1), TypeError, "progress: expected a function"),
 ])

@@ -234,7 +234,7 @@ NETWORK = sde.Network("shaped_resnet", 8, 0.25)
     (lambda: sde.attention(0.5, heads=1.5), "simulate", {"heads": 1.5}),
     (lambda: sde.attention(0.5, "hot"), "simulate", {"temperature": "hot"}),
     (lambda: sde.start(tokens=0), "simulate", {"tokens": 0}),
-    (lambda: sde.start(rho0=-1), "simulate", {"rho0": -1}),
+    (lambda: sde.start(3, rho0=-0.9), "simulate", {"model": "mlp", "tokens": 3, "rho0": -0.9, "times": [1]}),
     (lambda: sde.simulate(sde.mlp(), V0, [1, 0.5]), "simulate", {"times": [1, 0.5]}),
     (lambda: sde.simulate(sde.mlp(), V0, []), "simulate", {"times": []}),
     (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="heun"), "simulate", {"scheme": "heun"}),
