@@ -29,8 +29,8 @@ using widelimit::Network;
 inline constexpr double query_key_std = 2;
 
 /// Hyperparameters of structured positions. For Struct, rho = 1 gives the encodings the mean variance of the
-/// images at the attention's input. For Residual, whose queries and keys see no images, rho = 1 makes the
-/// rows of R sum to 1 on average. Either way alpha and 1 - alpha weigh parts of equal size.
+/// images at the attention's input, so that alpha and 1 - alpha weigh parts of equal size. For Residual, whose queries
+/// and keys see no images, it is the variance of R.
 struct Positions {
   double alpha = 0.5;
   double rho = 1;
@@ -46,7 +46,7 @@ inline void add_position_arguments(ArgumentList& arguments, Positions& of_struct
   add("--rho", of_struct.rho, "Struct: variance of the encodings relative to that of the images");
   add("--phi", of_struct.phi, "Struct: decay of exp(-phi r^2), r in image sizes");
   add("--residual-alpha", of_residual.alpha, "Residual: share of the skip connection, at most 1");
-  add("--residual-rho", of_residual.rho, "Residual: mean row sum of the position covariance");
+  add("--residual-rho", of_residual.rho, "Residual: variance of the encodings");
   add("--residual-phi", of_residual.phi, "Residual: decay of exp(-phi r^2)");
 }
 

@@ -68,12 +68,12 @@ std::vector<NetworkOption> residual_options() {
               "alpha",
               "alpha K + (1 - alpha) R K R^T: share of the skip connection around attention by positions R",
               0.75, 0, 1),
-          real_option("rho", "mean row sum of R; with row_sum=0 the variance of positions", 1, 0, 1e6),
+          real_option("rho", "variance of positions; with row_sum=1 the mean row sum of R", 1, 0, 1e6),
           phi_option(2.5),
           integer_option(
               "row_sum",
-              "1: rho is relative to the row sums, so that alpha weighs equal parts; 0: rows as published", 1,
-              0, 1)};
+              "0: rows of R as published; 1: rho is relative to their sums, so that alpha weighs equal parts",
+              0, 0, 1)};
 }
 
 }  // namespace

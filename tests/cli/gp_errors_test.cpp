@@ -247,6 +247,18 @@ TEST_CASE("gp: a network that does not fit stops the run before any work") {
   CHECK(result.code == 1);
   CHECK(result.output.empty());
   CHECK(result.errors.find("layers[0]") != std::string::npos);
+  // Whatever every layer takes may still end with positions.
+  const TemporaryFolder folder;
+  const std::string file = (folder / "open.json").string();
+  std::ofstream(file)
+      << R"({"widelimit": 1, "layers": [{"layer": "conv", "filter": [3, 3], "padding": "same"}]})";
+  for (const std::string& command : {std::string("gp"), "fit --model " + (folder / "model").string()}) {
+    const auto open = run_program(command + " --network " + file + " --data sample --train 20 --test 10");
+    CHECK(open.code == 1);
+    CHECK(open.output.empty());
+    CHECK(open.errors.find("open.json: network '': expected no positions after the last layer") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("gp: wrong usage") {

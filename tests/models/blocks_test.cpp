@@ -88,13 +88,11 @@ TEST_CASE("residual attention: alpha K + (1 - alpha) R K R^T, written out") {
   const Eigen::MatrixXd rkr = r * pair.k * r.transpose(), rtr = r * pair.t * r.transpose();
   const Covariance expected{alpha * pair.k + (1 - alpha) * rkr,
                             alpha * pair.t + (1 - alpha) * (rtr + 2 * rkr)};
-  check_readout(models::residual_attention({.skip_share = alpha,
-                                            .positions = {.rho = rho, .phi = phi},
-                                            .scale = layers::PositionScale::variance}),
+  check_readout(models::residual_attention({.skip_share = alpha, .positions = {.rho = rho, .phi = phi}}),
                 expected);
 }
 
-TEST_CASE("residual attention: rho is the mean row sum of R unless its rows are left as they are") {
+TEST_CASE("residual attention: rho is the variance of R, or on request its mean row sum") {
   const double phi = 1.1;
   double sum = 0;
   for (Index i = 0; i < positions; ++i)
@@ -103,11 +101,11 @@ TEST_CASE("residual attention: rho is the mean row sum of R unless its rows are 
   const double mean_row_sum = sum / positions;
   for (const double rho : {0.0, 0.7, 1.0}) {
     const auto relative =
-        kernels_of(models::residual_attention({.skip_share = 0.3, .positions = {.rho = rho, .phi = phi}}));
-    const auto absolute =
         kernels_of(models::residual_attention({.skip_share = 0.3,
-                                               .positions = {.rho = rho / mean_row_sum, .phi = phi},
-                                               .scale = layers::PositionScale::variance}));
+                                               .positions = {.rho = rho, .phi = phi},
+                                               .scale = layers::PositionScale::mean_row_sum}));
+    const auto absolute = kernels_of(models::residual_attention(
+        {.skip_share = 0.3, .positions = {.rho = rho / mean_row_sum, .phi = phi}}));
     CHECK((relative.nngp - absolute.nngp).cwiseAbs().maxCoeff() < 1e-14);
     CHECK((relative.ntk - absolute.ntk).cwiseAbs().maxCoeff() < 1e-14);
   }
@@ -120,8 +118,10 @@ TEST_CASE("residual attention: what is constant over positions keeps its varianc
     x.flat(i) = x.flat(i / (positions * channels) * positions * channels);
   const auto expected = kernels_of({}, x);
   for (const double alpha : {0.0, 0.01, 0.5, 0.99}) {
-    const auto actual =
-        kernels_of(models::residual_attention({.skip_share = alpha, .positions = {.phi = 0}}), x);
+    const auto actual = kernels_of(
+        models::residual_attention(
+            {.skip_share = alpha, .positions = {.phi = 0}, .scale = layers::PositionScale::mean_row_sum}),
+        x);
     CHECK((actual.nngp - expected.nngp).cwiseAbs().maxCoeff() < 1e-14);
   }
 }

@@ -117,7 +117,7 @@ TEST_CASE("named networks: vectors, sequences and volumes through the option axe
   }
 }
 
-TEST_CASE("named networks: alpha of residual-attention weighs parts of equal size") {
+TEST_CASE("named networks: residual-attention has the paper's R, or one that lets alpha weigh equal parts") {
   const auto images = some_inputs({4, 8, 8, 3});
   const auto correlation = [&](double alpha, double row_sum) {
     const auto kernel =
@@ -132,6 +132,8 @@ TEST_CASE("named networks: alpha of residual-attention weighs parts of equal siz
   // Rows as published sum to some 50 here: half of alpha is half of nothing.
   CHECK(half_way(1) > 0.1);
   CHECK(half_way(0) < 0.01);
+  CHECK(gram<double>(named_network("residual-attention"), images).nngp ==
+        gram<double>(named_network("residual-attention", {{"row_sum", 0}}), images).nngp);
 }
 
 TEST_CASE("named networks: kernels are finite and positive definite on different images") {

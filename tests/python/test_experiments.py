@@ -192,7 +192,55 @@ def test_programs_append_rows_and_leave_out_those_they_have(programs, cifar, tmp
     assert all(int(row[10]) == sum(bin(byte).count("1") for byte in bytes.fromhex(row[11])) for row in rows)
     with pytest.raises(SystemExit, match="too few"):
         run("attention_depth", "gap", 1, 0, "--size", 4, "--train", 100, "--validation", 10, "--test", 10)
+    scale = ("residual_scale", 1, 1, "--size", 4, "--train", 10, "--validation", 10, "--test", 5)
+    rows = run(*scale)
+    assert [(row[0], row[7]) for row in rows] == [(scale, kernel) for scale in ("published", "scaled") for kernel in ("nngp", "ntk")]
+    assert run(*scale) == rows
+    with pytest.raises(SystemExit, match="too few"):  # images of a third draw
+        run("residual_scale", 1, 2, "--size", 4, "--train", 10, "--validation", 10, "--test", 5)
     assert len(run("hyperparameters", "search", "--size", 4, "--train", 10, "--validation", 10, "--settings", 2, "--depth", 1)) == 4
+
+
+def test_draws_of_their_own_images_are_compared_image_by_image(programs, monkeypatch):
+    scale = programs("residual_scale")
+    published, scaled = np.array([[1, 1, 0, 0, 1], [1, 0, 0, 0, 0.0]]), np.array([[1, 0, 0, 1, 0], [0, 0, 0, 0, 0.0]])
+    difference, error = scale.difference_and_error(published - scaled)
+    each = 100 * np.array([0, 1, 0, -1, 1, 1, 0, 0, 0, 0.0])
+    assert difference == pytest.approx(20) and error == pytest.approx(each.std(ddof=1) / np.sqrt(10))
+    monkeypatch.setattr(scale, "right_answers", lambda: {(1, "nngp"): {"published": dict(enumerate(published)), "scaled": dict(enumerate(scaled))}})
+    assert list(scale.summary())[2].endswith("| 40.0 % | 20.0 % | +20.0 ± 20.0 | -20.0 to +60.0 | 3, 1 |")
+
+
+def test_files_of_examples_are_kept_with_their_head(programs, tmp_path, monkeypatch):
+    examples, tables = programs("example_tables"), programs("tables")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "out" / "run.json").write_text(
+        '{"widelimit": "0.2.0", "command": "./propagation_figure3 --out /somewhere", "arguments": ["--out", "/somewhere", "--networks", "32"]}')
+    (tmp_path / "out" / "figure3.csv").write_text("block,ratio_theory,ratio,ratio_error\n2,1.37,1.41,0.02\n")
+    monkeypatch.setattr(examples, "DATA", tmp_path / "rows")
+    examples.keep(tmp_path / "out")
+    # Another example's file of this name is not taken for it.
+    assert [file.name for file in (tmp_path / "rows").iterdir()] == ["propagation_groups.csv"]
+    head, columns, rows = tables.read(tmp_path / "rows" / "propagation_groups.csv")
+    assert head == f"# propagation_figure3 --networks 32; widelimit 0.2.0; {tables.processor()}; seed 0"
+    assert rows == [["2", "1.37", "1.41", "0.02"]]
+
+
+def test_inducing_points_append_a_row_a_case(programs, cifar, tmp_path, monkeypatch):
+    points, tables = programs("inducing_points"), programs("tables")
+    for module in points, tables:
+        if hasattr(module, "DATA"):
+            monkeypatch.setattr(module, "DATA", tmp_path)
+    monkeypatch.setattr(points, "CASES", {"NTK": ("--network", "fcn", "--steps", "2", "--batch", "5", "--per-class", "2")})
+    monkeypatch.setattr(points, "COUNTS", {"fcn": (10, 20), "conv": (10,)})
+    for what in ("distil", "compare", "distil"):
+        monkeypatch.setattr(sys, "argv", ["inducing_points.py", what, "--data", str(cifar)])
+        points.main()
+    _, _, (row,) = tables.read(tmp_path / "inducing_points.csv")
+    mean, least, greatest, first, distilled = map(float, row[2:7])
+    assert row[0] == "NTK" and least <= mean <= greatest and least <= first <= greatest and 0 <= distilled <= 1
+    assert [row[:2] for row in tables.read(tmp_path / "inducing_points_compared.csv")[2]] == [["fcn", "10"], ["fcn", "20"], ["conv", "10"]]
 
 
 def test_mirror_images_follow_their_images(programs):
@@ -252,10 +300,13 @@ def test_tokens_to_train_on_have_the_covariance_that_theories_start_from(program
     train = programs("train_transformers")
     x = np.random.default_rng(4).normal(size=(2, 6, 30)).astype(np.float32)
     x[:, 3] = x[:, 2] + 0.1 * x[:, 3]
-    parameters = train.made_parameters(jax, "cowsik", 1.0, 1, 8192, x, 10, 3, 0.1)
-    tokens = np.asarray(train.network_of(jax, "cowsik", False)[0](parameters, x), float)
-    for one, embedded in zip(x, tokens):
-        assert np.allclose(embedded @ embedded.T / 8192, train.start_covariance(one), atol=5 / 8192**0.5)
+    width, networks, found = 512, 16, []
+    for seed in range(networks):
+        parameters = train.made_parameters(jax, "cowsik", 1.0, 1, width, x, 10, seed, 0.1)
+        tokens = np.asarray(train.network_of(jax, "cowsik", False)[0](parameters, x), float)
+        found.append(tokens @ tokens.transpose(0, 2, 1) / width)
+    for one, covariance in zip(x, np.mean(found, axis=0)):
+        assert np.allclose(covariance, train.start_covariance(one), atol=5 / (width * networks) ** 0.5)
 
 
 def test_what_theories_say_of_initialisations(programs):

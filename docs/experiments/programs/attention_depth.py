@@ -4,7 +4,8 @@
                               [--test 2000] [--device cpu] [--minutes M] [--estimate]
     python attention_depth.py summary|picture
 
-HEAD is flatten, gap, lap, vanilla (softmax, 1/width), vanilla-identity or vanilla-relu (1/sqrt(width)), struct or residual.
+HEAD is flatten, gap, lap, vanilla (softmax, 1/width), vanilla-identity or vanilla-relu (1/sqrt(width)), struct, residual (R as in the
+paper's formula, of variance 1) or residual-scaled (whose rows of R sum to 1 on average).
 A draw is a balanced choice of training and validation images, reduced to SIZE x SIZE pixels; the test images are the same for
 all. The regulariser is chosen on the validation images among 19 values from 1e-7 to 100 times the mean diagonal, and the test
 images are looked at once. Appends to docs/experiments/data/attention_depth.csv, with a bit a test image (hexadecimal) that says
@@ -24,7 +25,7 @@ from learning_curves import centred
 from small_cifar10 import read_images, reduced
 from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, paired, rows_of, save, shows, signed
 
-HEADS = ("flatten", "gap", "lap", "vanilla", "vanilla-identity", "vanilla-relu", "struct", "residual")
+HEADS = ("flatten", "gap", "lap", "vanilla", "vanilla-identity", "vanilla-relu", "struct", "residual", "residual-scaled")
 DEPTHS = (1, 2, 4, 8)
 REGULARISERS = np.logspace(-7, 2, 19)
 SIDES = {8: 500}  # inputs of a tile, by the size of images; 100 for others
@@ -51,8 +52,9 @@ def network(head, depth, train, threads):
         variance = float(widelimit.gram_diagonal(probe, train, "nngp", threads=threads).nngp.mean())
         positions = {**encodings, "rho": variance, "input_weight": 0.5, "position_weight": 0.5}
         back = [layers.attention(query_key_std=2, positions=positions), layers.layer_norm(), layers.flatten()]
-    elif head == "residual":
-        positions = {**encodings, "rho": 1, "input_weight": 0, "position_weight": 1, "scale": "mean_row_sum"}
+    elif head.startswith("residual"):
+        scale = "mean_row_sum" if head == "residual-scaled" else "variance"
+        positions = {**encodings, "rho": 1, "input_weight": 0, "position_weight": 1, "scale": scale}
         back = [layers.sum((0.5**0.5, []), (0.5**0.5, [layers.attention(positions=positions)])), layers.rms_norm(), layers.flatten()]
     else:
         back = {"flatten": [layers.flatten()], "gap": [layers.global_average_pool()],
@@ -78,13 +80,13 @@ def choice(labels, draw, train, validation):
 
 
 class Images:
-    """Training images of a draw, and validation and test images one after the other."""
+    """Training images of a draw, and validation and test images one after the other; test images from the number first_test on."""
 
-    def __init__(self, options):
+    def __init__(self, options, first_test=0):
         images, labels = read_images(sorted(options.data.glob("data_batch_*.bin")))
         test, truth = read_images([options.data / "test_batch.bin"])
         chosen, held = choice(labels, options.draw, options.train, options.validation)
-        test, truth = test[:options.test], truth[:options.test]
+        test, truth = (all_of[first_test:first_test + options.test] for all_of in (test, truth))
         if len(chosen) < options.train or len(held) < options.validation or len(test) < options.test:
             raise SystemExit(f"{options.data} has {len(labels)} training and {len(test)} test images, too few for what was asked")
         self.train, self.labels = standardised(images[chosen], options.size), labels[chosen]
@@ -148,7 +150,8 @@ def kinds():
 
 
 DIFFERENCES = (("gap", "flatten"), ("lap", "flatten"), ("gap", "lap"), ("vanilla, best", "flatten"), ("struct", "flatten"),
-               ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct"))
+               ("struct", "gap"), ("struct", "vanilla, best"), ("residual", "gap"), ("residual", "struct"), ("residual-scaled", "gap"), ("residual-scaled", "struct"),
+               ("residual", "residual-scaled"))
 
 
 def summary():
@@ -184,7 +187,7 @@ def tables_of(right):
 
 def apart(right):
     """How far each head lies above flatten: the range over depths and kernels, and in how many of these by two standard errors."""
-    for head in ("gap", "lap", "vanilla, best", "struct", "residual"):
+    for head in ("gap", "lap", "vanilla, best", "struct", "residual", "residual-scaled"):
         found = []
         for (name, *column), draws in right.items():
             other = right.get(("flatten", *column), {})
@@ -206,7 +209,7 @@ def draw_picture():
     right = right_answers(COMMITTED)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
     for panel, kernel in zip(axes, ("nngp", "ntk")):
-        for head in ("flatten", "gap", "lap", "vanilla, best", "struct", "residual"):
+        for head in ("flatten", "gap", "lap", "vanilla, best", "struct", "residual", "residual-scaled"):
             points = [(depth, 100 * np.mean(list(right[head, depth, kernel].values()))) for depth in DEPTHS
                       if (head, depth, kernel) in right]
             if points:

@@ -9,9 +9,9 @@ import printed
 import prose
 from tables import DATA, EXPERIMENTS, rows_of
 
-PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "hyperparameters", "reviews",
+PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters", "reviews",
             "shaped_transformer", "signal_propagation", "heads", "example_tables", "field", "decision_tables",
-            "learned_inputs", "small_intervals", "class_probabilities", "trained_transformers")
+            "learned_inputs", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
 WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",

@@ -6,21 +6,61 @@
 import argparse
 import json
 import pathlib
+from typing import NamedTuple
 
-from tables import DATA, EXPERIMENTS, processor, rows_of, shows
+from tables import DATA, EXPERIMENTS, brief, point, processor, rows_of, shows
 
-PAGES = {"softmax_samples": EXPERIMENTS / "infinite-attention.md", "scale_mixture": EXPERIMENTS / "finite-networks.md"}
-SEEDS = {"softmax_samples": "seeds 0 to 47 for two tokens, a quarter of them for more", "scale_mixture": "seed 1"}
+
+class Kept(NamedTuple):
+    """A file that an example writes, the page that it is for, and its seeds."""
+
+    example: str
+    file: str
+    page: str
+    seeds: str
+
+
+KEPT = {
+    "softmax_samples": Kept("softmax_samples", "softmax_samples.csv", "infinite-attention.md", "seeds 0 to 47 for two tokens, a quarter of them for more"),
+    "scale_mixture": Kept("scale_mixture", "scale_mixture.csv", "finite-networks.md", "seed 1"),
+    "attention_convergence": Kept("attention_convergence", "attention_convergence.csv", "finite-networks.md", "seed 0"),
+    "propagation_trajectory_1": Kept("propagation_figure2", "figure2_sigma_w_1.csv", "signal-propagation.md", "seed 0"),
+    "propagation_trajectory_5": Kept("propagation_figure2", "figure2_sigma_w_5.csv", "signal-propagation.md", "seed 0"),
+    "propagation_groups": Kept("propagation_figure3", "figure3.csv", "signal-propagation.md", "seed 0"),
+    "shaped_correlations": Kept("sde_figure1", "figure1_left.csv", "shaped-transformer.md", "seed 1"),
+    "shaped_distances": Kept("sde_figure1", "figure1_ks.csv", "shaped-transformer.md", "seed 1"),
+    "shaped_resnet": Kept("sde_figure2", "figure2_right.csv", "shaped-transformer.md", "seed 1 for all gammas"),
+    "shaped_parts": Kept("sde_figure3", "figure3.csv", "shaped-transformer.md", "seed 1"),
+}
+PAGES = {name: EXPERIMENTS / kept.page for name, kept in KEPT.items()}
 
 
 def keep(folder):
     run = json.loads((folder / "run.json").read_text())
-    for name, seeds in SEEDS.items():
-        file = folder / f"{name}.csv"
-        if file.exists():
+    example = pathlib.Path(run["command"].split()[0]).name
+    for name, kept in KEPT.items():
+        file = folder / kept.file
+        if kept.example == example and file.exists():
             arguments = [word for word in run["arguments"] if not word.startswith("/")]
-            (DATA / file.name).write_text(f"# {' '.join([name, *arguments]).replace(' --out', '')}; widelimit {run['widelimit']}; {processor()}; {seeds}\n"
-                                          f"{file.read_text()}")
+            command = " ".join([example, *arguments]).replace(" --out", "").replace("--data", "--data FOLDER")
+            (DATA / f"{name}.csv").write_text(f"# {command}; widelimit {run['widelimit']}; {processor()}; {kept.seeds}\n{file.read_text()}")
+
+
+def numbers_of(name):
+    """The rows of a file, numbers as numbers."""
+    def read(text):
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    return [{column: read(text) for column, text in row.items()} for row in rows_of(name)]
+
+
+def powers(value):
+    """Two digits, without a zero before the point or in the exponent."""
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return point(value, 2) if -2 <= int(exponent) < 0 else f"{value:.2g}" if 0 <= int(exponent) < 2 else f"{mantissa}e{int(exponent)}"
 
 
 def summary_of_softmax_samples():
@@ -47,7 +87,91 @@ def summary_of_scale_mixture():
         yield f"| {weights} | {' | '.join(cells)} |"
 
 
-SUMMARIES = {"softmax_samples": summary_of_softmax_samples, "scale_mixture": summary_of_scale_mixture}
+def summary_of_convergence():
+    """Distances of the mean over all draws."""
+    rows = numbers_of("attention_convergence")
+    draws = max(row["draws"] for row in rows)
+    sizes = sorted({row["heads"] for row in rows})
+    yield f"| weights | {' | '.join(f'{size:g}' for size in sizes)} |"
+    yield "|---|" + "---|" * len(sizes)
+    for weights in dict.fromkeys(row["weights"] for row in rows):
+        found = {row["heads"]: row["distance"] for row in rows if (row["weights"], row["draws"]) == (weights, draws)}
+        yield f"| {weights} | {' | '.join(powers(found[size]) for size in sizes)} |"
+
+
+def summary_of_trajectory(name):
+    def lines():
+        yield "| block | q theory | q measured | cosine theory | cosine measured |"
+        yield "|---|---|---|---|---|"
+        for row in numbers_of(name):
+            if row["block"] in (1, 4, 8, 16):
+                yield (f"| {row['block']:g} | {point(row['q_theory'], 4)} | {brief(row['q'], row['q_error'])} | {point(row['cosine_theory'], 4)} | "
+                       f"{brief(row['cosine'], row['cosine_error'])} |")
+
+    return lines
+
+
+def summary_of_groups():
+    rows = [row for row in numbers_of("propagation_groups") if row["block"] in (2, 4, 8, 16)]
+    yield f"| block | {' | '.join(format(row['block'], 'g') for row in rows)} |"
+    yield "|---|" + "---|" * len(rows)
+    yield f"| theory | {' | '.join(point(row['ratio_theory'], 4) for row in rows)} |"
+    yield f"| measured | {' | '.join(brief(row['ratio'], row['ratio_error']) for row in rows)} |"
+
+
+CURVES = {"shaped": "shaped", "unshaped attention": "unshaped attention, shaped feedforward", "unshaped": "unshaped",
+          "unshaped Pre-LN": "unshaped, Pre-LN, same lambda and gamma", "unshaped Pre-LN lambda=gamma=1": "unshaped, Pre-LN, lambda = gamma = 1"}
+
+
+def summary_of_correlations():
+    rows, layers = numbers_of("shaped_correlations"), (1, 5, 10, 25, 50, 100, 150)
+    yield f"| network | layer 1 | {' | '.join(map(str, layers[1:]))} |"
+    yield "|---|" + "---|" * len(layers)
+    for name, shown in CURVES.items():
+        found = {row["layer"]: row["mean correlation"] for row in rows if row["network"] == name}
+        yield f"| {shown} | {' | '.join(point(found[layer], 3) for layer in layers)} |"
+
+
+def summary_of_distances():
+    yield "| m, quantity and SDE | Kolmogorov-Smirnov distance | p |"
+    yield "|---|---|---|"
+    for row in numbers_of("shaped_distances"):
+        yield f"| {row['observable']} | {point(row['distance'], 4)} | {point(row['p'], 2)} |"
+
+
+def summary_of_resnet():
+    rows = [row for row in numbers_of("shaped_resnet") if abs(10 * row["gamma"] - round(10 * row["gamma"])) < 1e-9]
+    yield f"| gamma | {' | '.join(format(row['gamma'], 'g').removeprefix('0') for row in rows)} |"
+    yield "|---|" + "---|" * len(rows)
+    for name, column, digits in (("SDE, exact distribution", "SDE exact", 4), ("SDE, sampled", "SDE sampled", 4), ("networks", "networks", 4),
+                                 ("standard error (networks)", "standard error", 4), ("distance", "KS network to exact distribution", 4), ("p", "p", 2)):
+        yield f"| {name} | {' | '.join(point(row[column], digits) for row in rows)} |"
+
+
+def summary_of_parts():
+    rows, layers = numbers_of("shaped_parts"), (10, 50, 150)
+    yield "| network | mean abs. correlation, layer 10 / 50 / 150 | median abs. covariance, 10 / 50 / 150 | mean at 150 |"
+    yield "|---|---|---|---|"
+    for name in dict.fromkeys(row["network"] for row in rows):
+        of = {row["layer"]: row for row in rows if row["network"] == name}
+        correlations = " / ".join(point(of[layer]["mean |rho|"], 3) for layer in layers)
+        medians = " / ".join(powers(of[layer]["median |V12|"]) for layer in layers)
+        yield f"| {name} | {correlations} | {medians} | {powers(of[150]['mean |V12|'])} |"
+
+
+SUMMARIES = {"softmax_samples": summary_of_softmax_samples, "scale_mixture": summary_of_scale_mixture, "attention_convergence": summary_of_convergence,
+             "propagation_trajectory_1": summary_of_trajectory("propagation_trajectory_1"),
+             "propagation_trajectory_5": summary_of_trajectory("propagation_trajectory_5"), "propagation_groups": summary_of_groups,
+             "shaped_correlations": summary_of_correlations, "shaped_distances": summary_of_distances, "shaped_resnet": summary_of_resnet,
+             "shaped_parts": summary_of_parts}
+
+
+def summary():
+    for name, lines in SUMMARIES.items():
+        if (DATA / f"{name}.csv").exists():
+            yield f"{name}:"
+            yield from lines()
+            yield ""
 
 
 def main():
@@ -55,7 +179,7 @@ def main():
     parser.add_argument("what", choices=["keep", "summary"])
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     given = parser.parse_args()
-    if not shows(given.what, SUMMARIES):
+    if not shows(given.what, {"examples": summary}):
         keep(given.folder)
 
 

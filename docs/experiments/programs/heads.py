@@ -1,6 +1,6 @@
 """Tables of head specialisation (Sagitova, Duranthon, Zdeborova, arXiv:2603.03993) over many starts.
 
-    python heads.py features|times|rest [--starts N] [--threads 1]
+    python heads.py features|times|rest|bayes [--starts N] [--threads 1]
     python heads.py resampling|digits|sgd|figures|dimensions [--starts N] [--threads 1] [--program widelimit] [--mnist FOLDER]
     python heads.py summary
 
@@ -12,6 +12,7 @@ that a run that was stopped goes on where it was.
 features  figure 3: overlaps of every head at tau = 100, 400 and 4,000 for three Gaussian features
 times     figure 6: specialisation times of flows over the size of the start
 rest      figures 4 (right and left with H = 3, 5, 7), 9, 10 and 15: losses where flows rest
+bayes     Bayes risks of the priors of figure 4, from 400,000 draws
 resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20, and a quarter of the starts to 100
 digits    figure 7: times at which digits are specialised on, SGD on MNIST's test images
 sgd       figure 1: SGD at D = 10,000 beside the flow from its start, to tau = 40
@@ -29,7 +30,7 @@ import tempfile
 import numpy as np
 from widelimit import heads
 
-from tables import DATA, EXPERIMENTS, Table, rows_of
+from tables import DATA, EXPERIMENTS, Table, brief, rows_of
 
 PAGE = EXPERIMENTS / "head-specialization.md"
 ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
@@ -90,6 +91,14 @@ def rest(starts, threads):
             table.append((figure, activation, name, count, seed, end.loss, end.standard_error, int(end.converged),
                           float(end.path.tau[-1]), float("nan") if end.curvature is None else end.curvature,
                           len(end.left_saddles), mass))
+
+
+def bayes(threads):
+    table = Table("heads_bayes", ("prior",), ("draws", "risk", "standard_error"), "seed 1; five tokens")
+    for name, prior in {name: prior for figure, _, name, prior, _, _ in rest_cases() if figure.startswith("4")}.items():
+        if table.lacks(name):
+            found = heads.bayes_risk(prior, 5, samples=400_000, seed=1, threads=threads)
+            table.append((name, 400_000, float(found.value), float(found.standard_error)))
 
 
 def run(program, command, configuration, threads):
@@ -220,6 +229,20 @@ def summary_of_rest(starts=5):
                f"{sum(row['at_rest'] == '1' for row in rows)} of {len(rows)} | {np.median([float(row['relevant_mass']) for row in rows]):.3f} |")
 
 
+def summary_of_bayes():
+    """Figure 4, right: median losses of flows at rest, beside the Bayes risk."""
+    yield "| figure 4 right: prior | softmax | softmax-v | softmax-1 | bayes | Bayes risk |"
+    yield "|---|---|---|---|---|---|"
+    risks, losses = {row["prior"]: (float(row["risk"]), float(row["standard_error"])) for row in rows_of("heads_bayes")}, {}
+    for row in rows_of("heads_rest"):
+        if row["figure"] == "4 right":
+            losses.setdefault(row["prior"], {}).setdefault(row["activation"], []).append(float(row["loss"]))
+    for prior, of in losses.items():
+        yield f"| {prior} | {' | '.join(f'{np.median(of[activation]):.4f}' for activation in ACTIVATIONS)} | {brief(*risks[prior])} |"
+    for prior in ("spikes(4 10)", "gaussian(4 x 10)"):
+        yield f"The Bayes risk of {prior} is {brief(*risks[prior])}."
+
+
 def ranges(rows, name):
     values = sorted(float(row[name]) for row in rows)
     return f"{np.median(values):.4f} ({values[0]:.4f} to {values[-1]:.4f})"
@@ -294,7 +317,7 @@ def summary_of_digits():
 
 
 SUMMARIES = {"heads_features": summary_of_features, "heads_times": summary_of_times, "heads_rest": summary_of_rest,
-             "heads_resampling": summary_of_resampling, "heads_digits": summary_of_digits, "heads_sgd": summary_of_sgd,
+             "heads_resampling": summary_of_resampling, "heads_digits": summary_of_digits, "heads_sgd": summary_of_sgd, "heads_bayes": summary_of_bayes,
              "heads_figures": summary_of_figures, "heads_dimensions": summary_of_dimensions}
 
 
@@ -306,7 +329,7 @@ def summary():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("features", "times", "rest", "resampling", "digits", "sgd", "figures", "dimensions", "summary"))
+    parser.add_argument("table", choices=("features", "times", "rest", "bayes", "resampling", "digits", "sgd", "figures", "dimensions", "summary"))
     parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100, 5, 20, 20, 5, 5 and 5 by default")
     parser.add_argument("--program", default="widelimit")
     parser.add_argument("--mnist", type=pathlib.Path)
@@ -315,7 +338,7 @@ def main():
     DATA.mkdir(parents=True, exist_ok=True)
     {"summary": summary, "features": lambda: features(given.starts or 20, given.threads),
      "times": lambda: times(given.starts or 100, given.threads),
-     "rest": lambda: rest(given.starts or 5, given.threads), "resampling": lambda: resampling(given),
+     "rest": lambda: rest(given.starts or 5, given.threads), "bayes": lambda: bayes(given.threads), "resampling": lambda: resampling(given),
      "digits": lambda: digits(given), "sgd": lambda: sgd(given), "figures": lambda: figures(given), "dimensions": lambda: dimensions(given)}[given.table]()
 
 

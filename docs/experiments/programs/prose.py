@@ -12,13 +12,9 @@ from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
 from calibration import of_most_draws
 from learning_curves import NETWORKS
 from signal_propagation import deviations, rejected
-from tables import EXPERIMENTS, rows_of, shows
-from trained_transformers import Networks, mean_and_error, squared_errors, tasks
-
-
-def point(value, digits):
-    """As the pages write numbers below 1."""
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+from shaped_transformer import PATHS, of_data
+from tables import EXPERIMENTS, point, rows_of, shows
+from trained_transformers import Networks, difference, mean_and_error, squared_errors, tasks
 
 
 def times(rows, machine):
@@ -92,11 +88,13 @@ def of_contexts():
               for tokens in (64, 1024, 131072)]
     yield f"is +{point(growth[0], 3)} at 64 tokens, +{point(growth[1], 3)} at 1,024 and -{point(-growth[2], 3)} at 131,072"
     yield (f"at alpha = .7 from {gain(64, 0.7, 'angle')} at 64 tokens to {gain(8192, 0.7, 'angle')} at 8,192 and is {gain(131072, 0.7, 'angle')} at 131,072")
-    z = {(row["width"], row["exponent"]): [] for row in rows_of("propagation_long")}
+    z = {}
     for row in rows_of("propagation_long"):
-        z[row["width"], row["exponent"]].append((float(row["measured"]) - float(row["theory"])) / float(row["standard_error"]))
-    angles = [value for (_, exponent), values in z.items() if exponent == "angle" for value in values]
-    yield f"lie within {max(map(abs, angles)):.1f} standard errors of the theory"
+        found = (float(row["measured"]) - float(row["theory"])) / float(row["standard_error"])
+        z.setdefault((row["exponent"], row["tokens"], row["width"]), []).append(found)
+    yield f"lie within {max(abs(value) for (exponent, *_), values in z.items() if exponent == 'angle' for value in values):.1f} standard errors of the theory"
+    near, far = z["gradient", "256", "64"], z["gradient", "1024", "64"]
+    yield (f"by {near[0]:.1f} and {near[1]:.1f} standard errors in networks of width 64 with 256 tokens and by {far[0]:.1f} and {far[1]:.1f} with 1,024")
 
 
 def of_normality():
@@ -121,6 +119,21 @@ def of_heads():
     yield "In every start 0 and 1 are among the first four and 8 is among the last three"
 
 
+def of_heads_at_rest():
+    losses = {}
+    for row in rows_of("heads_rest"):
+        losses.setdefault((row["prior"], row["heads"], row["activation"]), []).append(float(row["loss"]))
+    assert all(len(found) == 5 for found in losses.values())
+    wide = {key: found for key, found in losses.items() if max(found) - min(found) > 0.0035}
+    words = {key: f"({point(min(found), 3)} to {point(max(found), 3)})" for key, found in wide.items()}
+    spikes, gaussian = "spikes(4 10)", "gaussian(4 x 10)"
+    yield f"softmax-1 on spikes with three heads {words.pop((spikes, '3', 'softmax1'))} and with seven {words.pop((spikes, '7', 'softmax1'))}"
+    yield f"bayes on the Gaussian prior with seven {words.pop((gaussian, '7', 'bayes'))}"
+    assert not words, words
+    found = sorted(wide[gaussian, "7", "bayes"])
+    yield f"where four starts lie within {point(np.ceil(1000 * (found[3] - found[0])) / 1000, 3)} and one rests {point(found[4] - found[3], 3)} above them"
+
+
 def of_shaped_transformers():
     rows = {(row["size"], row["network"], row["place"]): (float(row["squared_gradient"]), float(row["standard_error"]))
             for row in rows_of("shaped_gradients")}
@@ -133,6 +146,21 @@ def of_shaped_transformers():
     yield f"by {full:.0f} ± {full_error:.0f} under full attention and by {causal:.0f} ± {causal_error:.0f} under a causal mask"
     (full, full_error), (causal, causal_error) = growth("64 x 24", "full"), growth("64 x 24", "causal")
     yield f"over 24 layers by {full:.1f} ± {point(full_error, 1)} and {causal:.1f} ± {point(causal_error, 1)}"
+    for size in ("200 x 150", "64 x 24"):
+        shaped = {mask: (rows[size, f"shaped (gamma^2 = 1/8) {mask}", "first layer"], rows[size, f"shaped (gamma^2 = 1/8) {mask}", "last layer"])
+                  for mask in ("full", "causal")}
+        ratios = [(first / last, first / last * ((first_error / first) ** 2 + (last_error / last) ** 2) ** 0.5)
+                  for (first, first_error), (last, last_error) in shaped.values()]
+        yield " and ".join(f"{value:.2f} ± {error:.2f}" for value, error in ratios)
+    paths = {(float(row["gamma"]), int(row["layer"])): [float(row[f"network_{k}"]) for k in range(PATHS)] for row in rows_of("shaped_figure4_paths")}
+    yield (f"between 10^{min(paths[0.1, 200]):.2f} and 10^{max(paths[0.1, 200]):.2f} after 200 layers, those of gamma = .5 beyond "
+           f"10^{int(min(paths[0.5, 100]))} after 100")
+    names = [f"{kind} full" for kind in ("shaped (gamma^2 = 1/8)", "unshaped Pre-LN")]
+    ratios = [(first / last, first / last * ((first_error / first) ** 2 + (last_error / last) ** 2) ** 0.5) for (first, first_error), (last, last_error)
+              in ((of_data(name)["first layer"], of_data(name)["last layer"]) for name in names)]
+    yield "those of shaped networks by {:.2f} ± {:.2f}, those of Pre-LN by {:.1f} ± {:.1f}".format(*(number for pair in ratios for number in pair))
+    correlations = sorted({float(row["mean_correlation"]) for row in rows_of("shaped_gradients_data")})
+    yield f"correlations between {correlations[0]:+.2f} and {correlations[-1]:+.2f} in the mean over pairs"
     stays = {row["temperature"]: 100 * float(row["share_that_stay"]) for row in rows_of("shaped_stopping") if row["gamma"] == "1"}
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
@@ -147,19 +175,21 @@ def of_trained_transformers():
         for column, words in (without_points, "where initialisations are left out"), (without_depths, "where a depth is left out"):
             value, error = mean_and_error(column[both] - column[reference])
             yield f"{abs(value):.2f} ± {error:.2f} {'less' if value < 0 else 'more'} {words}"
+        if task != "copy":
+            for name in ("alpha, sigma_w and depth, quadratic", "alpha alone, quadratic"):
+                yield " and ".join(difference(column[name], column[growth]) for column in (without_points, without_depths))
         loss = networks.per_point(networks.loss)
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
                  for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
         yield f"of {ranks[0]} with |lambda_a|, {ranks[1]} with |lambda_g|, {ranks[2]} with alpha, {ranks[3]} with sigma_w and {ranks[4]} with the depth"
-    same = {row["depth"]: [] for row in rows_of("trained_transformers")}
-    for row in rows_of("trained_transformers"):
-        if (row["task"], row["kind"], row["alpha"], row["sigma_w"]) == ("copy", "cowsik", "0.2", "1.5"):
-            same[row["depth"]].append(float(row["loss"]))
-    yield f"{np.mean(same['4']):.2f} with 4 blocks and {point(np.mean(same['16']), 2)} with 16"
+    for task, words in ("copy", "{} with 4 blocks and {} with 16"), ("mnist", "from {} to {}"):
+        same = {depth: [float(row["loss"]) for row in rows_of("trained_transformers") if (row["task"], row["kind"], row["alpha"], row["sigma_w"], row["depth"])
+                        == (task, "cowsik", "0.2", "1.5", depth)] for depth in ("4", "16")}
+        yield words.format(*(point(np.mean(losses), 2) for losses in same.values()))
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads,),
+          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 

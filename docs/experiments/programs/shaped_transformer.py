@@ -1,7 +1,7 @@
 """Shaped transformers (Noci et al., arXiv:2306.17759): stopping times over two parameters, gradients at the paper's width and
 depth.
 
-    python shaped_transformer.py stopping|figure4|gradients|depths [--threads 1]
+    python shaped_transformer.py stopping|figure4|gradients|depths|steps|times [--threads 1]
     python shaped_transformer.py data --mnist FOLDER [--threads 1]
     python shaped_transformer.py summary|picture
 
@@ -10,12 +10,16 @@ figure4    figure 4: 2,000 networks at each of 10 residual weights, of 2, 4 and 
            5 networks of 4 tokens; data/shaped_figure4.csv and shaped_figure4_paths.csv
 gradients  of the second version, at initialisation: width 200 and 150 layers, 128 networks of each kind, and width 64 and 24
            layers, 1,024 networks; data/shaped_gradients.csv
-data       the same gradients in networks of width 64 and 24 layers whose tokens are the patches of 4 of MNIST's test images, 256
+data       the same gradients in networks of width 64 and 24 layers whose tokens are the patches of 4 of MNIST's test images, 64
            networks each; data/shaped_gradients_data.csv
 depths     figure 1 left: mean correlation of two tokens through 150 layers of width 200, 1,024 networks a curve, of Post-LN, which
            is drawn with its weights, 64; data/shaped_depths.csv
+steps      how many paths of three tokens stop, and where the others are, by the size of the steps; data/shaped_steps.csv
+times      processor time of a step of the SDE and of a layer, by the number of tokens; data/shaped_times.csv
 """
 import argparse
+import itertools
+import time
 
 import numpy as np
 from widelimit import sde
@@ -27,7 +31,7 @@ GAMMAS = tuple(round(0.1 * k, 1) for k in range(1, 11))
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 FIGURE4_TOKENS, FIGURE4_NETWORKS = (2, 4, 8), 2000
 PATH_GAMMAS, PATHS = (0.1, 0.3, 0.5, 0.7, 1.0), 5
-IMAGES, DATA_NETWORKS = 4, 256
+IMAGES, DATA_NETWORKS = 4, 64
 SIZES = {"200 x 150": (200, 150, 128), "64 x 24": (64, 24, 1024)}  # width, layers, networks
 PLACES = ("at the input", "first layer", "last layer")
 PAGE = EXPERIMENTS / "shaped-transformer.md"
@@ -37,6 +41,11 @@ CURVES = {"shaped": (sde.Network("shaped_transformer", 200, 0.125), 1024), "unsh
           "unshaped Pre-LN, same lambda and gamma": (sde.Network("unshaped_pre_ln", 200, 0.125), 1024),
           "unshaped Pre-LN, lambda = gamma = 1": (sde.Network("unshaped_pre_ln", 200), 1024),
           "unshaped Post-LN, lambda = gamma = 1": (sde.Network("unshaped_post_ln", 200), 64)}
+STEPS = {"fixed, 0.01": (400_000, {"step_control": 0}), "`step_control` 0.02 (default)": (400_000, {"step_control": 0.02}),
+         "`step_control` 0.005": (400_000, {"step_control": 0.005})}
+TOKENS = (1, 2, 3, 4, 8, 16, 32)
+SCHEMES = {"geometric step": "geometric", "Euler-Maruyama step": "euler_maruyama", "Euler-Maruyama with dense root": "euler_maruyama_dense"}
+BLOCKS = {"attention layer": sde.Network("shaped_attention", 200, 0.125), "feedforward layer": sde.Network("shaped_resnet", 300, 0.125)}
 
 
 def kinds(width):
@@ -107,13 +116,13 @@ def gradients_on_data(threads, folder):
         raise SystemExit("--mnist: expected the folder with the t10k files")
     width, depth, _ = SIZES["64 x 24"]
     table = Table("shaped_gradients_data", ("network", "image"), ("place", "networks", "mean_correlation", "squared_gradient", "standard_error"),
-                  "seed 1; 16 patches of MNIST's test images, in an order of seed 0; gradients of the output matrix, at the input of the tokens")
+                  "seeds 1, 2, ... of images; 16 patches of MNIST's test images, in an order of seed 0; gradients of the output matrix, at the input of the tokens")
     for image, x in enumerate(inputs_of("mnist", folder)[0][:IMAGES]):
         start = start_covariance(x)
         correlation = float(start[np.triu_indices(len(start), 1)].mean())
         for name, network in kinds(width):
             if "(gamma^2 = .1)" not in name and table.lacks(name, image):
-                found = sde.gradients(network, start, depth, samples=DATA_NETWORKS, seed=1, threads=threads)
+                found = sde.gradients(network, start, depth, samples=DATA_NETWORKS, seed=image + 1, threads=threads)
                 values, errors = found.parameters["output"]
                 table.append(*((name, image, place, DATA_NETWORKS, correlation, float(value), float(error)) for place, value, error in zip(
                     PLACES, (found.tokens[0], values[0], values[-1]), (found.tokens_error[0], errors[0], errors[-1]))))
@@ -128,6 +137,67 @@ def depths(threads):
             found = sde.sample_networks(network, sde.start(), layers, samples=networks, seed=1, threads=threads).correlations[..., 0, 1]
             table.append(*((name, layer, networks, float(values.mean()), float(values.std(ddof=1) / networks**0.5))
                            for layer, values in zip(layers, found)))
+
+
+def quantile_and_error(values, q):
+    """With the standard error that the counts below it have."""
+    half = (q * (1 - q) / len(values)) ** 0.5
+    below, middle, above = np.quantile(values, (q - half, q, q + half))
+    return float(middle), float((above - below) / 2)
+
+
+def steps(threads):
+    table = Table("shaped_steps", ("steps",), ("paths", "stopped", "stopped_error", "median", "median_error", "quantile_95", "quantile_95_error",
+                  "largest_eigenvalue_of_stopped"), "seed 0; three tokens of a shaped transformer to time .4; correlation of the first and the last")
+    model = sde.transformer(gamma_squared=0.3, temperature=0.9, c_plus=0.5, c_minus=-0.8)
+    start = np.array([[1.3, 0.4, -0.2], [0.4, 0.8, 0.1], [-0.2, 0.1, 1.6]])
+    for name, (paths, options) in STEPS.items():
+        if table.lacks(name.replace(",", ";")):
+            found = sde.simulate(model, start, [0.4], paths=paths, threads=threads, **options)
+            stopped = found.ends != "horizon"
+            share, rho = float(stopped.mean()), found.correlations[-1, ~stopped, 0, 2]
+            largest = np.linalg.eigvalsh(found.covariances[-1, stopped])[:, -1]
+            table.append((name.replace(",", ";"), paths, share, (share * (1 - share) / paths) ** 0.5, *quantile_and_error(rho, 0.5),
+                          *quantile_and_error(rho, 0.95), float(np.median(largest))))
+
+
+def times(threads):
+    """As many paths as take a tenth of a second or more."""
+    table = Table("shaped_times", ("what", "tokens"), ("paths", "steps", "microseconds"),
+                  "seed 0; processor time of one thread; shaped transformer (SDE), attention of width 200, feedforward of width 300")
+    model, count = sde.transformer(gamma_squared=0.125), 100
+    for what, tokens in itertools.product((*SCHEMES, *BLOCKS), TOKENS):
+        if what == "Euler-Maruyama with dense root" and tokens > 8 or not table.lacks(what, tokens):
+            continue
+        start, paths, seconds = sde.start(tokens=tokens), 32, 0.0
+        while seconds < 0.1:
+            paths *= 2
+            begin = time.process_time()
+            if what in SCHEMES:
+                sde.simulate(model, start, [0.01 * count], paths=paths, step_control=0, scheme=SCHEMES[what], threads=1)
+            else:
+                sde.sample_networks(BLOCKS[what], start, [count], samples=paths, threads=1)
+            seconds = time.process_time() - begin
+        table.append((what, tokens, paths, count, 1e6 * seconds / paths / count))
+
+
+def summary_of_steps():
+    yield "| steps | paths | stopped | median of the others | 95 % quantile | largest eigenvalue in the last state inside, median of the stopped |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows_of("shaped_steps"):
+        number = {name: float(value) for name, value in row.items() if name != "steps"}
+        cells = (brief(number[name], number[f"{name}_error"]) for name in ("median", "quantile_95"))
+        yield (f"| {row['steps'].replace(';', ',')} | {int(number['paths']):,} | {brief(100 * number['stopped'], 100 * number['stopped_error'])} % | "
+               f"{' | '.join(cells)} | {number['largest_eigenvalue_of_stopped']:.0f} |")
+
+
+def summary_of_times():
+    found = {(row["what"], int(row["tokens"])): float(row["microseconds"]) for row in rows_of("shaped_times")}
+    yield f"| m | {' | '.join(map(str, TOKENS))} |"
+    yield "|---|" + "---|" * len(TOKENS)
+    for what in (*SCHEMES, *BLOCKS):
+        cells = (f"{found[what, tokens]:.2g}".removeprefix("0") if (what, tokens) in found else "" for tokens in TOKENS)
+        yield f"| {what}, us | " + " | ".join(f"{float(cell):.0f}" if "e" in cell else cell for cell in cells) + " |"
 
 
 def summary_of_depths():
@@ -179,7 +249,7 @@ def summary_of_figure4():
 
 
 def of_data(name):
-    """{place: (mean over images, standard error)}, from the spread over images, which that over networks is part of."""
+    """{place: (mean over images, standard error)}, from the spread over images, each with networks of its own."""
     found = {}
     for place in PLACES:
         values = [float(row["squared_gradient"]) for row in rows_of("shaped_gradients_data") if (row["network"], row["place"]) == (name, place)]
@@ -253,18 +323,21 @@ def draw_stopping_times(plt):
 
 
 SUMMARIES = {"shaped_stopping": summary_of_stopping, "shaped_gradients": summary_of_gradients, "shaped_depths": summary_of_depths,
-             "shaped_figure4": summary_of_figure4, "shaped_gradients_data": summary_of_data}
+             "shaped_figure4": summary_of_figure4, "shaped_gradients_data": summary_of_data, "shaped_steps": summary_of_steps,
+             "shaped_times": summary_of_times}
+COMPUTED = {"stopping": stopping, "figure4": figure4, "gradients": gradients, "depths": depths, "steps": steps, "times": times}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("stopping", "figure4", "gradients", "data", "depths", "summary", "picture"))
+    parser.add_argument("what", choices=(*COMPUTED, "data", "summary", "picture"))
     parser.add_argument("--mnist", help="folder with the t10k files")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    if not shows(given.what, SUMMARIES, draw_pictures):
-        {"stopping": stopping, "figure4": figure4, "gradients": gradients, "depths": depths,
-         "data": lambda threads: gradients_on_data(threads, given.mnist)}[given.what](given.threads)
+    if given.what == "data":
+        gradients_on_data(given.threads, given.mnist)
+    elif not shows(given.what, SUMMARIES, draw_pictures):
+        COMPUTED[given.what](given.threads)
 
 
 if __name__ == "__main__":

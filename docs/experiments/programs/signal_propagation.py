@@ -1,6 +1,7 @@
 """Signal propagation in random transformers (Cowsik et al., arXiv:2403.02579): networks against theory, point by point.
 
     python signal_propagation.py angle|gradient|causal|widths|contexts|long|gaps|normality [--threads 1]
+    python signal_propagation.py annealing|one-block|zeros|paper [--threads 1]
     python signal_propagation.py summary|picture
 
 angle     figure 4: growth of 1 - cosine in one block from norm 1 and cosine .99, both slices, 12 x 12 points, 16 networks a
@@ -14,27 +15,37 @@ contexts  figure 6 beyond 64 tokens: where causal exponents vanish, up to 131,07
 long      networks of 256 and 1,024 tokens under a causal mask against these exponents; data/propagation_long.csv
 gaps      section 4.3: moments of 1 - cosine of one pair of tokens a network and of its logarithm, 4,000 networks of 64
           channels and 16 tokens from cosine .99; data/propagation_gaps.csv
-normality  the same to 16 blocks: tests of Shapiro and Wilk and of D'Agostino and Pearson whether logarithms of gaps are normal, and
+normality  the same, in one case to 16 blocks: tests of Shapiro and Wilk and of D'Agostino and Pearson whether logarithms of gaps are normal, and
           how often they reject samples that are not, 200 of each kind; data/propagation_normality.csv and ..._power.csv
+annealing  squared norms where scores are too large for the annealed average; data/propagation_annealing.csv
+one-block  growth of the angle in one block of width 256 at seven points; data/propagation_one_block.csv
+zeros     where exponents under a causal mask vanish; data/propagation_zeros.csv
+paper     critical points that the paper names; data/propagation_paper.csv
 """
 import argparse
+import dataclasses
+import functools
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import stats
+from scipy.optimize import brentq
 from widelimit import propagation
 
-from tables import DATA, EXPERIMENTS, Table, rows_of, save, shows
+from tables import DATA, EXPERIMENTS, Table, brief, point, rows_of, save, shows
 
 SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.02, 0.95), (0.02, 0.95))}
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
 GAP_CASES = ((0.1, 2.0), (0.5, 1.0), (0.5, 2.0))  # alpha, sigma_w
 GAP_NETWORKS = 4000
+TEST_DEPTHS = {(0.1, 2.0): (1, 4), (0.5, 1.0): (1, 4), (0.5, 2.0): (1, 4, 16)}
 WIDTHS = ((32, 1024), (64, 512), (128, 256), (256, 64))  # width, networks
 WIDTH_CASES = ((0.33, 3.0), (0.54, 4.0))  # alpha, sigma_w
 CONTEXTS, CONTEXT_ALPHAS = (64, 256, 1024, 8192, 131072), (0.1, 0.3, 0.5, 0.7)
-LONG_CASES = ((0.3, 2.0), (0.5, 2.0))  # alpha, sigma_w
-LONG_NETWORKS = ((256, 64, 256), (256, 128, 128), (1024, 64, 64), (1024, 128, 16))  # tokens, width, networks
+LONG_CASES = ((0.3, 2.0, 256, 64, 256), (0.3, 2.0, 256, 128, 128), (0.3, 2.0, 1024, 64, 64), (0.5, 2.0, 256, 64, 256), (0.5, 2.0, 1024, 64, 32))
 POWER_SAMPLES, LEVEL = 200, 0.05
+ONE_BLOCK_CASES = ((0.5, 0.5, 2.25, "unit"), (0.3, 0.3, 1.0, "unit"), (0.8, 0.4, 3.0, "unit"), (0.4, 0.8, 3.0, "unit"), (0.9, 0.9, 0.5, "unit"),
+                   (0.5, 0.5, 2.25, "shared"), (0.8, 0.4, 3.0, "shared"))  # alpha_A, alpha_M, sigma_w, sigma_out
+ZERO_ALPHAS = (0.1, 0.3, 0.5, 0.7)
 PAGE = EXPERIMENTS / "signal-propagation.md"
 PICTURE = EXPERIMENTS / "signal-propagation" / "z_scores.png"
 
@@ -101,7 +112,7 @@ def widths(threads):
 def zero(exponent):
     """The gain at which a causal exponent, a function of the gain, vanishes; nan where it does not."""
     low, high = 0.05, 12.0
-    return float(optimize.brentq(exponent, low, high, xtol=1e-7)) if exponent(low) < 0 < exponent(high) else float("nan")
+    return float(brentq(exponent, low, high, xtol=1e-7)) if exponent(low) < 0 < exponent(high) else float("nan")
 
 
 def contexts(_):
@@ -119,18 +130,16 @@ def contexts(_):
 
 def long(threads):
     table = Table("propagation_long", ("alpha", "sigma_w", "tokens", "width"), ("exponent", *COLUMNS), "seed 11")
-    for alpha, sigma_w in LONG_CASES:
-        for tokens, width, networks in LONG_NETWORKS:
-            if table.lacks(alpha, sigma_w, tokens, width):
-                parameters = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
-                theory = propagation.exponents(parameters, 16, causal=True)
-                angle = propagation.simulate_angle(parameters, q0=1, c0=0.999, causal=True, width=width, networks=4 * networks, seed=11,
-                                                   threads=threads)
-                gradient = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
-                                                         threads=threads).log_of_mean
-                key = (alpha, sigma_w, tokens, width)
-                table.append((*key, "angle", 4 * networks, theory.one_block_from_1, float(angle.value), float(angle.standard_error)),
-                             (*key, "gradient", networks, theory.lambda_g, float(gradient.value), float(gradient.standard_error)))
+    for alpha, sigma_w, tokens, width, networks in LONG_CASES:
+        if table.lacks(alpha, sigma_w, tokens, width):
+            parameters = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
+            theory = propagation.exponents(parameters, 16, causal=True)
+            angle = propagation.simulate_angle(parameters, q0=1, c0=0.999, causal=True, width=width, networks=4 * networks, seed=11, threads=threads)
+            gradient = propagation.simulate_gradient(parameters, 16, causal=True, width=width, networks=networks, seed=11,
+                                                     threads=threads).log_of_mean
+            key = (alpha, sigma_w, tokens, width)
+            table.append((*key, "angle", 4 * networks, theory.one_block_from_1, float(angle.value), float(angle.standard_error)),
+                         (*key, "gradient", networks, theory.lambda_g, float(gradient.value), float(gradient.standard_error)))
 
 
 def skewness(values):
@@ -170,11 +179,11 @@ def gaps(threads):
 def normality(threads):
     table = Table("propagation_normality", ("alpha", "sigma_w"), ("blocks", "of", "networks", "deviation_log_gap", "shapiro_wilk", "shapiro_wilk_p",
                   "dagostino_pearson", "dagostino_pearson_p"), "seed 1")
-    for alpha, sigma_w in GAP_CASES:
+    for (alpha, sigma_w), blocks in TEST_DEPTHS.items():
         if table.lacks(alpha, sigma_w):
             parameters = propagation.Parameters(tokens=16, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
             rows = []
-            for sample in propagation.simulate_samples(parameters, [1, 4, 16], c0=0.99, networks=GAP_NETWORKS, seed=1, threads=threads):
+            for sample in propagation.simulate_samples(parameters, list(blocks), c0=0.99, networks=GAP_NETWORKS, seed=1, threads=threads):
                 of_network = 1 - sample.cosines.reshape(GAP_NETWORKS, -1)
                 for of, gap in ("one pair", of_network[:, 0]), ("mean of a network", of_network.mean(axis=1)):
                     log = np.log(gap)
@@ -196,7 +205,7 @@ def alternatives():
 
 def power():
     """How often the tests reject samples of as many numbers as there are networks, at a level of one test and of all of them."""
-    tests = len(GAP_CASES) * 3 * 2
+    tests = 2 * sum(map(len, TEST_DEPTHS.values()))
     table = Table("propagation_normality_power", ("shape", "value"), ("numbers", "samples", "shapiro_wilk", "dagostino_pearson",
                   "shapiro_wilk_of_all", "dagostino_pearson_of_all"), f"seed 1; level {LEVEL}, of all {LEVEL} / {tests}")
     for shape, value, draw in alternatives():
@@ -206,6 +215,86 @@ def power():
                               for numbers in (draw(GAP_NETWORKS, random) for _ in range(POWER_SAMPLES))])
             shares = [float((found[:, test] < level).mean()) for level in (LEVEL, LEVEL / tests) for test in (0, 1)]
             table.append((shape, value, GAP_NETWORKS, POWER_SAMPLES, *shares))
+
+
+def annealing(threads):
+    table = Table("propagation_annealing", ("block",), ("annealed", "network", "measured", "standard_error"), "seed 0; 60 networks of width 256")
+    if not all(table.lacks(block) for block in (1, 2)):
+        return
+    parameters = propagation.Parameters(tokens=16, sigma_A=4)
+    annealed = propagation.trajectory(parameters, 2).q
+    network = propagation.propagate(parameters.block(), propagation.start_gram(16), 2, threads=threads).q
+    found = propagation.simulate_trajectory(parameters, 2, width=256, networks=60, threads=threads)
+    table.append(*((block, *(float(values[block]) for values in (annealed, network, found.q, found.q_error))) for block in (1, 2)))
+
+
+def one_block(threads):
+    table = Table("propagation_one_block", ("alpha_A", "alpha_M", "sigma_w", "sigma_out", "start"), ("q0", "map", "measured", "standard_error"),
+                  "seed 0; 64 tokens, width 256, 64 networks, cosine .99")
+    for (alpha_A, alpha_M, sigma_w, sigma_out), start in ((case, start) for case in ONE_BLOCK_CASES for start in ("1", "q_*")):
+        if table.lacks(alpha_A, alpha_M, sigma_w, sigma_out, start):
+            parameters = propagation.Parameters(tokens=64, alpha_A=alpha_A, alpha_M=alpha_M, sigma_w=sigma_w, sigma_out=sigma_out)
+            q0 = 1.0 if start == "1" else propagation.exponents(parameters).q_star
+            after = propagation.BlockMap(parameters).block(propagation.TokenState.from_cosine(q0, 0.99))
+            found = propagation.simulate_angle(parameters, q0=q0, width=256, networks=64, threads=threads)
+            table.append((alpha_A, alpha_M, sigma_w, sigma_out, start, float(q0), float(np.log(after.cosine_gap / 0.01)), float(found.value),
+                          float(found.standard_error)))
+
+
+def zeros(threads):
+    table = Table("propagation_zeros", ("alpha",), ("angle_growth_of_one_block", "gradient_exponent"), "no seed: theory; 64 tokens, causal, 16 blocks")
+    for alpha in ZERO_ALPHAS:
+        if table.lacks(alpha):
+            parameters = propagation.Parameters(tokens=64, alpha_A=alpha, alpha_M=alpha)
+            angle = brentq(lambda gain: propagation.exponents(dataclasses.replace(parameters, sigma_w=gain), causal=True).one_block_from_1, 0.5, 6)
+            table.append((alpha, float(angle), float(propagation.critical_values("gradient", "sigma_w", parameters, causal=True)[0])))
+
+
+def first_root(function, grid):
+    """The first root between two points of a grid; NaN without one."""
+    values = [function(x) for x in grid]
+    pairs = (k for k in range(len(grid) - 1) if values[k] * values[k + 1] <= 0)
+    return next((brentq(function, grid[k], grid[k + 1]) for k in pairs), float("nan"))
+
+
+def kink(published, gain, depth=16):
+    """Where lambda_g = 0 has its kink: contrasts and mean of the tokens carry equal gradients, (1 + r)^depth = n - 1. With a gain,
+    (alpha_M, alpha_A), else (alpha, sigma_w)."""
+    def at(strength, other):
+        alpha_M, sigma_w = (other, gain) if gain else (strength, other)
+        return propagation.Parameters(alpha_A=strength, alpha_M=alpha_M, sigma_w=sigma_w)
+
+    grid = np.linspace(0.02, 0.98, 97) if gain else np.linspace(0.1, 6, 119)
+
+    def on_line(strength):
+        return first_root(lambda other: propagation.exponents(at(strength, other), depth, published=published).lambda_g, grid)
+
+    def difference(strength):
+        parameters = at(strength, on_line(strength))
+        r = strength**2 / (1 - strength**2) / propagation.exponents(parameters, depth).q_star
+        return depth * np.log1p(r) - np.log(parameters.tokens - 1)
+
+    strength = brentq(difference, 0.4, 0.55)
+    return (on_line(strength), strength) if gain else (strength, on_line(strength))
+
+
+def paper(threads):
+    table = Table("propagation_paper", ("quantity",), ("first", "second"), "no seed: theory; 256 tokens, 16 blocks")
+    critical = functools.partial(propagation.critical_values, "angle", "sigma_w")
+    third, small = ({"alpha_A": alpha, "alpha_M": alpha} for alpha in (8**-0.5, 1e-5))
+    quantities = {
+        "lambda_a = 0 at alpha = 8^-1/2: sigma_w, unit and shared gain":
+            lambda: [critical(propagation.Parameters(**third, sigma_out=gain))[0] for gain in ("unit", "shared")],
+        "kink: alpha, sigma_w": lambda: kink(False, None), "kink as published: alpha, sigma_w": lambda: kink(True, None),
+        "kink at sigma_w = 2: alpha_M, alpha_A": lambda: kink(False, 2.0), "kink as published at sigma_w = 2: alpha_M, alpha_A": lambda: kink(True, 2.0),
+        "plateau of lambda_g at alpha = .9 and sigma_w = .05, and -ln(256) / 16":
+            lambda: (propagation.exponents(propagation.Parameters(alpha_A=0.9, alpha_M=0.9, sigma_w=0.05)).lambda_g, -np.log(256) / 16),
+        "lambda_a = 0 at alpha = 1e-5: sigma_w": lambda: (critical(propagation.Parameters(**small))[0], float("nan")),
+    }
+    for name, values in quantities.items():
+        name = name.replace(",", ";")
+        if table.lacks(name):
+            table.append((name, *map(float, values())))
 
 
 def deviations():
@@ -319,6 +408,48 @@ def summary_of_training():
         yield f"| {alpha:.2f} |".replace("| 0", "| ") + "".join(f" {losses[gain]:.2f} |".replace(" 0.", " .") for gain in gains)
 
 
+def summary_of_annealing():
+    yield "| block | annealed | `network` | 60 networks of width 256 |"
+    yield "|---|---|---|---|"
+    for row in rows_of("propagation_annealing"):
+        measured = brief(float(row["measured"]), float(row["standard_error"]))
+        yield f"| {row['block']} | {point(float(row['annealed']), 4)} | {point(float(row['network']), 4)} | {measured} |"
+
+
+def summary_of_one_block():
+    yield "| (alpha_A, alpha_M, sigma_w) | from 1: measured | map | from q_*: measured | map |"
+    yield "|---|---|---|---|---|"
+    rows = rows_of("propagation_one_block")
+    for first, second in zip(rows[::2], rows[1::2]):
+        case = ", ".join(f"{float(first[name]):g}".removeprefix("0") for name in ("alpha_A", "alpha_M", "sigma_w"))
+        cells = (f"{brief(float(row['measured']), float(row['standard_error']))} | {point(float(row['map']), 3)}" for row in (first, second))
+        yield f"| ({case}){' shared' if first['sigma_out'] == 'shared' else ''} | {' | '.join(cells)} |"
+
+
+def summary_of_zeros():
+    rows = rows_of("propagation_zeros")
+    yield f"| alpha | {' | '.join(row['alpha'].removeprefix('0') for row in rows)} |"
+    yield "|---|" + "---|" * len(rows)
+    for name, column in ("angle growth of one block", "angle_growth_of_one_block"), ("gradient exponent, 16 blocks", "gradient_exponent"):
+        yield f"| {name} | {' | '.join(point(float(row[column]), 3) for row in rows)} |"
+
+
+def summary_of_paper():
+    found = {row["quantity"]: [float(row[name]) for name in ("first", "second")] for row in rows_of("propagation_paper")}
+    (unit, shared), kinks, published, second, second_published, (plateau, exact), (small, _) = found.values()
+
+    def pair(values):
+        return f"({point(values[0], 4)}, {point(values[1], 4)})"
+
+    yield "| | paper | here |"
+    yield "|---|---|---|"
+    yield f"| lambda_a = 0 at alpha = 8^-1/2 | sigma_w about 2 | {unit:.4f} (unit), {shared:.4f} (shared gain) |"
+    yield f"| kink of lambda_g = 0, (alpha, sigma_w) | (.5, 2.25) | {pair(kinks)}; {pair(published)} with the formula as printed |"
+    yield f"| kink, (alpha_M, alpha_A) at sigma_w = 2 | (.6, .5) | {pair(second)}; {pair(second_published)} as printed |"
+    yield f"| plateau of lambda_g at alpha = .9, sigma_w = .05 | | {point(plateau, 4)}; -ln(256) / 16 = {point(exact, 4)} |"
+    yield f"| lambda_a = 0 as alpha goes to 0 (1e-5) | meets lambda_g = 0 | sigma_w = {small:.4f} |"
+
+
 def draw_pictures():
     import matplotlib
     matplotlib.use("svg")
@@ -355,19 +486,20 @@ def draw_z_scores(plt):
 
 SUMMARIES = {"propagation_angle": summary_of_z, "propagation_widths": summary_of_widths, "propagation_contexts": summary_of_contexts,
              "propagation_long": summary_of_long, "propagation_gaps": summary_of_gaps, "propagation_normality": summary_of_normality,
-             "propagation_normality_power": summary_of_power,
-             "propagation_training": summary_of_training}
+             "propagation_normality_power": summary_of_power, "propagation_training": summary_of_training,
+             "propagation_annealing": summary_of_annealing, "propagation_one_block": summary_of_one_block, "propagation_zeros": summary_of_zeros,
+             "propagation_paper": summary_of_paper}
+COMPUTED = {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "contexts": contexts, "long": long, "gaps": gaps,
+            "normality": normality, "annealing": annealing, "one-block": one_block, "zeros": zeros, "paper": paper}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    programs = {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "contexts": contexts, "long": long, "gaps": gaps,
-                "normality": normality}
-    parser.add_argument("what", choices=(*programs, "summary", "picture"))
+    parser.add_argument("what", choices=(*COMPUTED, "summary", "picture"))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if not shows(given.what, SUMMARIES, draw_pictures):
-        programs[given.what](given.threads)
+        COMPUTED[given.what](given.threads)
 
 
 if __name__ == "__main__":

@@ -151,13 +151,17 @@ def shows(what, summaries, draw_picture=None):
     return what in ("summary", "picture")
 
 
+def point(value, digits):
+    """As the pages write numbers below 1."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+
+
 def brief(value, error):
     """A number with the standard error of its last digits in brackets, as .1234(12)."""
     digits = 0
     while error * 10**digits < 9.5 and digits < 8:
         digits += 1
-    shown = f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
-    return f"{shown}({round(error * 10**digits)})"
+    return f"{point(value, digits)}({round(error * 10**digits)})"
 
 
 def save(figure, path):

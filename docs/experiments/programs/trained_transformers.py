@@ -30,7 +30,7 @@ NAME, THEORY = "trained_transformers", "trained_theory"
 PAGE = EXPERIMENTS / "signal-propagation.md"
 CLASSES = {"copy": 16, "mnist": 10, "cifar10": 10, "reviews": 2}
 POINT = ("alpha", "sigma_w", "depth", "width")
-FOLDS, SEEDS = 5, 3
+FOLDS, SEEDS, STEPS = 5, 3, "150"  # predictions are of networks that learned for so many steps
 OTHER_KINDS = ("shaped", "unshaped", "pre_ln", "post_ln")
 INPUTS, PATHS, SAMPLES = 4, 256, 64
 
@@ -92,7 +92,7 @@ class Networks:
     """The networks of one task and some kinds of blocks whose initialisations have at least SEEDS seeds."""
 
     def __init__(self, task, kinds=("cowsik",)):
-        found = [row for row in rows_of(NAME) if row["kind"] in kinds and row["task"] == task]
+        found = [row for row in rows_of(NAME) if row["kind"] in kinds and row["task"] == task and row["steps"] == STEPS]
         names = [(row["kind"], *(float(row[key]) for key in POINT)) for row in found]
         for row, name in zip(found, names):
             row["correlation"] = theories().get((task, *name), float("nan"))
@@ -191,16 +191,18 @@ class Networks:
 
 @functools.cache
 def squared_errors(task, kinds=("cowsik",)):
-    """{predictor: (squared errors without initialisations, without depths)}, means over seeds of each initialisation."""
+    """{predictor: (squared errors without initialisations and, of at least 3 depths, without depths)}, means over seeds of each
+    initialisation."""
     networks = Networks(task, kinds)
 
     def of(found):
         return networks.per_point((found - networks.loss) ** 2)
 
-    folds, depths = networks.folds(), networks.column("depth")
+    depths = networks.column("depth")
+    splits = (networks.folds(), depths) if len(set(depths)) > 2 else (networks.folds(),)
     predictors = networks.predictors() if kinds == ("cowsik",) else networks.predictors_of_kinds()
-    errors = {name: tuple(of(networks.out_of_sample(fit, split)) for split in (folds, depths)) for name, fit in predictors}
-    errors["the other seeds of the same initialisation"] = (of(networks.of_other_seeds()),) * 2
+    errors = {name: tuple(of(networks.out_of_sample(fit, split)) for split in splits) for name, fit in predictors}
+    errors["the other seeds of the same initialisation"] = (of(networks.of_other_seeds()),) * len(splits)
     return errors
 
 
@@ -219,9 +221,9 @@ def summary_of_predictors(task, kinds=("cowsik",)):
     networks, errors = Networks(task, kinds), squared_errors(task, kinds)
     first = next(iter(errors.values()))
     what, reference = (task, "that of the exponents") if kinds == ("cowsik",) else (f"{task}, {', '.join(kinds)}", "that of the growths")
-    yield (f"| {what}: {len(networks.loss)} networks, {networks.count} initialisations | error | squared error less {reference} | "
-           "error at a depth left out | the same difference |")
-    yield "|---|---|---|---|---|"
+    yield (f"| {what}: {len(networks.loss)} networks, {networks.count} initialisations | error | squared error less {reference} |" +
+           " error at a depth left out | the same difference |" * (len(first) > 1))
+    yield "|---|---|---|" + "---|---|" * (len(first) > 1)
     for name, splits in errors.items():
         cells = [cell for values, reference in zip(splits, first)
                  for cell in (f"{np.sqrt(values.mean()):.2f}", "" if values is reference else difference(values, reference))]
@@ -244,22 +246,25 @@ def summary_of_losses(task):
 def summary_of_kinds():
     """Losses and entropies of the other blocks, and of those of Cowsik et al. at the same sizes."""
     found = [row for row in rows_of(NAME) if row["kind"] != "cowsik"]
-    yield ("| task, blocks | kind | alpha | networks | loss | accuracy | entropy of the attention before training | halfway | after | "
+    yield ("| task, blocks, steps | kind | alpha | networks | loss | accuracy | entropy of the attention before training | halfway | after | "
            "ln of the growth of gaps before training | of squared gradients | correlation by the theory |")
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     names = ("loss", "accuracy", "entropy_before", "entropy_halfway", "entropy_after", "log_gap_before", "log_gradient_before")
-    for key in sorted({(row["task"], int(row["depth"]), row["kind"], row["alpha"]) for row in found}):
-        chosen = [row for row in found if (row["task"], int(row["depth"]), row["kind"], row["alpha"]) == key]
+    def key_of(row):
+        return row["task"], int(row["depth"]), int(row["steps"]), row["kind"], row["alpha"]
+
+    for key in sorted(set(map(key_of, found))):
+        chosen = [row for row in found if key_of(row) == key]
         if len(chosen) >= SEEDS:
             cells = ["{:.2f} ± {:.2f}".format(*mean_and_error(np.array([float(row[name]) for row in chosen]))) for name in names]
-            correlation = theories().get((key[0], key[2], *(float(chosen[0][name]) for name in POINT)))
+            correlation = theories().get((key[0], key[3], *(float(chosen[0][name]) for name in POINT)))
             cells.append("" if correlation is None else f"{correlation:.2f}")
-            yield f"| {key[0]}, {key[1]} | {key[2]} | {key[3]} | {len(chosen)} | {' | '.join(cells)} |"
+            yield f"| {key[0]}, {key[1]}, {key[2]} | {key[3]} | {key[4]} | {len(chosen)} | {' | '.join(cells)} |"
 
 
 def tasks(kinds=("cowsik",)):
     """Those with enough networks to leave some out."""
-    found = [row["task"] for row in rows_of(NAME) if row["kind"] in kinds]
+    found = [row["task"] for row in rows_of(NAME) if row["kind"] in kinds and row["steps"] == STEPS]
     return [task for task in CLASSES if found.count(task) >= 2 * FOLDS * SEEDS]
 
 

@@ -12,8 +12,8 @@ namespace widelimit::models {
 struct ResidualAttentionOptions {
   double skip_share = 0.75;  ///< alpha in [0, 1].
   layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
-  /// The meaning of the positions' rho; PositionScale::variance leaves the rows of R as in the paper's formula.
-  layers::PositionScale scale = layers::PositionScale::mean_row_sum;
+  /// The meaning of the positions' rho: the variance, as in the paper's formula, or the mean row sum of R.
+  layers::PositionScale scale = layers::PositionScale::variance;
   /// With the identity A = R.
   layers::AttentionWeights weights = layers::AttentionWeights::elementwise(layers::identity());
 };
@@ -24,14 +24,14 @@ struct ResidualAttentionOptions {
 /// alpha = 1 is the identity. After a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
 /// or conv(), not by layer_norm().
 ///
-/// The rows of R sum to rho on average, 1 by default, so that R K R^T is K averaged over neighbours and alpha
-/// weighs parts of equal size. Rows that are not normalised (PositionScale::variance) sum to about the number of
-/// positions, and attention outweighs the skip connection by the square of that, whatever alpha is.
+/// The rows of the paper's R sum to about the number of positions, if phi is not large, and attention outweighs the
+/// skip connection by the square of that, whatever alpha is. With PositionScale::mean_row_sum they sum to rho on
+/// average, so that at rho = 1 R K R^T is K averaged over neighbours and alpha weighs parts of equal size.
 ///
 /// Errors  ArgumentError for alpha out of range and for positions that attention() rejects.
 ///
-/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5; the scale of R: appendix
-///         A.1.1, where rho is relative to the other part that alpha weighs.
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5. docs/experiments/
+///         infinite-attention.md compares both scales.
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
 /// Options of transformer_block().

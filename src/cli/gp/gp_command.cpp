@@ -178,6 +178,8 @@ class NetworkPredictor {
   /// All but how the regulariser is chosen, which follows from the solver.
   [[nodiscard]] gp::Workload workload() const {
     const gp::InferenceOptions& inference = options_.inference;
+    // It throws for networks that do not fit. GCC 12 frees the texts of an unfinished aggregate twice then.
+    const Plan plan = largest_plan();
     return {.needs = {.inputs = static_cast<Index>(task_.train.size()),
                       .entry_bytes = sizeof(Scalar),
                       .kernels = inference.kernels,
@@ -190,7 +192,7 @@ class NetworkPredictor {
                       .chooses = inference.chooses(),
                       .candidates = static_cast<Index>(inference.candidates.size()),
                       .flip = options_.flip},
-            .plan = largest_plan(),
+            .plan = plan,
             .store_side = arguments_.store.tile_side};
   }
 

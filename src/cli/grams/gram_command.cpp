@@ -221,16 +221,16 @@ void require_room(const GramArguments& arguments, const Network& network, const 
                   Index columns, const RunContext& context) {
   if (context.dealer != nullptr || x.size() == 0) return;
   const GramOptions options = gram_options(arguments.kernel);
-  const gp::Workload work{
-      .work = gp::Work::kernels,
-      .needs = {.inputs = x.size(),
-                .entry_bytes = sizeof(Scalar),
-                .kernels = arguments.kernel.kernels,
-                .finite_times = false,
-                .in_store = !arguments.store.folder.empty()},
-      .columns = columns,
-      .plan = naming_errors(arguments.network, [&] { return explain<Scalar>(network, x, options, 0); }),
-      .store_side = arguments.store.tile_side};
+  const Plan plan = naming_errors(arguments.network, [&] { return explain<Scalar>(network, x, options, 0); });
+  const gp::Workload work{.work = gp::Work::kernels,
+                          .needs = {.inputs = x.size(),
+                                    .entry_bytes = sizeof(Scalar),
+                                    .kernels = arguments.kernel.kernels,
+                                    .finite_times = false,
+                                    .in_store = !arguments.store.folder.empty()},
+                          .columns = columns,
+                          .plan = plan,
+                          .store_side = arguments.store.tile_side};
   gp::require_resources(
       "gram", gp::plan_resources(work, gp::Solver::cholesky, gp::MemoryRoom::here(options.threads)), work);
 }

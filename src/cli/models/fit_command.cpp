@@ -326,6 +326,8 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
   if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
   const gp::Criterion by = criterion_of(arguments);
+  const Plan plan = naming_errors(arguments.network,
+                                  [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); });
   gp::Workload work{
       .work = gp::Work::model,
       .needs = {.inputs = static_cast<Index>(task.train.size()) + (arguments.refit ? validation : 0),
@@ -339,8 +341,7 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
                 .by_densities = by == gp::Criterion::leave_one_out ||
                                 by == gp::Criterion::negative_log_predictive_density,
                 .flip = arguments.flip},
-      .plan = naming_errors(arguments.network,
-                            [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); })};
+      .plan = plan};
   // Matrices that are kept are computed as such.
   if (!arguments.gram.empty()) work.plan->device_input_bytes = 0;
   gp::require_resources(

@@ -258,6 +258,7 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
     for (Index i = 0; i < own.size(); ++i) numbers += static_cast<double>(own[i].size());
     // Beside the inputs themselves there are copies: in the precision of the training inputs, and mirror images.
     const double copies = (std::is_same_v<Own, Scalar> ? 0 : 1) + (kernel.flips() ? 1 : 0);
+    const Plan plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0);
     return Workload{.work = Work::new_inputs,
                     .needs = {.inputs = train_size(),
                               .entry_bytes = sizeof(Own),
@@ -267,7 +268,7 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
                               .outputs = outputs(),
                               .chooses = false,
                               .flip = kernel.flips()},
-                    .plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0),
+                    .plan = plan,
                     .input_bytes = copies * numbers * sizeof(Own),
                     .posteriors = static_cast<Index>(state_->posteriors.size())};
   });
