@@ -106,8 +106,8 @@ TEST_CASE("configuration: times are those of flows or of SGD, told by what each 
     set_dimension(fields, fields.integer("dimension"), setup);
     return setup;
   };
-  CHECK_FALSE(timed({}).batch);
-  CHECK(timed({}).runs.samples == TimedFlows{}.samples);
+  CHECK_FALSE(timed(json::object()).batch);
+  CHECK(timed(json::object()).runs.samples == TimedFlows{}.samples);
   CHECK(timed({{"dynamics", "sgd"}, {"batch", 5}}).batch == 5);
   CHECK(timed({{"dynamics", "sgd"}}).batch == 0);
   CHECK(reading_error([&] {
