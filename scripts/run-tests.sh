@@ -2,7 +2,7 @@
 # run-tests.sh JOBS: configures, builds and runs the tests, stage by stage, and says in which stage it failed. Without the
 # Python packages of the tests (where no package index can be reached) the other tests run, and Python's are skipped. With
 # WIDELIMIT_PYTHON_TESTS=required, as in continuous integration, that is a failure, and so is every test of Python that
-# is skipped for want of another package than PyTorch.
+# is skipped for want of another package than PyTorch. WIDELIMIT_CONFIGURATION has more options for cmake.
 set -eu
 
 jobs=$1
@@ -28,14 +28,15 @@ fi
 
 begin configuration
 # shellcheck disable=SC2086
-cmake --preset release -G Ninja $python
+cmake --preset release -G Ninja $python ${WIDELIMIT_CONFIGURATION:-}
 
 begin build
 cmake --build --preset release -j "$jobs"
 
 begin tests
 results=$PWD/build/release/test-results.xml
-ctest --preset release -j "$jobs" --output-junit "$results"
+# One more than cores: some tests wait for processes that start, end or sleep.
+ctest --preset release -j $((jobs + 1)) --output-junit "$results"
 [ "${WIDELIMIT_PYTHON_TESTS:-}" = required ] || exit 0
 
 begin "skipped tests of Python"

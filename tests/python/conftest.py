@@ -3,6 +3,10 @@ import os
 import numpy as np
 import pytest
 
+# Before JAX is imported, here and in programs that tests start: XLA's optimiser takes longer than what it makes runs, and
+# what is under test is called by its code, not compiled by it.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 
 @pytest.fixture
 def random():

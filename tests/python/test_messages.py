@@ -240,7 +240,7 @@ TRANSFORMER = propagation.Parameters(tokens=4)
     (lambda: sde.attention(0.5, temperature=-1), "attention: "),
     (lambda: sde.gap_law(sde.mlp(), 0.5, 1), "gap_law: "),
     (lambda: propagation.critical(TRANSFORMER, tolerance=-1), "critical: "),
-    (lambda: propagation.simulate_trajectory(TRANSFORMER, c0=2), "tokens at the start: "),
+    (lambda: propagation.simulate_trajectory(TRANSFORMER, c0=2), "simulate_trajectory: c0: "),
     (lambda: propagation.BlockMap(TRANSFORMER).attention(propagation.TokenState(-1, 0)), "BlockMap.attention: "),
     (lambda: nt.Model.fit(nt.Network([layers.dense()]), X, np.zeros((4, 1)), regulariser=-1.0), "regulariser: "),
 ])

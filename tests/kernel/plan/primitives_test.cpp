@@ -19,9 +19,9 @@ std::vector<Operation> operations_of(const std::string& layers, const Shape& sha
   return operations;
 }
 
-/// The operation of the last of some layers on inputs of one axis.
-Operation last_of(const std::string& layers) {
-  const std::vector<Operation> all = operations_of("[" + layers + R"(, {"layer": "flatten"}])", {6});
+/// The operation of the last of some layers.
+Operation last_of(const std::string& layers, const Shape& shape = {6}) {
+  const std::vector<Operation> all = operations_of("[" + layers + R"(, {"layer": "flatten"}])", shape);
   return all[all.size() - 2];
 }
 
@@ -45,8 +45,11 @@ TEST_CASE("reads_of: every kind, and how windows go") {
   CHECK(reads_of(ReadoutNode{ReadoutKind::average}) == Reads::all_positions);
   CHECK(reads_of(ReadoutNode{ReadoutKind::sum}) == Reads::all_positions);
   CHECK(reads_of(last_of(attention)) == Reads::matrix);
+  // Maps of images are mapped plane by plane, those of sequences as matrices.
   CHECK(reads_of(last_of(R"({"layer": "conv", "filter": [3]}, {"layer": "image_resize", "size": [4]})")) ==
-        Reads::mapped);
+        Reads::matrix);
+  CHECK(reads_of(last_of(R"({"layer": "conv", "filter": [3, 3]}, {"layer": "image_resize", "size": [5, 3]})",
+                         {3, 4})) == Reads::mapped);
 }
 
 TEST_CASE("recorded_of: what states have") {
