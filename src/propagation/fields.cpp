@@ -1,5 +1,6 @@
 #include "widelimit/propagation/fields.hpp"
 
+#include <limits>
 #include <map>
 #include <string>
 
@@ -63,7 +64,9 @@ ConfigField cosine_row(double least, const char* at_start) {
   return {"c0", V::within(least, 1), at_start, "cosine of two tokens at the start"};
 }
 
-ConfigField seed_row(const char* meaning) { return {"seed", V::integer_at_least(0), "0", meaning}; }
+ConfigField seed_row(const char* meaning) {
+  return {"seed", V::integer(0, std::numeric_limits<Index>::max()), "0", meaning};
+}
 
 ConfigFields sampling_rows(const char* networks) {
   return {{"width", V::integer(1, widest), "64", "width d of the networks"},

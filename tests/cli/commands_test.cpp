@@ -29,7 +29,7 @@ void fill_parent(CLI::App& command, const RunContext& /*context*/) {
 const Command plain_command{"plain", "Takes a number", fill_plain};
 const Command parent_command{"parent", "Has a child", fill_parent};
 
-/// A program of two commands.
+/// A program of two commands; one at a time, as signals are caught while it lives.
 struct TwoCommands {
   Interrupt interrupt;
   std::vector<const Command*> commands{&plain_command, &parent_command};
@@ -60,21 +60,27 @@ TEST_CASE("commands: the list of commands fills none") {
 }
 
 TEST_CASE("commands: one that is chosen is filled, once, and no other") {
-  TwoCommands plain;
-  plain.parse({"plain", "--number", "3", "--quiet"});
-  CHECK(plain_fills == 1);
-  CHECK(parent_fills == 0);
-  TwoCommands parent;
-  CHECK_THROWS_AS(parent.parse({"parent", "--help"}), CLI::CallForHelp);
-  CHECK(parent.program.help().find("program parent COMMAND --help tells more") != std::string::npos);
-  CHECK(plain_fills == 0);
-  CHECK(parent_fills == 1);
-  TwoCommands child;
-  child.parse({"parent", "child", "plain"});
-  CHECK(plain_fills == 0);
-  CHECK(parent_fills == 1);
-  TwoCommands alone;
-  CHECK_THROWS_AS(alone.parse({"parent"}), CLI::RequiredError);
+  {
+    TwoCommands two;
+    two.parse({"plain", "--number", "3", "--quiet"});
+    CHECK(plain_fills == 1);
+    CHECK(parent_fills == 0);
+  }
+  {
+    TwoCommands two;
+    CHECK_THROWS_AS(two.parse({"parent", "--help"}), CLI::CallForHelp);
+    CHECK(two.program.help().find("program parent COMMAND --help tells more") != std::string::npos);
+    CHECK(plain_fills == 0);
+    CHECK(parent_fills == 1);
+  }
+  {
+    TwoCommands two;
+    two.parse({"parent", "child", "plain"});
+    CHECK(plain_fills == 0);
+    CHECK(parent_fills == 1);
+  }
+  TwoCommands two;
+  CHECK_THROWS_AS(two.parse({"parent"}), CLI::RequiredError);
 }
 
 TEST_CASE("commands: all can be filled, those that were chosen not again") {

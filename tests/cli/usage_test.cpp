@@ -52,7 +52,9 @@ TEST_CASE("usage: integers are taken as they are written or not at all") {
   check_usage(gp + "--seed -1", "--seed: " + seeds + "-1");
   check_usage(gp + "--seed 18446744073709551616", "--seed: " + seeds + "18446744073709551616");
   check_usage(gp + "--seed 1.5", "--seed: " + seeds + "1.5");
-  check_usage("propagation simulate groups --seed -1", "--seed: " + seeds + "-1");
+  for (const std::string seed : {"-1", "1.5", "9223372036854775808"})
+    check_usage("propagation simulate groups --seed " + seed,
+                "--seed: must be an integer from 0 to 9223372036854775807, got " + seed);
   const std::string counts = "must be an integer from 1 to 9223372036854775807, got ";
   check_usage("explain fcn --input 5 --inputs 99999999999999999999",
               "--inputs: " + counts + "99999999999999999999");
