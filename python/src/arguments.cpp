@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include <limits>
+
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::python {
@@ -13,13 +15,24 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// Integers that no index holds are numbers that no row of integers takes.
+/// Integers that no index holds become double, in which the largest are infinite.
 json json_of_integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-  const double large = overflow == 0 ? 0 : PyLong_AsDouble(value.ptr());
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  return overflow == 0 ? json(number) : json(large);
+  if (overflow == 0) return number;
+  const double large = PyLong_AsDouble(value.ptr());
+  if (PyErr_Occurred() == nullptr) return large;
+  PyErr_Clear();
+  return overflow * std::numeric_limits<double>::infinity();
+}
+
+/// UnicodeEncodeError for half of a character.
+json json_of_text(nb::handle value) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return std::string(text, static_cast<std::size_t>(size));
 }
 
 json json_of(nb::handle value, std::size_t depth);
@@ -43,7 +56,7 @@ json json_of(nb::handle value, std::size_t depth) {
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::int_>(value)) return json_of_integer(value);
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) return json_of_text(value);
   if (nb::isinstance<nb::dict>(value)) return json_of_object(nb::borrow<nb::dict>(value), depth + 1);
   if (nb::hasattr(value, "tolist")) return json_of(value.attr("tolist")(), depth + 1);
   if (nb::hasattr(value, "__index__")) return json_of_integer(value.attr("__index__")());
