@@ -12,10 +12,14 @@ using widelimit::testing::TemporaryFolder;
 
 namespace {
 
-/// Under a limit of the address space. BLAS repeats a failed allocation for ever, so a hang shows as the code
-/// 124 of `timeout`.
+/// In KiB: as much as the program and BLAS of two cores need to start, and less than they need to compute.
+constexpr int room_to_start = 420'000;
+
+/// Under a limit of the address space, with the threads of BLAS on two cores. BLAS repeats a failed allocation for
+/// ever, so a hang shows as the code 124 of `timeout`.
 ProgramResult run_limited(int kibibytes, const std::string& arguments) {
-  return run_script("ulimit -v " + std::to_string(kibibytes) + "; timeout 20 \"$WIDELIMIT\" " + arguments);
+  return run_script("ulimit -v " + std::to_string(kibibytes) +
+                    "; OPENBLAS_NUM_THREADS=2 timeout 20 \"$WIDELIMIT\" " + arguments);
 }
 
 void check_ends_clearly(const ProgramResult& result) {
@@ -66,7 +70,7 @@ TEST_CASE(
   const std::string gp = "gp --network fcn --data sample --train 40 --test 10 --size 6 --preprocess zca";
   for (const char* threads : {" --threads 1", " --threads 2", ""}) {
     CAPTURE(threads);
-    const auto refused = run_limited(300'000, gp + threads);
+    const auto refused = run_limited(room_to_start, gp + threads);
     CAPTURE(refused.errors);
     REQUIRE(refused.code == 1);
     CHECK(refused.errors.find("widelimit: out of address space: BLAS and the C library reserve ") == 0);
@@ -83,7 +87,7 @@ TEST_CASE(
   for (const char* command : {"fit --network fcn --data sample --train 20 --test 5 --size 6 --model ",
                               "gram fcn --x x.npy --out "}) {
     const TemporaryFolder folder;
-    const auto refused = run_limited(300'000, command + (folder / "out").string());
+    const auto refused = run_limited(room_to_start, command + (folder / "out").string());
     CHECK(refused.code == 1);
     CHECK(refused.errors.find("out of address space: BLAS and the C library reserve ") != std::string::npos);
   }
@@ -105,9 +109,7 @@ TEST_CASE("memory limits: predict checks them before it reads the model, and bef
               .code == 0);
   const std::string predict = "predict --threads 1 --model " + model.string() + " --x " +
                               (data / "x.npy").string() + " --out " + (data / "out").string();
-  // A limit that has room for the arena of the thread that watches signals. Below, chance decides whether it gets one,
-  // and what the message asks for may be short of it.
-  const auto no_threads = run_limited(420'000, predict);
+  const auto no_threads = run_limited(room_to_start, predict);
   CAPTURE(no_threads.errors);
   CHECK(no_threads.code == 1);
   CHECK(
