@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include <limits>
+
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::python {
@@ -17,9 +19,21 @@ namespace {
 json json_of_integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-  const double large = overflow == 0 ? 0 : PyLong_AsDouble(value.ptr());
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  return overflow == 0 ? json(number) : json(large);
+  if (overflow == 0) return number;
+  const double large = PyLong_AsDouble(value.ptr());
+  if (PyErr_Occurred() == nullptr) return large;
+  PyErr_Clear();  // Beyond double too, which texts of the program read as infinite.
+  return overflow > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+}
+
+/// TypeError for texts that have no UTF-8.
+std::string text_of(nb::handle value) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text != nullptr) return {text, static_cast<std::size_t>(size)};
+  PyErr_Clear();
+  throw nb::type_error("expected text, got characters without a UTF-8 form");
 }
 
 json json_of(nb::handle value, std::size_t depth);
@@ -32,7 +46,10 @@ json json_of_each(nb::handle values, std::size_t depth) {
 
 json json_of_object(const nb::dict& members, std::size_t depth) {
   json object = json::object();
-  for (const auto& [name, value] : members) object[nb::cast<std::string>(name)] = json_of(value, depth);
+  for (const auto& [name, value] : members) {
+    if (!nb::isinstance<nb::str>(name)) throw nb::type_error("expected texts as the keys of a dictionary");
+    object[text_of(name)] = json_of(value, depth);
+  }
   return object;
 }
 
@@ -43,7 +60,7 @@ json json_of(nb::handle value, std::size_t depth) {
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::int_>(value)) return json_of_integer(value);
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) return text_of(value);
   if (nb::isinstance<nb::dict>(value)) return json_of_object(nb::borrow<nb::dict>(value), depth + 1);
   if (nb::hasattr(value, "tolist")) return json_of(value.attr("tolist")(), depth + 1);
   if (nb::hasattr(value, "__index__")) return json_of_integer(value.attr("__index__")());

@@ -185,7 +185,7 @@ def check_callable(name, function):
 
 def one_of(value, name, known):
     """`value`, which must be one of the known words."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
     return value
 

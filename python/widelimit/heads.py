@@ -135,7 +135,7 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
     given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, records=records, starts=starts, eta=eta,
                  stop_gradient=stop_gradient, leave_saddles=leave_saddles, stepper=stepper, variant=variant, batch_noise=batch_noise,
                  samples=samples, fresh_samples=fresh_samples, symmetry=symmetry, seed=seed)
-    found = _core.head_flow(prior, given, None if start is None else _arrays(start), *_run(threads, progress))
+    found = _core.head_flow(prior, given, None if start is None else _arrays(start, "start"), *_run(threads, progress))
     return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in found]
 
 
@@ -160,7 +160,7 @@ def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int
 
 
 def _judged(activation, parameters, tokens, fresh_samples, seed):
-    return dict(activation=activation, tokens=tokens, heads=len(parameters.m), fresh_samples=fresh_samples, seed=seed)
+    return dict(activation=activation, tokens=tokens, heads=len(_arrays(parameters)[0]), fresh_samples=fresh_samples, seed=seed)
 
 
 class Judged(NamedTuple):
@@ -498,6 +498,8 @@ def _sgd_path(found):
     return SgdPath(tau, loss, *(matrix.reshape(len(tau), -1, matrix.shape[1]) for matrix in matrices), b, v)
 
 
-def _arrays(parameters):
+def _arrays(parameters, name="parameters"):
+    if not isinstance(parameters, (tuple, list)) or len(parameters) != len(HeadParameters._fields):
+        raise TypeError(f"{name}: expected heads.HeadParameters, got {parameters!r}")
     m, r, b, v = parameters
     return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")

@@ -383,7 +383,8 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
 def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
     """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
     'gradient' vanishes, in ascending order. Two values closer than 1/64 of the range are missed."""
-    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _told(parameters, depth=depth, causal=causal))
+    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), one_of(free, "free", _COORDINATES),
+                                 _told(parameters, depth=depth, causal=causal))
 
 
 class SimulatedTrajectory(NamedTuple):
@@ -784,11 +785,17 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
     return LossFit(**found, predicted=predicted)
 
 
+def _parts(given, name, expected):
+    if not isinstance(given, (tuple, list)) or len(given) != expected.count(",") + 1:
+        raise TypeError(f"{name}: expected {expected}, got {given!r}")
+    return given
+
+
 def _axis(axis, name):
-    coordinate, values = axis
+    coordinate, values = _parts(axis, name, "(coordinate, values)")
     return one_of(coordinate, name, _COORDINATES), numbers(values, name=name).ravel().tolist()
 
 
 def _range(given, name):
-    coordinate, first, last = given
+    coordinate, first, last = _parts(given, name, "(coordinate, first, last)")
     return one_of(coordinate, name, _COORDINATES), real(first, name), real(last, name)
