@@ -38,9 +38,9 @@ function(widelimit_unity_build target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WIDELIMIT_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
-# Reads the headers that most files include once for all files of a target, and of those that take them over: a second and
-# a half less for each unit. For full builds: whatever changes these headers or the flags compiles everything again, and compiler
-# caches want to be told of it (ccache: sloppiness = pch_defines,time_macros).
+# Reads the headers that most files include once for all files of a target, and of those that take them over: a second less
+# for each unit. For full builds: whatever changes these headers or the flags compiles everything again, and compiler caches
+# want to be told of it (ccache: sloppiness = pch_defines,time_macros).
 option(WIDELIMIT_PRECOMPILED_HEADERS "Compile the headers that most files include once for many of them (GCC)" OFF)
 if(WIDELIMIT_PRECOMPILED_HEADERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   message(FATAL_ERROR "WIDELIMIT_PRECOMPILED_HEADERS is for GCC: other compilers want the same definitions in all targets "

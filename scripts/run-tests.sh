@@ -35,8 +35,7 @@ cmake --build --preset release -j "$jobs"
 
 begin tests
 results=$PWD/build/release/test-results.xml
-# One more than cores: some tests wait for processes that start, end or sleep.
-ctest --preset release -j $((jobs + 1)) --output-junit "$results"
+ctest --preset release -j "$jobs" --output-junit "$results"
 [ "${WIDELIMIT_PYTHON_TESTS:-}" = required ] || exit 0
 
 begin "skipped tests of Python"

@@ -23,8 +23,8 @@ json json_of_integer(nb::handle value) {
   if (overflow == 0) return number;
   const double large = PyLong_AsDouble(value.ptr());
   if (PyErr_Occurred() == nullptr) return large;
-  PyErr_Clear();  // Beyond double too, which texts of the program read as infinite.
-  return overflow > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+  PyErr_Clear();  // Beyond double too.
+  return overflow * std::numeric_limits<double>::infinity();
 }
 
 /// TypeError for texts that have no UTF-8.

@@ -60,7 +60,6 @@ constexpr Word words[] = {
      "makes the "
      "network",
      own_layers_in_files},
-    {"use sgd for", "use form='vector' for"},
     {"use split_rate_by_sampling", "give samples in place of None"},
     {"TokenDistribution::gaussian", "tokens at the start"},
     {"TokenDistribution::equal", "tokens at the start"},
@@ -105,7 +104,6 @@ constexpr Word words[] = {
     {"mlp_statistics", "Parameters"},
     {"random_gram_start", "sgd"},
     {"random_start", "sgd"},
-    {"record_growing", "records"},
     {"resnet_model", "resnet"},
     {"sampled_loss", "judge"},
     {"sampled_outputs", "outputs"},

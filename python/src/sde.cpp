@@ -55,7 +55,7 @@ const ConfigFields& rows_of_sde(const std::string& command) {
 
 const char* word_of(AttentionMask mask) { return mask == AttentionMask::causal ? "causal" : "full"; }
 
-AttentionMask attention_mask_of(const std::string& function, const std::string& word) {
+AttentionMask attention_mask_of(const std::string& function, const nb::object& word) {
   nb::dict given;
   given["mask"] = word;
   return read_arguments(function, given, rows_of_sde("simulate"), covariance_sde::read_mask);
@@ -249,7 +249,7 @@ DoubleArrayObject outputs_of(const ArrayLikeObject& covariances, const std::vect
 }
 
 /// (S1, S2, linear, attention).
-nb::tuple coefficients_of(const ArrayLikeObject& v, const std::string& mask_word) {
+nb::tuple coefficients_of(const ArrayLikeObject& v, const nb::object& mask_word) {
   const AttentionMask mask = attention_mask_of("coefficients", mask_word);
   const Matrix<double> covariance = matrix_of(v, "V");
   return nb::make_tuple(array_of(covariance_sde::first_softmax_moments(covariance, mask)),
@@ -279,7 +279,7 @@ void bind_sde_models(nb::module_& module) {
       .def(
           "__init__",
           [](SdeModel* self, double relu_drift, double attention_drift, double linear_noise,
-             double attention_noise, double c_plus, double c_minus, const std::string& mask) {
+             double attention_noise, double c_plus, double c_minus, const nb::object& mask) {
             new (self) SdeModel{relu_drift,      attention_drift,   linear_noise,
                                 attention_noise, {c_plus, c_minus}, attention_mask_of("Model", mask)};
           },

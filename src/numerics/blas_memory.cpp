@@ -44,16 +44,22 @@ void require_room(int buffers, std::size_t more_bytes) {
 
 }  // namespace
 
-int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept {
+int blas_buffers_that_fit(int wanted, std::size_t more_bytes, std::size_t other_bytes) noexcept {
   void* buffers[most_threads];
   const std::size_t bytes = blas_buffer_bytes + more_bytes;
+  const auto map = [](std::size_t size) {
+    return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  void* const other = other_bytes > 0 ? map(other_bytes) : nullptr;
+  if (other == MAP_FAILED) return 0;
   int count = 0;
   // All buffers are mapped before the first one is given back: mapped one after the other, any number would fit.
   for (; count < std::min(wanted, most_threads); ++count) {
-    buffers[count] = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    buffers[count] = map(bytes);
     if (buffers[count] == MAP_FAILED) break;
   }
   for (int i = 0; i < count; ++i) munmap(buffers[i], bytes);
+  if (other != nullptr) munmap(other, other_bytes);
   return wanted > most_threads && count == most_threads ? wanted : count;
 }
 

@@ -12,9 +12,9 @@ inline constexpr std::size_t blas_buffer_bytes = std::size_t{128} << 20;
 /// Address space that the C library reserves for the allocations of a thread (twice its HEAP_MAX_SIZE).
 inline constexpr std::size_t malloc_arena_bytes = std::size_t{128} << 20;
 
-/// How many of so many buffers, each with `more_bytes` beside it, the system would give. Allocates nothing
-/// else and calls the system only: it may run before any library is initialised.
-int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept;
+/// How many of so many buffers, each with `more_bytes` beside it, the system would give where `other_bytes` are taken
+/// before. Allocates nothing else and calls the system only: it may run before any library is initialised.
+int blas_buffers_that_fit(int wanted, std::size_t more_bytes, std::size_t other_bytes = 0) noexcept;
 
 /// Size of the stack of a thread that OpenBLAS starts.
 std::size_t thread_stack_bytes() noexcept;

@@ -36,7 +36,11 @@ int blas_threads(char** environment) {
 void check_blas_start(int /*count*/, char** /*arguments*/, char** environment) {
   using namespace widelimit::numerics;
   const int helpers = blas_threads(environment) - 1;
-  const int fitting = blas_buffers_that_fit(helpers, thread_stack_bytes());
+  // Its threads take their buffers while the program goes on, which may be ahead of them with a thread of its own, for
+  // signals, and with what it allocates until it checks the limits again.
+  constexpr std::size_t first_allocations = std::size_t{16} << 20;
+  const int fitting = blas_buffers_that_fit(helpers, thread_stack_bytes(),
+                                            malloc_arena_bytes + thread_stack_bytes() + first_allocations);
   if (fitting >= helpers) return;
   // Neither iostreams nor fmt may be used before their libraries are initialised, so the text is made by the C library.
   char text[400];

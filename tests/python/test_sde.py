@@ -280,6 +280,9 @@ def test_what_is_refused_is_said_as_the_program_says_it(call, command, config, t
     (lambda: sde.simulate(sde.mlp(), V0, [object()]), TypeError, "times: expected numbers, texts and lists of them, got a object"),
     (lambda: sde.simulate(sde.mlp(), V0, [1], max_step=float("nan")), ValueError, "simulate: max_step: expected a number > 0, got nan"),
     (lambda: sde.simulate(sde.mlp(), V0, [1], paths=10**30), ValueError, "simulate: paths: expected an integer from 1 to"),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], paths=10**400), ValueError, "simulate: paths: .* got inf"),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="\ud800"), TypeError, "scheme: expected text, got characters without"),
+    (lambda: sde.drift(sde.Model(mask=3), V0), ValueError, "Model: mask: expected one of full, causal, got 3"),
     (lambda: sde.Network("shaped_resnet", 8), widelimit.ArgumentError, "Network: gamma_squared: expected this field, got none"),
     (lambda: sde.Network("unshaped", 8).limit(), widelimit.ArgumentError, "shaped"),
     (lambda: sde.entropy(NETWORK, V0, [2]), widelimit.ArgumentError, "attention"),
@@ -296,6 +299,7 @@ def test_numbers_of_every_kind_are_taken():
     for times in (np.array([0.25, 0.5], np.float32), (0.25, np.float64(0.5)), iter([0.25, 0.5])):
         found = sde.simulate(sde.mlp(), V0.tolist(), times, paths=np.int32(3), max_step=np.float32(0.125))
         np.testing.assert_array_equal(found.covariances, expected)
+    np.testing.assert_array_equal(sde.simulate(sde.mlp(), V0, [0.5], paths=3, upper=10**20, max_step=0.125).covariances[0], expected[1])
     network = sde.Network("mlp", np.int64(12))
     assert len(sde.sample_networks(network, V0, range(1, 5), samples=2).times) == 4
 
