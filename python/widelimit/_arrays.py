@@ -190,6 +190,14 @@ def one_of(value, name, known):
     return value
 
 
+def each(values, name, of):
+    """The elements of `values` as a list; TypeError for what has none."""
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{name}: expected a list of {of}, got {values!r}") from None
+
+
 def is_ragged(inputs):
     """Whether inputs are a list of arrays [..., C] rather than one array [n, ..., C]."""
     return isinstance(inputs, (list, tuple)) and len(inputs) > 0 and getattr(inputs[0], "ndim", 0) >= 2

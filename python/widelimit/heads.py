@@ -452,6 +452,8 @@ class EscapeRates(NamedTuple):
 
 def escape_rates(constants: HessianConstants, heads: int, eigenvalue: float) -> EscapeRates:
     """The EscapeRates from the origin along an eigenvector of Cov(theta) with this eigenvalue, at least 0."""
+    if not isinstance(constants, HessianConstants):
+        raise TypeError(f"constants: expected heads.HessianConstants, got {constants!r}")
     return EscapeRates(*_core.head_escape_rates(tuple(constants[:5]), whole(heads, "heads"), real(eigenvalue, "eigenvalue")))
 
 
@@ -478,7 +480,7 @@ def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *
     (chi_star [sequences, L, F], xi [sequences, L, H])."""
     given = dict(tokens=tokens, heads=heads, sequences=sequences, fresh_samples=fresh_samples, seed=seed)
     chi_star, xi = _core.head_sequences(prior, given)
-    return chi_star.reshape(sequences, -1, chi_star.shape[1]), xi.reshape(sequences, -1, xi.shape[1])
+    return chi_star.reshape(-1, tokens, chi_star.shape[1]), xi.reshape(-1, tokens, xi.shape[1])
 
 
 def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed: int = 0) -> HeadParameters:

@@ -33,12 +33,28 @@ def test_numbers_and_texts_that_json_lacks(function, call, value, words):
     ("parameters", lambda value: heads.prune("softmax", value, heads.Prior.spikes(2, 10), 3)),
     ("parameters", lambda value: heads.judge("softmax", value, heads.Prior.spikes(2, 10), 3)),
     ("parameters", lambda value: heads.attention_map("softmax", value, np.ones((3, 2)), np.ones((3, 2)))),
+    ("constants", lambda value: heads.escape_rates(value, 2, 1)),
     ("x", lambda value: propagation.phase_diagram(PARAMETERS, x=value)),
     ("y", lambda value: propagation.critical_lines(PARAMETERS, y=value))])
 @pytest.mark.parametrize("value", [True, 3, "ab"])
 def test_things_of_another_kind(argument, call, value):
     with pytest.raises(TypeError, match=rf"^{argument}: expected "):
         call(value)
+
+
+@pytest.mark.parametrize("argument, call", [
+    ("layers", propagation.measure), ("attention", propagation.measure_attention),
+    ("depths", lambda value: propagation.simulate_samples(PARAMETERS, value))])
+@pytest.mark.parametrize("value", [None, 3])
+def test_lists_are_lists(argument, call, value):
+    with pytest.raises(TypeError, match=rf"^{argument}: expected a list of .*, got {value}"):
+        call(value)
+
+
+def test_sequences_that_are_left_out_are_as_many_as_the_table_says():
+    prior = heads.Prior.spikes(2, 10)
+    for found, expected in zip(heads.fresh_sequences(prior, 3, 2, None), heads.fresh_sequences(prior, 3, 2)):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("gamma", [-0.5, 2, np.nan])
