@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// Integers that no index holds become double, in which the largest are infinite.
+/// Integers that no index holds are numbers that no row of integers takes.
 json json_of_integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
@@ -23,16 +23,17 @@ json json_of_integer(nb::handle value) {
   if (overflow == 0) return number;
   const double large = PyLong_AsDouble(value.ptr());
   if (PyErr_Occurred() == nullptr) return large;
-  PyErr_Clear();
+  PyErr_Clear();  // Beyond double too.
   return overflow * std::numeric_limits<double>::infinity();
 }
 
-/// UnicodeEncodeError for half of a character.
-json json_of_text(nb::handle value) {
+/// TypeError for texts that have no UTF-8.
+std::string text_of(nb::handle value) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
-  return std::string(text, static_cast<std::size_t>(size));
+  if (text != nullptr) return {text, static_cast<std::size_t>(size)};
+  PyErr_Clear();
+  throw nb::type_error("expected text, got characters without a UTF-8 form");
 }
 
 json json_of(nb::handle value, std::size_t depth);
@@ -45,7 +46,10 @@ json json_of_each(nb::handle values, std::size_t depth) {
 
 json json_of_object(const nb::dict& members, std::size_t depth) {
   json object = json::object();
-  for (const auto& [name, value] : members) object[nb::cast<std::string>(name)] = json_of(value, depth);
+  for (const auto& [name, value] : members) {
+    if (!nb::isinstance<nb::str>(name)) throw nb::type_error("expected texts as the keys of a dictionary");
+    object[text_of(name)] = json_of(value, depth);
+  }
   return object;
 }
 
@@ -56,7 +60,7 @@ json json_of(nb::handle value, std::size_t depth) {
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::int_>(value)) return json_of_integer(value);
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
-  if (nb::isinstance<nb::str>(value)) return json_of_text(value);
+  if (nb::isinstance<nb::str>(value)) return text_of(value);
   if (nb::isinstance<nb::dict>(value)) return json_of_object(nb::borrow<nb::dict>(value), depth + 1);
   if (nb::hasattr(value, "tolist")) return json_of(value.attr("tolist")(), depth + 1);
   if (nb::hasattr(value, "__index__")) return json_of_integer(value.attr("__index__")());

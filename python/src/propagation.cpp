@@ -124,7 +124,10 @@ nb::object exponents_of(const nb::dict& told) {
 }
 
 nb::object width_spread_of(const nb::dict& told) {
-  const auto task = read_as("width_spread", "exponents", told, propagation::read_exponents);
+  const auto task = read_as("width_spread", "exponents", told, [](ConfigReader& fields) {
+    static_cast<void>(fields.integer("width"));  // Which exponents() can do without.
+    return propagation::read_exponents(fields);
+  });
   return object_of(run_or_leave([task](std::stop_token) {
     return propagation::width_results(task.transformer.parameters, task.width.value(),
                                       task.transformer.blocks());

@@ -185,9 +185,17 @@ def check_callable(name, function):
 
 def one_of(value, name, known):
     """`value`, which must be one of the known words."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
     return value
+
+
+def each(values, name, of):
+    """The elements of `values` as a list; TypeError for what has none."""
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{name}: expected a list of {of}, got {values!r}") from None
 
 
 def is_ragged(inputs):

@@ -135,7 +135,7 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
     given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, records=records, starts=starts, eta=eta,
                  stop_gradient=stop_gradient, leave_saddles=leave_saddles, stepper=stepper, variant=variant, batch_noise=batch_noise,
                  samples=samples, fresh_samples=fresh_samples, symmetry=symmetry, seed=seed)
-    found = _core.head_flow(prior, given, None if start is None else _arrays(start), *_run(threads, progress))
+    found = _core.head_flow(prior, given, None if start is None else _arrays(start, "start"), *_run(threads, progress))
     return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in found]
 
 
@@ -160,7 +160,7 @@ def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int
 
 
 def _judged(activation, parameters, tokens, fresh_samples, seed):
-    return dict(activation=activation, tokens=tokens, heads=len(parameters.m), fresh_samples=fresh_samples, seed=seed)
+    return dict(activation=activation, tokens=tokens, heads=len(_arrays(parameters)[0]), fresh_samples=fresh_samples, seed=seed)
 
 
 class Judged(NamedTuple):
@@ -452,6 +452,8 @@ class EscapeRates(NamedTuple):
 
 def escape_rates(constants: HessianConstants, heads: int, eigenvalue: float) -> EscapeRates:
     """The EscapeRates from the origin along an eigenvector of Cov(theta) with this eigenvalue, at least 0."""
+    if not isinstance(constants, HessianConstants):
+        raise TypeError(f"constants: expected heads.HessianConstants, got {constants!r}")
     return EscapeRates(*_core.head_escape_rates(tuple(constants[:5]), whole(heads, "heads"), real(eigenvalue, "eigenvalue")))
 
 
@@ -478,7 +480,7 @@ def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *
     (chi_star [sequences, L, F], xi [sequences, L, H])."""
     given = dict(tokens=tokens, heads=heads, sequences=sequences, fresh_samples=fresh_samples, seed=seed)
     chi_star, xi = _core.head_sequences(prior, given)
-    return chi_star.reshape(sequences, -1, chi_star.shape[1]), xi.reshape(sequences, -1, xi.shape[1])
+    return chi_star.reshape(-1, tokens, chi_star.shape[1]), xi.reshape(-1, tokens, xi.shape[1])
 
 
 def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed: int = 0) -> HeadParameters:
@@ -498,6 +500,8 @@ def _sgd_path(found):
     return SgdPath(tau, loss, *(matrix.reshape(len(tau), -1, matrix.shape[1]) for matrix in matrices), b, v)
 
 
-def _arrays(parameters):
+def _arrays(parameters, name="parameters"):
+    if not isinstance(parameters, (tuple, list)) or len(parameters) != len(HeadParameters._fields):
+        raise TypeError(f"{name}: expected heads.HeadParameters, got {parameters!r}")
     m, r, b, v = parameters
     return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import _numpy, numbers, one_of, real, whole
+from ._arrays import _numpy, each, numbers, one_of, real, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -383,7 +383,8 @@ def critical(parameters: Parameters, depth: int = 16, free: str = "strengths_and
 def critical_values(which: str, free: str, parameters: Parameters, depth: float = 16, causal: bool = False) -> Numbers:
     """Every value of `free` ('sigma_w' in [0.05, 60], 'alpha_A' or 'alpha_M' in (0, 1)) at which the exponent 'angle' or
     'gradient' vanishes, in ascending order. Two values closer than 1/64 of the range are missed."""
-    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), free, _told(parameters, depth=depth, causal=causal))
+    return _core.critical_values(one_of(which, "which", ("angle", "gradient")), one_of(free, "free", _COORDINATES),
+                                 _told(parameters, depth=depth, causal=causal))
 
 
 class SimulatedTrajectory(NamedTuple):
@@ -435,7 +436,7 @@ def simulate_samples(parameters: Parameters, depths: Sequence[int], q0: float = 
     simulate_trajectory()."""
     return [TokenSamples(*samples) for samples in _core.simulate_samples(
         _told(parameters, q0=q0, c0=c0, causal=causal, width=width, networks=networks, seed=seed),
-        [whole(depth, "depths") for depth in depths], _drawing(threads, progress))]
+        [whole(depth, "depths") for depth in each(depths, "depths", "integers")], _drawing(threads, progress))]
 
 
 def simulate_angle(parameters: Parameters, q0: float | None = None, c0: float = 0.99, causal: bool = False, width: int = 64,
@@ -660,7 +661,7 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
     A RuntimeWarning says in how many blocks angles are rounding. ArgumentError for other shapes, fewer than two tokens, numbers
     that are not finite, and tokens that are 0.
     """
-    given = [_numpy(layer, f"layers[{k}]") for k, layer in enumerate(layers)]
+    given = [_numpy(layer, f"layers[{k}]") for k, layer in enumerate(each(layers, "layers", "arrays"))]
     arrays = [numbers(layer, name=f"layers[{k}]") for k, layer in enumerate(given)]
     if not arrays:
         raise ValueError("layers: expected activations of one layer at least, got none")
@@ -717,7 +718,7 @@ def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None 
 
     ArgumentError for rows whose weights do not sum to 1 within 2 % over the tokens that are kept.
     """
-    arrays = [numbers(block, name=f"attention[{k}]") for k, block in enumerate(attention)]
+    arrays = [numbers(block, name=f"attention[{k}]") for k, block in enumerate(each(attention, "attention", "arrays"))]
     if not arrays:
         raise ValueError("attention: expected weights of one block at least, got none")
     for k, array in enumerate(arrays):
@@ -784,11 +785,17 @@ def fit_losses(lambda_a: ArrayLike, lambda_g: ArrayLike, loss: ArrayLike, classe
     return LossFit(**found, predicted=predicted)
 
 
+def _parts(given, name, expected):
+    if not isinstance(given, (tuple, list)) or len(given) != expected.count(",") + 1:
+        raise TypeError(f"{name}: expected {expected}, got {given!r}")
+    return given
+
+
 def _axis(axis, name):
-    coordinate, values = axis
+    coordinate, values = _parts(axis, name, "(coordinate, values)")
     return one_of(coordinate, name, _COORDINATES), numbers(values, name=name).ravel().tolist()
 
 
 def _range(given, name):
-    coordinate, first, last = given
+    coordinate, first, last = _parts(given, name, "(coordinate, first, last)")
     return one_of(coordinate, name, _COORDINATES), real(first, name), real(last, name)

@@ -285,7 +285,7 @@ def outputs(ensemble: Ensemble, outputs: int = 1, seed: int = 0) -> Outputs:
     """Draws Outputs from the covariances of sample_networks() or simulate(): given V, each is N(0, V). `outputs` is their
     number in each network; give the seed of the ensemble, from whose numbers they draw apart. NumericalError if nothing ran
     up to the last time."""
-    running = np.flatnonzero(ensemble.running[-1])
+    running = np.flatnonzero(_of_type(ensemble, Ensemble, "ensemble").running[-1])
     if len(running) == 0:
         raise _core.NumericalError("outputs: nothing stayed within the bounds up to the last time; take an earlier one")
     last = ensemble.covariances[-1, running]
@@ -316,7 +316,7 @@ def compare(network: Network, V0: ArrayLike, layers: Sequence[int], *, samples: 
             threads: int = 0) -> Comparison:
     """Compares sample_networks() with simulate() of the network's limit: a Comparison of up to four tokens. paths=None: as many
     as samples. ArgumentError unless the network is shaped."""
-    model = network.limit()
+    model = _of_type(network, Network, "network").limit()
     sampled = _drawn("compare", network, V0, layers, samples=samples, seed=seed, threads=threads)
     limit = _simulated("compare", model, V0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
                        step_control=step_control, scheme=scheme, seed=seed, threads=threads)
@@ -342,11 +342,12 @@ def stopping_times(network: Network, V0: ArrayLike, layers: Sequence[int], *, ga
                    sampling: str | None = None, seed: int = 0, threads: int = 0) -> Numbers:
     """The times at which the eigenvalues of networks leave [lower, upper]: last times inside, [temperatures, gammas, samples], the
     horizon for networks that stay. gammas are residual weights, temperatures tau_0; None: the network's own."""
-    squared = [network.gamma_squared] if gammas is None else [real(gamma, "gammas") ** 2 for gamma in gammas]
+    _of_type(network, Network, "network")
+    squared = [network.gamma_squared] if gammas is None else [_weight(gamma) ** 2 for gamma in _list(gammas, "gammas")]
     return np.array([[_drawn("stopping_times", dataclasses.replace(network, gamma_squared=gamma_squared, temperature=temperature), V0,
                              layers, samples=samples, lower=lower, upper=upper, sampling=sampling, seed=seed,
                              threads=threads).last_inside_times for gamma_squared in squared]
-                     for temperature in ([network.temperature] if temperatures is None else temperatures)])
+                     for temperature in ([network.temperature] if temperatures is None else _list(temperatures, "temperatures"))])
 
 
 class Entropy(NamedTuple):
@@ -452,20 +453,37 @@ def _states(found):
     return found.reshape(-1, found.shape[1], found.shape[1])
 
 
+def _of_type(value, kind, name):
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: expected sde.{kind.__name__}, got {value!r}")
+    return value
+
+
+def _list(values, name):
+    if isinstance(values, (str, bytes)) or np.ndim(values) != 1:
+        raise TypeError(f"{name}: expected a list of numbers, got {values!r}")
+    return values
+
+
+def _weight(gamma):
+    value = real(gamma, "gammas")
+    if not 0 <= value <= 1:
+        raise _core.ArgumentError(f"stopping_times: gammas: expected numbers in [0, 1], got {gamma!r}")
+    return value
+
+
 def _given(V0, **arguments):
     return {"V0": numbers(V0, name="V0"), **arguments}
 
 
 def _model(model):
-    if not isinstance(model, Model):
-        raise TypeError(f"model: expected sde.Model, got {model!r}")
+    _of_type(model, Model, "model")
     return _core.SdeModel(*(real(getattr(model, name), name) for name in (
         "relu_drift", "attention_drift", "linear_noise", "attention_noise", "c_plus", "c_minus")), model.mask)
 
 
 def _network(network):
-    if not isinstance(network, Network):
-        raise TypeError(f"network: expected sde.Network, got {network!r}")
+    _of_type(network, Network, "network")
     given = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
     given["network"] = given.pop("name")
     if network.gamma_squared is None and str(network.name).startswith("unshaped"):

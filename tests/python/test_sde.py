@@ -281,7 +281,7 @@ def test_what_is_refused_is_said_as_the_program_says_it(call, command, config, t
     (lambda: sde.simulate(sde.mlp(), V0, [1], max_step=float("nan")), ValueError, "simulate: max_step: expected a number > 0, got nan"),
     (lambda: sde.simulate(sde.mlp(), V0, [1], paths=10**30), ValueError, "simulate: paths: expected an integer from 1 to"),
     (lambda: sde.simulate(sde.mlp(), V0, [1], paths=10**400), ValueError, "simulate: paths: .* got inf"),
-    (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="\ud800"), UnicodeEncodeError, "surrogate"),
+    (lambda: sde.simulate(sde.mlp(), V0, [1], scheme="\ud800"), TypeError, "scheme: expected text, got characters without"),
     (lambda: sde.drift(sde.Model(mask=3), V0), ValueError, "Model: mask: expected one of full, causal, got 3"),
     (lambda: sde.Network("shaped_resnet", 8), widelimit.ArgumentError, "Network: gamma_squared: expected this field, got none"),
     (lambda: sde.Network("unshaped", 8).limit(), widelimit.ArgumentError, "shaped"),
