@@ -46,10 +46,15 @@ if(WIDELIMIT_PRECOMPILED_HEADERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   message(FATAL_ERROR "WIDELIMIT_PRECOMPILED_HEADERS is for GCC: other compilers want the same definitions in all targets "
                       "that share such headers; switch it off for ${CMAKE_CXX_COMPILER_ID}")
 endif()
+# GCC 12 takes what it inlines from precompiled headers for code of the project, and warns of its own strings.
+function(widelimit_without_false_warnings target)
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+endfunction()
 # widelimit_precompiled_headers(TARGET [HEADERS]): the common headers and these. nlohmann/json.hpp does not pay: most of its
 # time goes into templates that each unit makes anew.
 function(widelimit_precompiled_headers target)
   if(WIDELIMIT_PRECOMPILED_HEADERS)
+    widelimit_without_false_warnings(${target})
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <cmath> <cstddef> <cstdint> <filesystem> <fstream> <functional> <limits> <map> <memory> <numbers>
       <optional> <set> <span> <stdexcept> <string> <string_view> <utility> <variant> <vector>
@@ -59,6 +64,7 @@ endfunction()
 # widelimit_reuse_precompiled_headers(TARGET FROM): those of a target that is compiled with the same flags.
 function(widelimit_reuse_precompiled_headers target from)
   if(WIDELIMIT_PRECOMPILED_HEADERS)
+    widelimit_without_false_warnings(${target})
     target_precompile_headers(${target} REUSE_FROM ${from})
   endif()
 endfunction()
