@@ -100,6 +100,12 @@ FieldValues FieldValues::words(std::vector<std::string> known) {
           }};
 }
 
+FieldValues FieldValues::filled_text() {
+  return {"text", "a text that is not empty", [](const json& value) {
+            return value.is_string() && !value.get_ref<const std::string&>().empty();
+          }};
+}
+
 FieldValues FieldValues::words_or(std::vector<std::string> known, const FieldValues& other) {
   const std::string list = fmt::format("{}", fmt::join(known, ", "));
   return {fmt::format("{} or {}", list, other.text_), fmt::format("{} or {}", list, other.expected_),

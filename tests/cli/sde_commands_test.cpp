@@ -452,6 +452,8 @@ TEST_CASE("sde network: a list of networks is each of them, and rows begin with 
   };
   fails({{"networks", json::array()}}, ".networks: expected a list of networks, got []");
   fails({{"networks", {"mlp", "mlp"}}}, ".networks: \"mlp\" appears twice; give each a label of its own");
+  fails({{"networks", json::array({{{"network", "mlp"}, {"label", ""}}})}},
+        ".networks[0].label: expected a text that is not empty, got \"\"");
   fails({{"networks", {"mlp", "shaped_resnet"}}, {"network", "mlp"}},
         ".networks: cannot be combined with network; give one of them");
 }

@@ -36,6 +36,7 @@ TEST_CASE("field values: what they are called is what they hold") {
       {V::integer(1, 9), "integer from 1 to 9", "an integer from 1 to 9", {1, 9}, {0, 10, 1.0, "1"}},
       {V::integer_at_least(0), "integer >= 0", "an integer >= 0", {0, 1}, {-1, 9223372036854775808ULL}},
       {V::boolean(), "true or false", "true or false", {true, false}, {0, 1, "true"}},
+      {V::filled_text(), "text", "a text that is not empty", {"a", " "}, {"", 1, nullptr}},
       {V::words({"a", "b", "c"}), "a, b or c", "one of a, b, c", {"a", "c"}, {"d", 1}},
       {V::words(colours), "red or blue", "one of red, blue", {"red"}, {"green"}},
       {V::above(0).list(),

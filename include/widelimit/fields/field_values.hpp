@@ -28,6 +28,8 @@ class FieldValues {
   static FieldValues integer(Index from, Index to);
   static FieldValues integer_at_least(Index from);
   static FieldValues boolean();
+  /// A text of at least one character.
+  static FieldValues filled_text();
   static FieldValues words(std::vector<std::string> known);
   template <typename Value>
   static FieldValues words(const Choices<Value>& choices) {

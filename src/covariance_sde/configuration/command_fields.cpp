@@ -195,8 +195,8 @@ CommandFields all_command_fields() {
 }  // namespace
 
 const ConfigFields& listed_network_fields() {
-  static const ConfigFields fields =
-      joined_fields({{{"label", "text", "network", "its name in tables and pictures"}}, network_body()});
+  static const ConfigFields fields = joined_fields(
+      {{{"label", V::filled_text(), "network", "its name in tables and pictures"}}, network_body()});
   return fields;
 }
 
