@@ -262,10 +262,10 @@ def summary_of_kinds():
             yield f"| {key[0]}, {key[1]}, {key[2]} | {key[3]} | {key[4]} | {len(chosen)} | {' | '.join(cells)} |"
 
 
-def tasks(kinds=("cowsik",)):
+def tasks(kinds=("cowsik",), least=2 * FOLDS * SEEDS):
     """Those with enough networks to leave some out."""
     found = [row["task"] for row in rows_of(NAME) if row["kind"] in kinds and row["steps"] == STEPS]
-    return [task for task in CLASSES if found.count(task) >= 2 * FOLDS * SEEDS]
+    return [task for task in CLASSES if found.count(task) >= least]
 
 
 def summary():
@@ -274,6 +274,10 @@ def summary():
         yield ""
         yield from summary_of_predictors(task)
         yield ""
+    for task in tasks(least=SEEDS):
+        if task not in tasks():
+            yield from summary_of_losses(task)
+            yield ""
     for task in tasks(OTHER_KINDS):
         yield from summary_of_predictors(task, OTHER_KINDS)
         yield ""
