@@ -20,18 +20,18 @@ stage_docs() { make docs; }
 # What the packages install is unpacked into a root of its own, and the program computes from there. The libraries that
 # it depends on are those of this machine, so that no network is needed; dpkg-deb names them.
 stage_deb() {
-  rm -rf build/packages "$logs/root" && make deb && mkdir -p "$logs/root" || return 1
+  rm -rf build/packages "$logs/unpacked" && make deb && mkdir -p "$logs/unpacked" || return 1
   found=0
   for package in build/packages/*.deb; do
     found=1
-    dpkg-deb --field "$package" Package Version Maintainer Depends && dpkg-deb --extract "$package" "$logs/root" || return 1
-    grep -q "^Copyright (c) " "$logs/root/usr/share/doc/$(dpkg-deb --field "$package" Package)/copyright" || return 1
+    dpkg-deb --field "$package" Package Version Maintainer Depends && dpkg-deb --extract "$package" "$logs/unpacked" || return 1
+    grep -q "^Copyright (c) " "$logs/unpacked/usr/share/doc/$(dpkg-deb --field "$package" Package)/copyright" || return 1
   done
   [ "$found" = 1 ] || { echo "no package in build/packages"; return 1; }
-  program=$logs/root/usr/bin/widelimit
+  program=$logs/unpacked/usr/bin/widelimit
   "$program" --version && "$program" doctor && "$program" check data/reference.json &&
-    "$program" gram data/networks/images.json --x data/images/x.npy --out "$logs/root/gram" &&
-    man --warnings "$logs"/root/usr/share/man/man1/widelimit.1* >/dev/null
+    "$program" gram data/networks/images.json --x data/images/x.npy --out "$logs/unpacked/gram" &&
+    man --warnings "$logs"/unpacked/usr/share/man/man1/widelimit.1* >/dev/null
 }
 
 # In environments with nothing but the wheel and what it asks for; the source archive is built; as root and with debootstrap the

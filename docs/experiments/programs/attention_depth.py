@@ -14,13 +14,12 @@ computed; their tiles are kept in the work folder.
 """
 import argparse
 import itertools
-import pathlib
 
 import numpy as np
 import widelimit
 from widelimit import layers
 
-from computing import Computer, Tiles, add_arguments
+from computing import Computer, Tiles, add_arguments, add_image_arguments
 from learning_curves import centred
 from small_cifar10 import read_images, reduced
 from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, paired, rows_of, save, shows, signed
@@ -231,12 +230,7 @@ def main():
     parser.add_argument("head", choices=(*HEADS, "summary", "picture"))
     parser.add_argument("depth", type=int, nargs="?")
     parser.add_argument("draw", type=int, nargs="?")
-    parser.add_argument("--data", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--size", type=int, default=8, choices=(4, 8, 16, 32), help="of the images, in pixels")
-    parser.add_argument("--train", type=int, default=1000)
-    parser.add_argument("--validation", type=int, default=1000)
-    parser.add_argument("--test", type=int, default=2000)
+    add_image_arguments(parser, 8, train=1000, validation=1000, test=2000)
     add_arguments(parser)
     options = parser.parse_args()
     if shows(options.head, SUMMARIES, draw_picture):

@@ -22,6 +22,15 @@ def add_arguments(parser):
     parser.add_argument("--out", type=pathlib.Path, default=DATA, help="folder of the file of rows [docs/experiments/data]")
 
 
+def add_image_arguments(parser, size, **parts):
+    """--data, --work, --size and the number of images of each part, with its default."""
+    parser.add_argument("--data", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--size", type=int, default=size, choices=(4, 8, 16, 32), help="of the images, in pixels")
+    for name, images in parts.items():
+        parser.add_argument(f"--{name}", type=int, default=images)
+
+
 def described(seconds):
     for limit, unit, name in (120, 1, "s"), (7200, 60, "minutes"), (172_800, 3600, "hours"):
         if seconds < limit:

@@ -11,14 +11,13 @@ chosen too, so that the best of many looks better than it is. Softmax with 1/sqr
 """
 import argparse
 import itertools
-import pathlib
 
 import numpy as np
 import widelimit
 from widelimit import layers
 
 from attention_depth import Images, answers, convolutions
-from computing import Computer, Tiles, add_arguments
+from computing import Computer, Tiles, add_arguments, add_image_arguments
 from tables import DATA, EXPERIMENTS, Table, rows_of, shows
 
 FUNCTIONS = (("inverse_width", "softmax"), ("inverse_width", "identity"), ("inverse_width", "relu"), ("inverse_sqrt_width", "identity"),
@@ -89,13 +88,9 @@ SUMMARIES = {"hyperparameters": summary}
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("search", "summary"))
-    parser.add_argument("--data", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--settings", type=int, default=300)
     parser.add_argument("--depth", type=int, default=8)
-    parser.add_argument("--size", type=int, default=32, choices=(4, 8, 16, 32))
-    parser.add_argument("--train", type=int, default=2000)
-    parser.add_argument("--validation", type=int, default=4000)
+    add_image_arguments(parser, 32, train=2000, validation=4000)
     add_arguments(parser)
     options = parser.parse_args()
     if shows(options.what, SUMMARIES):

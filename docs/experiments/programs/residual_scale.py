@@ -10,13 +10,12 @@ has training, validation and test images of its own, so that draws are independe
 Appends to docs/experiments/data/residual_scale.csv, with a bit a test image (hexadecimal) that says whether the answer was right.
 """
 import argparse
-import pathlib
 
 import numpy as np
 import widelimit
 
 from attention_depth import SIZES, Images, answers
-from computing import Computer, Tiles, add_arguments
+from computing import Computer, Tiles, add_arguments, add_image_arguments
 from tables import EXPERIMENTS, Table, as_bits, from_bits, rows_of, shows, signed
 
 SCALES = {"published": 0, "scaled": 1}  # row_sum
@@ -87,12 +86,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("depth", help="of the convolutions, or summary")
     parser.add_argument("draw", type=int, nargs="?")
-    parser.add_argument("--data", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--size", type=int, default=8, choices=(4, 8, 16, 32), help="of the images, in pixels")
-    parser.add_argument("--train", type=int, default=300)
-    parser.add_argument("--validation", type=int, default=300)
-    parser.add_argument("--test", type=int, default=400)
+    add_image_arguments(parser, 8, train=300, validation=300, test=400)
     add_arguments(parser)
     options = parser.parse_args()
     if shows(options.depth, SUMMARIES):

@@ -1,7 +1,7 @@
 """Signal propagation in random transformers (Cowsik et al., arXiv:2403.02579): networks against theory, point by point.
 
     python signal_propagation.py angle|gradient|causal|widths|contexts|long|gaps|normality [--threads 1]
-    python signal_propagation.py annealing|one-block|zeros|paper [--threads 1]
+    python signal_propagation.py annealing|one-block|paper [--threads 1]
     python signal_propagation.py summary|picture
 
 angle     figure 4: growth of 1 - cosine in one block from norm 1 and cosine .99, both slices, 12 x 12 points, 16 networks a
@@ -19,11 +19,9 @@ normality  the same, in one case to 16 blocks: tests of Shapiro and Wilk and of 
           how often they reject samples that are not, 200 of each kind; data/propagation_normality.csv and ..._power.csv
 annealing  squared norms where scores are too large for the annealed average; data/propagation_annealing.csv
 one-block  growth of the angle in one block of width 256 at seven points; data/propagation_one_block.csv
-zeros     where exponents under a causal mask vanish; data/propagation_zeros.csv
 paper     critical points that the paper names; data/propagation_paper.csv
 """
 import argparse
-import dataclasses
 import functools
 
 import numpy as np
@@ -45,7 +43,6 @@ LONG_CASES = ((0.3, 2.0, 256, 64, 256), (0.3, 2.0, 256, 128, 128), (0.3, 2.0, 10
 POWER_SAMPLES, LEVEL = 200, 0.05
 ONE_BLOCK_CASES = ((0.5, 0.5, 2.25, "unit"), (0.3, 0.3, 1.0, "unit"), (0.8, 0.4, 3.0, "unit"), (0.4, 0.8, 3.0, "unit"), (0.9, 0.9, 0.5, "unit"),
                    (0.5, 0.5, 2.25, "shared"), (0.8, 0.4, 3.0, "shared"))  # alpha_A, alpha_M, sigma_w, sigma_out
-ZERO_ALPHAS = (0.1, 0.3, 0.5, 0.7)
 PAGE = EXPERIMENTS / "signal-propagation.md"
 PICTURE = EXPERIMENTS / "signal-propagation" / "z_scores.png"
 
@@ -241,15 +238,6 @@ def one_block(threads):
                           float(found.standard_error)))
 
 
-def zeros(threads):
-    table = Table("propagation_zeros", ("alpha",), ("angle_growth_of_one_block", "gradient_exponent"), "no seed: theory; 64 tokens, causal, 16 blocks")
-    for alpha in ZERO_ALPHAS:
-        if table.lacks(alpha):
-            parameters = propagation.Parameters(tokens=64, alpha_A=alpha, alpha_M=alpha)
-            angle = brentq(lambda gain: propagation.exponents(dataclasses.replace(parameters, sigma_w=gain), causal=True).one_block_from_1, 0.5, 6)
-            table.append((alpha, float(angle), float(propagation.critical_values("gradient", "sigma_w", parameters, causal=True)[0])))
-
-
 def first_root(function, grid):
     """The first root between two points of a grid; NaN without one."""
     values = [function(x) for x in grid]
@@ -351,6 +339,8 @@ def summary_of_contexts():
         for column, words in names.items():
             cells = (float(rows[tokens, alpha][column]) for alpha in CONTEXT_ALPHAS)
             yield f"| {tokens:,} | {words} | " + " | ".join("none" if np.isnan(cell) else f"{cell:.3f}" for cell in cells) + " |"
+    yield ""
+    yield from summary_of_zeros()
 
 
 def summary_of_long():
@@ -427,10 +417,11 @@ def summary_of_one_block():
 
 
 def summary_of_zeros():
-    rows = rows_of("propagation_zeros")
+    """Of figure 6 itself, whose networks have 64 tokens."""
+    rows = [row for row in rows_of("propagation_contexts") if row["tokens"] == "64"]
     yield f"| alpha | {' | '.join(row['alpha'].removeprefix('0') for row in rows)} |"
     yield "|---|" + "---|" * len(rows)
-    for name, column in ("angle growth of one block", "angle_growth_of_one_block"), ("gradient exponent, 16 blocks", "gradient_exponent"):
+    for name, column in ("angle growth of one block", "angle_of_one_block"), ("gradient exponent, 16 blocks", "gradient"):
         yield f"| {name} | {' | '.join(point(float(row[column]), 3) for row in rows)} |"
 
 
@@ -487,10 +478,10 @@ def draw_z_scores(plt):
 SUMMARIES = {"propagation_angle": summary_of_z, "propagation_widths": summary_of_widths, "propagation_contexts": summary_of_contexts,
              "propagation_long": summary_of_long, "propagation_gaps": summary_of_gaps, "propagation_normality": summary_of_normality,
              "propagation_normality_power": summary_of_power, "propagation_training": summary_of_training,
-             "propagation_annealing": summary_of_annealing, "propagation_one_block": summary_of_one_block, "propagation_zeros": summary_of_zeros,
+             "propagation_annealing": summary_of_annealing, "propagation_one_block": summary_of_one_block,
              "propagation_paper": summary_of_paper}
 COMPUTED = {"angle": angle, "gradient": gradient, "causal": causal, "widths": widths, "contexts": contexts, "long": long, "gaps": gaps,
-            "normality": normality, "annealing": annealing, "one-block": one_block, "zeros": zeros, "paper": paper}
+            "normality": normality, "annealing": annealing, "one-block": one_block, "paper": paper}
 
 
 def main():

@@ -11,12 +11,11 @@ row for each n and kernel to docs/experiments/data/small_cifar10.csv, with a bit
 answer was right. FOLDER holds the binary files of CIFAR-10.
 """
 import argparse
-import pathlib
 
 import numpy as np
 import widelimit
 
-from computing import Computer, Tiles, add_arguments
+from computing import Computer, Tiles, add_arguments, add_image_arguments
 from tables import EXPERIMENTS, Table, as_bits, rows_of, shows
 
 SIZES = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120)
@@ -131,11 +130,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("network", choices=(*NETWORKS, "summary"))
     parser.add_argument("draw", type=int, nargs="?")
-    parser.add_argument("--data", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--train", type=int, default=320)
-    parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--size", type=int, default=32, choices=(4, 8, 16, 32), help="of the images, in pixels")
+    add_image_arguments(parser, 32, train=320, test=2000)
     parser.add_argument("--flips", action="store_true")
     add_arguments(parser)
     options = parser.parse_args()

@@ -269,14 +269,12 @@ def tasks(kinds=("cowsik",), least=2 * FOLDS * SEEDS):
 
 
 def summary():
-    for task in tasks():
+    enough = tasks()
+    for task in tasks(least=SEEDS):
         yield from summary_of_losses(task)
         yield ""
-        yield from summary_of_predictors(task)
-        yield ""
-    for task in tasks(least=SEEDS):
-        if task not in tasks():
-            yield from summary_of_losses(task)
+        if task in enough:
+            yield from summary_of_predictors(task)
             yield ""
     for task in tasks(OTHER_KINDS):
         yield from summary_of_predictors(task, OTHER_KINDS)
