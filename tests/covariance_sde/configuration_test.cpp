@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/error_message.hpp"
+#include "support/read_whole.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit;
@@ -16,13 +17,9 @@ using widelimit::testing::error_message;
 
 namespace {
 
-/// read(fields) of the configuration by a command's rows, all of which it must have read.
 template <typename Read>
 auto read_by(const char* command, const json& config, const Read& read) {
-  ConfigReader fields(config, command_fields(command));
-  auto setup = read(fields);
-  fields.finish(unused_field);
-  return setup;
+  return widelimit::testing::read_whole(config, command_fields(command), read);
 }
 
 SdeSetup simulation_of(const json& config) { return read_by("simulate", config, read_sde_setup); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/error_message.hpp"
+#include "support/read_whole.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit;
@@ -18,13 +19,9 @@ namespace {
 
 Prior spikes() { return Prior::spikes(2, 10); }
 
-/// read(fields) of the experiment's rows, all of which it must have read.
 template <typename Read>
 auto read_experiment(const char* experiment, const json& config, const Read& read) {
-  ConfigReader fields(config, experiment_fields(experiment));
-  auto setup = read(fields);
-  fields.finish(unused_field);
-  return setup;
+  return widelimit::testing::read_whole(config, experiment_fields(experiment), read);
 }
 
 json small_heads(const json& more = json::object()) {
