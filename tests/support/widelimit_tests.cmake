@@ -5,7 +5,7 @@
 # take seconds; CTest starts them first, so that the last one does not run alone. Files that start threads, or ask for
 # more than one, are labelled "threads" as well and their program hangs on the target threaded_tests: both are what make
 # test-tsan builds and runs.
-set(WIDELIMIT_STARTS_THREADS "std::j?thread[^a-z_]|std::async|int threads|with_threads|on_threads|seconds_to_stop|stop_source|[^a-z_]threads = ([2-9]|threads)|set_num_threads")
+set(WIDELIMIT_STARTS_THREADS "std::j?thread[^a-z_]|std::async|int threads|with_threads|on_threads|seconds_to_stop|[^a-z_]threads = ([2-9]|threads)|set_num_threads")
 function(widelimit_tests folder)
   cmake_parse_arguments(ARG "" "LABEL" "FILES;LIBRARIES;LONG" ${ARGN})
   set(target ${folder}_tests)
