@@ -9,7 +9,7 @@ seconds=$2
 shift 2
 here=$(dirname "$0")/../tests/fuzz
 found=0
-[ $# -gt 0 ] || set -- network_file npy images texts sde_config heads_config reference_file shown_text
+[ $# -gt 0 ] || set -- $(sed -n 's/^set(fuzz_targets \(.*\))$/\1/p' "$here/CMakeLists.txt")
 for target in "$@"; do
   mkdir -p "$build/corpus/$target" "$build/findings"
   echo "fuzzing $target for $seconds s"

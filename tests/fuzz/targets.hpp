@@ -17,6 +17,14 @@ void texts(Bytes bytes);
 void sde_config(Bytes bytes);
 void heads_config(Bytes bytes);
 void reference_file(Bytes bytes);
+void table(Bytes bytes);
+
+/// Folders that are whole but for one file, which the bytes replace.
+void model_folder(Bytes bytes);
+void gram_store(Bytes bytes);
+void graph_folder(Bytes bytes);
+/// run.json of a folder into which another run writes.
+void run_record(Bytes bytes);
 
 /// No reader: texts of others on their way to gnuplot, HTML, CSV, JSON, a shell and a terminal.
 void shown_text(Bytes bytes);
@@ -33,6 +41,11 @@ inline constexpr Target targets[] = {{"network_file", network_file},
                                      {"sde_config", sde_config},
                                      {"heads_config", heads_config},
                                      {"reference_file", reference_file},
+                                     {"table", table},
+                                     {"model_folder", model_folder},
+                                     {"gram_store", gram_store},
+                                     {"graph_folder", graph_folder},
+                                     {"run_record", run_record},
                                      {"shown_text", shown_text}};
 
 }  // namespace widelimit::fuzz

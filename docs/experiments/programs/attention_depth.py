@@ -22,7 +22,7 @@ from widelimit import layers
 from computing import Computer, Tiles, add_arguments, add_image_arguments
 from learning_curves import centred
 from small_cifar10 import read_images, reduced
-from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, paired, rows_of, save, shows, signed
+from tables import EXPERIMENTS, Table, as_bits, difference_cell, from_bits, paired, rows_of, save, shows, signed, standard_errors
 
 HEADS = ("flatten", "gap", "lap", "vanilla", "vanilla-identity", "vanilla-relu", "struct", "residual", "residual-scaled")
 DEPTHS = (1, 2, 4, 8)
@@ -185,7 +185,7 @@ def tables_of(right):
 
 
 def apart(right):
-    """How far each head lies above flatten: the range over depths and kernels, and in how many of these by two standard errors."""
+    """How far each head lies above flatten: the range over depths and kernels, and in how many of these 0 is outside of the interval."""
     for head in ("gap", "lap", "vanilla, best", "struct", "residual", "residual-scaled"):
         found = []
         for (name, *column), draws in right.items():
@@ -194,11 +194,11 @@ def apart(right):
             if name == head and shared:
                 found.append(paired([draws[draw] for draw in shared], [other[draw] for draw in shared]))
         if found:
-            differences = [difference for difference, _ in found]
-            above = sum(difference > 2 * error for difference, error in found)
-            below = sum(difference < -2 * error for difference, error in found)
-            yield (f"- {head} less flatten: from {signed(min(differences))} to {signed(max(differences))} in {len(found)} cells; by more than two "
-                   f"standard errors above in {above}, below in {below}")
+            differences = [difference for difference, _, _ in found]
+            above = sum(difference > standard_errors(degrees) * error for difference, error, degrees in found)
+            below = sum(difference < -standard_errors(degrees) * error for difference, error, degrees in found)
+            yield (f"- {head} less flatten: from {signed(min(differences))} to {signed(max(differences))} in {len(found)} cells; 95 % intervals (t) "
+                   f"lie above 0 in {above}, below in {below}")
 
 
 def draw_picture():

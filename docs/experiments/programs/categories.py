@@ -18,9 +18,10 @@ from sklearn import datasets
 import widelimit
 from widelimit.sklearn import default_network
 
-from tables import head
+from tables import EXPERIMENTS, head, mean_and_error, rows_of
 
 TEST = 500
+PAGE = EXPERIMENTS.parent / "data.md"
 CODINGS = ("0/1", "standardised", "one column", "left out")
 
 
@@ -99,13 +100,16 @@ def rows(name, seed):
 
 
 def report(found):
+    """The table of the page."""
+    yield "| table | " + " | ".join(["0 and 1", *CODINGS[1:]]) + " |"
+    yield "|---" * (len(CODINGS) + 1) + "|"
     for name in dict.fromkeys(row["table"] for row in found):
-        errors = {c: np.array([row["error"] for row in found if (row["table"], row["coding"]) == (name, c)]) for c in CODINGS}
-        text = f"{name:30} {errors['0/1'].mean():.3f}"
-        for coding in CODINGS[1:]:
-            difference = errors[coding] - errors["0/1"]
-            text += f"   {coding} {difference.mean():+.3f} ± {difference.std() / np.sqrt(len(difference)):.3f}"
-        print(text, flush=True)
+        errors = {c: np.array([float(row["error"]) for row in found if (row["table"], row["coding"]) == (name, c)]) for c in CODINGS}
+        changes = ("{:+.3f} ± {:.3f}".format(*mean_and_error(errors[coding] - errors["0/1"])) for coding in CODINGS[1:])
+        yield f"| {name} | {errors['0/1'].mean():.3f} | {' | '.join(changes)} |"
+
+
+SUMMARIES = {"categories": lambda: report(rows_of("categories"))}
 
 
 def main():
@@ -124,7 +128,7 @@ def main():
                     found.append(row)
                     writer.writerow({**row, "error": f"{row['error']:.6g}"})
                 file.flush()
-    report(found)
+    print("\n".join(report(found)))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,21 @@
 """Compares the pages with the files that they stand on: `python check_pages.py`.
 
-Prints the lines that a file makes and its page lacks, the lines of tables which no file makes, and the numbers of sentences that the
-files do not have so; ends with status 1 if there are any. Numbers of sentences that no program computes are not looked at."""
+Prints the lines that a file makes and its page lacks, the lines of tables which no file makes, the numbers of sentences that the
+files do not have so, figures of sentences that stand on nothing, standard errors of few draws without a quantile of t, and what
+page_structure.py finds; ends with status 1 if there is any."""
 import importlib
 import sys
 
+import few_draws
+import page_structure
 import printed
 import prose
+import sentences
 from tables import DATA, EXPERIMENTS, rows_of
 
 PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters", "reviews",
             "shaped_transformer", "signal_propagation", "heads", "example_tables", "field", "decision_tables",
-            "learned_inputs", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
+            "learned_inputs", "categories", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
 WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",
@@ -51,10 +55,21 @@ def without_file():
                 table = []
 
 
+def without_rows():
+    """(page, figure) of every figure of a sentence that stands on nothing."""
+    computed = {}
+    for page, words in (*prose.pieces(), *((page, line) for page, _, line in made() if not line.startswith("|"))):
+        computed.setdefault(page, []).append(words)
+    return sentences.missing(computed)
+
+
 def main():
     found = [f"{page} lacks of {name}: {line}" for page, name, line in missing()]
     found += [f"{page} has no file for: {line}" for page, line in without_file()]
     found += [f"{page} lacks in a sentence: {piece}" for page, piece in prose.missing()]
+    found += [f"{page} has no rows for a figure of a sentence: {figure}" for page, figure in without_rows()]
+    found += few_draws.missing()
+    found += page_structure.missing()
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC, SVR
 from widelimit import layers
 
-from tables import EXPERIMENTS, Table, rows_of, shows
+from tables import EXPERIMENTS, Table, mean_and_error, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
 WAYS = {"defaults": {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
@@ -157,7 +157,7 @@ def summary_of(column):
             cells = []
             for values in found.values():
                 mean = np.mean(values) if len(values) else np.nan
-                error = f" ± {np.std(values, ddof=1) / len(values)**0.5:.2g}" if len(values) > 1 else ""
+                error = f" ± {mean_and_error(values)[1]:.2g}" if len(values) > 1 else ""
                 cell = "-" if not len(values) else f"{mean:.4g}{error} ({len(values)})"
                 cells.append(f"**{cell}**" if mean == best and len(values) == most else cell)
             yield f"| {name} | {' | '.join(cells)} |"
@@ -183,7 +183,7 @@ def differences():
             change = np.array([found[ours][seed] - found[other][seed] for seed in found[ours] if seed in found[other]])
             difference = round(change.mean(), 12) + 0.0  # Equal shares differ by their rounding.
             yield (f"| {name} | {measure} | {ours} {means[ours]:.4g} | {other} {means[other]:.4g} | "
-                   f"{difference:+.3g} ± {change.std(ddof=1) / len(change)**0.5:.2g} |")
+                   f"{difference:+.3g} ± {mean_and_error(change)[1]:.2g} |")
 
 
 def automatic():
@@ -197,7 +197,7 @@ def automatic():
         shared = [seed for seed in found[AUTOMATIC] if seed in found["defaults"]]
         changes = [np.array([float(found[AUTOMATIC][seed][column]) - float(found["defaults"][seed][column]) for seed in shared])
                    for column in ("loss", "error")]
-        cells = [f"{change.mean():+.4f} ± {change.std(ddof=1) / len(change)**0.5:.4f}" for change in changes if len(change) > 1]
+        cells = ["{:+.4f} ± {:.4f}".format(*mean_and_error(change)) for change in changes if len(change) > 1]
         if cells:
             yield f"| {name} | {' | '.join(cells)} |"
 

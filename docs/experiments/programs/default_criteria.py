@@ -19,7 +19,7 @@ import widelimit
 from widelimit import layers
 
 from computing import TOO_LONG, UNABLE, Computer, add_arguments, described, leave
-from tables import EXPERIMENTS, Table, rows_of, shows
+from tables import EXPERIMENTS, Table, mean_and_error, rows_of, shows
 
 PAGE = EXPERIMENTS.parent / "inference.md"
 
@@ -220,9 +220,9 @@ def summary():
                      for criterion in CRITERIA}
         cells = [f"{np.mean([float(row['base']) for row in found if row['problem'] == name]):.3f}"]
         for criterion, mine in densities.items():
-            difference = [mine[seed] - densities["loo"][seed] for seed in mine]
+            difference, error = mean_and_error([mine[seed] - densities["loo"][seed] for seed in mine]) if mine else (0, 0)
             cells.append("-" if not mine else f"{np.mean(list(mine.values())):.3f}" + ("" if criterion == "loo" else
-                         f" ({np.mean(difference):+.3f} ± {np.std(difference) / np.sqrt(len(difference)):.3f})"))
+                         f" ({difference:+.3f} ± {error:.3f})"))
         yield f"| {name} | {' | '.join(cells)} |"
 
 

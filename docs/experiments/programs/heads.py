@@ -30,7 +30,7 @@ import tempfile
 import numpy as np
 from widelimit import heads
 
-from tables import DATA, EXPERIMENTS, Table, brief, rows_of
+from tables import DATA, EXPERIMENTS, Table, brief, mean_and_error, rows_of
 
 PAGE = EXPERIMENTS / "head-specialization.md"
 ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
@@ -296,7 +296,7 @@ def summary_of_dimensions():
     for activation in ("bayes", "softmax"):
         for (dimension, eta), (scale, times) in times_of_dimensions(activation).items():
             if len(times) > 2:
-                mean, error = np.mean(times), np.std(times, ddof=1) / len(times) ** 0.5
+                mean, error = mean_and_error(times)
                 yield (f"| {activation} | {dimension:,} | {eta:g} | {len(times)} | {mean:.1f} | {error:.1f} | {mean / scale:.2f} ± {error / scale:.2f} |")
     for activation in ("bayes", "softmax"):
         if len(times_of_dimensions(activation)) > 2:

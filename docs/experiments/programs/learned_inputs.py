@@ -14,7 +14,7 @@ from decision_tables import WAYS, bundled, network, rare_class, scores_of_model
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
-from tables import EXPERIMENTS, Table, rows_of, shows
+from tables import EXPERIMENTS, Table, mean_and_error, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
 KERNELS = ("three ReLU layers", "laplace")
@@ -89,7 +89,7 @@ def summary():
             for after in found.values():
                 shared = [seed for seed in after if seed in before]
                 change = np.array([float(after[seed]["loss"]) - float(before[seed]["loss"]) for seed in shared])
-                error = f" ± {change.std(ddof=1) / len(change)**0.5:.3f}" if len(change) > 1 else ""
+                error = f" ± {mean_and_error(change)[1]:.3f}" if len(change) > 1 else ""
                 cells += [f"{change.mean():+.3f}{error}" if shared else "-",
                           f"{sum(int(after[seed]['kept']) for seed in shared)} of {len(shared)}"]
             yield f"| {name}, {kernel} | {' | '.join(cells)} |"

@@ -29,7 +29,7 @@ PROGRAM = re.compile(rf"(?:^|\s)((?:{FOLDERS})/[\w./-]+\.(?:py|sh))\b")
 # Options of the program that name what is read, and those that name what is written.
 READS = re.compile(r"--(?:path|x|x2|config|csv|texts|lengths|mask|vectors|graphs|inputs-from|run|model|init)[ =]([\w./-]+)(?![\w./-]|:)")
 FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:json|npy|csv|txt))\b")
-WRITES = re.compile(r"(?:--(?:out|block|save|model|plot|store|gram)[ =]|> ?)([\w./-]+)")
+WRITES = re.compile(r"(?:--(?:out|block|save|plot|store|gram)[ =]|> ?)([\w./-]+)")
 
 
 def pages():
@@ -151,12 +151,19 @@ def command_breaches(page):
                 yield from ((number, f"there is no {file} to read (capitals are the reader's)") for file in unknown_files(command, number, whole))
 
 
+def read_words(command):
+    """What the options of a command read; fit makes the model that it names."""
+    return [match[1] for match in READS.finditer(command) if not (match[0].startswith("--model") and " fit " in command)]
+
+
 def unknown_files(command, number, whole):
     """Of those that the program reads: by an option, or files of networks that stand by themselves."""
-    above = "\n".join(whole.splitlines()[:number - 1])
-    known = set(re.split(r"[\s\"'/{}`]+", READS.sub(" ", "\n".join(line for line in above.splitlines() if not line.startswith("|")))))
+    known = set()
+    for line in whole.splitlines()[:number - 1]:
+        if not line.startswith("|"):
+            known |= set(re.split(r"[\s\"'/{}`]+", line)) - {pathlib.PurePath(file).parts[0] for file in read_words(line)}
     own = {pathlib.PurePath(name).parts[0] for name in WRITES.findall(command) if name != "/"}
-    for file in [*READS.findall(command), *FILE.findall(WRITES.sub("", READS.sub("", command)))]:
+    for file in [*read_words(command), *FILE.findall(WRITES.sub("", READS.sub("", command)))]:
         first = pathlib.PurePath(file).parts[0]
         if not (ROOT / file).exists() and not re.search("[A-Z]", file) and first not in known | own:
             yield file

@@ -11,7 +11,7 @@ from tables import DATA, EXPERIMENTS, read, shows
 
 
 def files():
-    return sorted((DATA / "printed").glob("*.csv"))
+    return sorted(file for file in (DATA / "printed").glob("*.csv") if file.name != "sentences.csv")
 
 
 def page_of(file):

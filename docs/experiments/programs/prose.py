@@ -6,6 +6,7 @@ import argparse
 
 import numpy as np
 from scipy.stats import spearmanr
+from scipy.stats import t as student
 from widelimit import propagation
 
 from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
@@ -13,8 +14,8 @@ from calibration import of_most_draws
 from learning_curves import NETWORKS
 from signal_propagation import deviations, rejected
 from shaped_transformer import PATHS, of_data
-from tables import EXPERIMENTS, point, rows_of, shows
-from trained_transformers import Networks, difference, mean_and_error, squared_errors, tasks
+from tables import DATA, EXPERIMENTS, mean_and_error, point, rows_of, shows, welch
+from trained_transformers import Networks, difference, squared_errors, tasks
 
 
 def times(rows, machine):
@@ -64,7 +65,7 @@ def of_softmax_samples():
 def of_propagation():
     found = {name: (difference, z) for name, _, difference, z in deviations()}
     first, second = (found[f"4, {part}"][0] for part in ("alpha, sigma_w", "alpha_M, alpha_A"))
-    errors = [point(values.std(ddof=1) / len(values) ** 0.5, 3) for values in (first, second)]
+    errors = [point(mean_and_error(values)[1], 3) for values in (first, second)]
     yield (f"lie {point(-first.mean(), 2)} and {point(-second.mean(), 3)} below the map on average, with standard errors of {errors[0]} and "
            f"{errors[1]} over the points")
     first, second = (found[f"5, {part}"][0] for part in ("alpha, sigma_w", "alpha_M, alpha_A"))
@@ -165,6 +166,52 @@ def of_shaped_transformers():
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
+def of_depths_left_out():
+    """Beside the predictor of exponents times depth, alpha and depth on MNIST, depth by depth."""
+    networks, errors = Networks("mnist"), squared_errors("mnist")
+    change = errors["alpha and depth, quadratic"][1] - errors["both exponents times depth, the paper's form"][1]
+    mean, error = mean_and_error(change)
+    yield f"at a depth left out, of {mean / error:.1f} standard errors over all initialisations to alpha and depth"
+    depths = networks.per_point(networks.column("depth"))
+    folds = [change[depths == depth] for depth in sorted(set(depths))]
+    yield "it is {} where 4 blocks are left out, {} where 8 are and {} where 16 are".format(*("{:+.2f} ± {:.2f}".format(*mean_and_error(fold)) for fold in folds))
+    yield "a mean of {:.2f} ± {:.2f} over the three".format(*mean_and_error([fold.mean() for fold in folds]))
+
+
+def losses_of(**fields):
+    return [float(row["loss"]) for row in rows_of("trained_transformers") if all(row[name] == value for name, value in fields.items())]
+
+
+def of_kinds_of_blocks():
+    def apart(first, second, steps="150"):
+        difference, error, degrees = welch(losses_of(depth="8", steps=steps, **first), losses_of(depth="8", steps=steps, **second))
+        return f"{difference:.2f} ± {error:.2f} (p = {point(2 * student.sf(abs(difference / error), degrees), 3)})"
+
+    found = [apart(*({"task": "cifar10", "kind": "cowsik", "sigma_w": gain, "alpha": alpha} for alpha in ("0.6", "0.3"))) for gain in ("0.5", "2.5")]
+    yield "by {} and {}, by Student's t after Welch".format(*found)
+    pre, post, unshaped = ({"task": "mnist", "kind": kind, "alpha": "0.7071"} for kind in ("pre_ln", "post_ln", "unshaped"))
+    yield f"Post-LN lies {apart(post, pre)} and unshaped blocks {apart(unshaped, pre)} above Pre-LN, unshaped blocks {apart(unshaped, post)} above Post-LN"
+    shaped, started = ({"task": "mnist", "kind": kind, "alpha": "0.3"} for kind in ("shaped", "shaped_start"))
+    yield f"end {apart(shaped, started, steps='600')} below"
+
+
+def of_figure_7():
+    rows = rows_of("propagation_training")
+    columns = {name: np.array([abs(float(row[name])) for row in rows]) for name in ("alpha", "lambda_a", "lambda_g", "loss", "predicted")}
+    ranks = {name: point(spearmanr(values, columns["loss"]).statistic, 3) for name, values in columns.items()}
+    yield (f"Rank correlations of the loss are of {ranks['lambda_a']} with |lambda_a|, {ranks['lambda_g']} with |lambda_g|, "
+           f"{ranks['predicted']} with the fitted predictor")
+    yield f"and {ranks['alpha']} with alpha alone"
+
+
+def of_a_pair():
+    """Of 14 convolutions on 16 cores: the seconds of a draw over its pairs."""
+    rows = [row for row in rows_of("small_cifar10") if "x86_64" in row["machine"] and row["train"] == "320"]
+    train, test = 320, 400
+    seconds = np.mean([float(row["seconds"]) for row in rows])
+    yield f"{1000 * seconds / (train * (train + 1) / 2 + train * test):.2f} ms in the draws of"
+
+
 def of_trained_transformers():
     paper, growth, both = "both exponents, the paper's form", "both exponents times depth, the paper's form", "alpha and depth, quadratic"
     for task in tasks():
@@ -182,6 +229,8 @@ def of_trained_transformers():
         ranks = [point(spearmanr(networks.per_point(abs(networks.column(name))), loss).statistic, 2)
                  for name in ("lambda_a", "lambda_g", "alpha", "sigma_w", "depth")]
         yield f"of {ranks[0]} with |lambda_a|, {ranks[1]} with |lambda_g|, {ranks[2]} with alpha, {ranks[3]} with sigma_w and {ranks[4]} with the depth"
+    yield from of_depths_left_out()
+    yield from of_kinds_of_blocks()
     for task, words in ("copy", "{} with 4 blocks and {} with 16"), ("mnist", "from {} to {}"):
         same = {depth: [float(row["loss"]) for row in rows_of("trained_transformers") if (row["task"], row["kind"], row["alpha"], row["sigma_w"], row["depth"])
                         == (task, "cowsik", "0.2", "1.5", depth)] for depth in ("4", "16")}
@@ -189,7 +238,8 @@ def of_trained_transformers():
 
 
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
-          EXPERIMENTS / "signal-propagation.md": (of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
+          EXPERIMENTS.parent / "devices.md": (of_a_pair,),
+          EXPERIMENTS / "signal-propagation.md": (of_figure_7, of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
 
 

@@ -16,7 +16,7 @@ import widelimit
 
 from attention_depth import SIZES, Images, answers
 from computing import Computer, Tiles, add_arguments, add_image_arguments
-from tables import EXPERIMENTS, Table, as_bits, from_bits, rows_of, shows, signed
+from tables import EXPERIMENTS, Table, as_bits, from_bits, mean_and_error, rows_of, shows, signed, standard_errors
 
 SCALES = {"published": 0, "scaled": 1}  # row_sum
 PAGE = EXPERIMENTS / "infinite-attention.md"
@@ -54,10 +54,9 @@ def right_answers():
 
 def difference_and_error(differences):
     """Percentage points and their standard error, of differences [draws, images] on images of each draw's own."""
-    each = 100 * np.concatenate([*differences])
-    within = each.std(ddof=1) / len(each)**0.5
-    over_draws = 100 * np.std([draw.mean() for draw in differences], ddof=1) / len(differences)**0.5
-    return each.mean(), max(within, over_draws)
+    mean, within = mean_and_error(100 * np.concatenate([*differences]))
+    _, over_draws = mean_and_error([100 * draw.mean() for draw in differences])
+    return mean, max(within, over_draws)
 
 
 def summary():
@@ -76,7 +75,8 @@ def summary():
 
 def compared(differences):
     difference, error = difference_and_error(differences)
-    return f"{signed(difference)} ± {error:.1f} | {signed(difference - 2 * error)} to {signed(difference + 2 * error)}"
+    half = standard_errors(len(differences) - 1) * error
+    return f"{signed(difference)} ± {error:.1f} | {signed(difference - half)} to {signed(difference + half)}"
 
 
 SUMMARIES = {"residual_scale": summary}

@@ -142,7 +142,7 @@ def summary():
         right = from_bits(row)
         same = ("vectors", *SIZES, "kernel")
         pooled = [from_bits(r) for r in rows if r["family"] == "gap" and all(r[name] == row[name] for name in same)]
-        compared = "" if row["family"] == "gap" or not pooled else "{:+.2f} ± {:.2f}".format(*paired([right], pooled[:1]))
+        compared = "" if row["family"] == "gap" or not pooled else "{:+.2f} ± {:.2f}".format(*paired([right], pooled[:1])[:2])
         yield (f"| {row['vectors']} | {row['family']} | {row['kernel'].upper()} | {100 * int(row['validation_right']) / int(row['validation']):.2f} % | "
                f"{100 * right.mean():.2f} % | {compared} | {float(row['gram_seconds']):.0f} | {row['settings']} |")
 

@@ -24,7 +24,7 @@ import time
 import numpy as np
 from widelimit import sde
 
-from tables import EXPERIMENTS, Table, brief, rows_of, save, shows
+from tables import EXPERIMENTS, Table, brief, mean_and_error, rows_of, save, shows
 from train_transformers import inputs_of, start_covariance
 
 GAMMAS = tuple(round(0.1 * k, 1) for k in range(1, 11))
@@ -253,7 +253,7 @@ def of_data(name):
     found = {}
     for place in PLACES:
         values = [float(row["squared_gradient"]) for row in rows_of("shaped_gradients_data") if (row["network"], row["place"]) == (name, place)]
-        found[place] = np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
+        found[place] = mean_and_error(values)
     return found
 
 

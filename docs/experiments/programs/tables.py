@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import widelimit
+from scipy.stats import t as student
 
 EXPERIMENTS = pathlib.Path(__file__).resolve().parents[1]
 DATA = EXPERIMENTS / "data"
@@ -117,14 +118,36 @@ def from_bits(row):
     return np.unpackbits(np.frombuffer(bytes.fromhex(row["right_bits"]), np.uint8))[:int(row["test"])].astype(float)
 
 
+def standard_errors(degrees, level=0.95):
+    """How many standard errors an interval of this probability reaches to either side, by Student's t distribution: of n draws
+    there are n - 1 degrees of freedom."""
+    return float(student.ppf(0.5 + level / 2, degrees))
+
+
+def mean_and_error(values):
+    """Over draws, seeds, initialisations or whatever the values are of."""
+    values = np.asarray(values)
+    return values.mean(), values.std(ddof=1) / len(values) ** 0.5
+
+
 def paired(first, second):
     """Percentage points by which the first answers are right more often than the second, both [draws, inputs] on the same inputs,
-    and a standard error: over inputs and, with several draws, over these as well, added, which rather overstates it."""
+    and a standard error: over inputs and, with several draws, over these as well, added, which rather overstates it; and its degrees
+    of freedom, by Satterthwaite's formula."""
     difference = 100 * (np.asarray(first) - np.asarray(second))
-    variance = difference.mean(axis=0).var(ddof=1) / difference.shape[1]
+    parts = [(difference.mean(axis=0).var(ddof=1) / difference.shape[1], difference.shape[1] - 1)]
     if len(difference) > 1:
-        variance += difference.mean(axis=1).var(ddof=1) / len(difference)
-    return difference.mean(), variance**0.5
+        parts.append((difference.mean(axis=1).var(ddof=1) / len(difference), len(difference) - 1))
+    variance = sum(part for part, _ in parts)
+    degrees = variance**2 / sum(part**2 / n for part, n in parts) if variance > 0 else 1.0
+    return difference.mean(), variance**0.5, degrees
+
+
+def welch(first, second):
+    """Difference of two means, its standard error and degrees of freedom, of values that are drawn apart."""
+    parts = [np.var(values, ddof=1) / len(values) for values in (first, second)]
+    degrees = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second)))
+    return np.mean(first) - np.mean(second), sum(parts) ** 0.5, degrees
 
 
 def signed(value):
@@ -137,7 +160,7 @@ def difference_cell(first, second):
     shared = sorted(set(first) & set(second))
     if not shared:
         return ""
-    difference, error = paired([first[draw] for draw in shared], [second[draw] for draw in shared])
+    difference, error, _ = paired([first[draw] for draw in shared], [second[draw] for draw in shared])
     return f"{signed(difference)} ± {error:.1f}"
 
 

@@ -9,7 +9,8 @@ random order with all their seeds, so that what a stop leaves is a sample of the
 
 kinds   cowsik    blocks of Cowsik et al. (arXiv:2403.02579): norms before both branches, strength alpha, gain sigma_w
         shaped    Noci et al. (arXiv:2306.17759): attention g1 1 + softmax - g2 1 1^T / n, shaped ReLU; g1, g2 and gamma, which begins
-                  at alpha, are learned in every block
+                  at alpha, are learned in every block; scores are divided by the width
+        shaped_start  the same with scores over sqrt(width) and another 1/sqrt(width) in the initial queries and keys (its appendix D)
         unshaped  the same with softmax alone and ReLU, nothing but weights learned
         pre_ln, post_ln  unshaped with layer norms before the branches or after the sums, skip connections of 1 and branches of
                   alpha / sqrt(1 - alpha^2), which is 1 at alpha = .7071
@@ -32,7 +33,7 @@ from widelimit import propagation
 
 from tables import Table
 
-KINDS = ("cowsik", "shaped", "unshaped", "pre_ln", "post_ln")
+KINDS = ("cowsik", "shaped", "shaped_start", "unshaped", "pre_ln", "post_ln")
 NAME = "trained_transformers"
 KEYS = ("task", "kind", "alpha", "sigma_w", "depth", "width", "seed", "steps")
 COLUMNS = ("loss", "accuracy", "entropy_before", "entropy_halfway", "entropy_after", "log_gap_before", "log_gradient_before",
@@ -116,9 +117,13 @@ def branch_gain(kind, sigma_w, width):
     return np.sqrt(2 / (1 + negative_slope(kind, width) ** 2))
 
 
+def is_shaped(kind):
+    return kind in ("shaped", "shaped_start")
+
+
 def negative_slope(kind, width):
     """Of the ReLU: that of shaped networks is near the identity."""
-    return 1 - 1 / np.sqrt(width) if kind == "shaped" else 0.0
+    return 1 - 1 / np.sqrt(width) if is_shaped(kind) else 0.0
 
 
 def made_parameters(jax, kind, sigma_w, depth, width, x, classes, seed, alpha):
@@ -132,7 +137,9 @@ def made_parameters(jax, kind, sigma_w, depth, width, x, classes, seed, alpha):
     blocks = {name: gaussian(*square) for name in ("query", "key", "value", "out")} | {"in": gaussian(*square, gain=gain)}
     if kind == "cowsik":
         blocks["hidden"] = gaussian(*square, gain=gain)
-    if kind == "shaped":
+    if kind == "shaped_start":
+        blocks |= {name: blocks[name] / width**0.25 for name in ("query", "key")}
+    if is_shaped(kind):
         blocks |= {name: np.full(depth, value, np.float32) for name, value in (("g1", 1), ("g2", 1), ("gamma", alpha))}
     _, tokens, features = x.shape
     return {"blocks": blocks, "embedding": gaussian(width, features), "positions": gaussian(tokens, width, gain=np.sqrt(width)),
@@ -154,11 +161,11 @@ def network_of(jax, kind, causal):
         width, n = x.shape[-1], x.shape[-2]
         scores = (x @ weights["query"].T) @ (x @ weights["key"].T).swapaxes(-1, -2) / np.sqrt(width)
         seen = np_.tril(np_.ones((n, n))) if causal else np_.ones((n, n))
-        # The shaped softmax is near the mean: its temperature is that of the paper, sqrt(width) once more.
+        # The shaped softmax is near the mean: its temperature is that of the paper, sqrt(width) once more, or queries and keys begin so.
         scores = np_.where(seen > 0, scores / (np.sqrt(width) if kind == "shaped" else 1), -1e30)
         a = jax.nn.softmax(scores)
         entropy = -np_.where(a > 0, a * np_.log(np_.where(a > 0, a, 1)), 0).sum(-1).mean()
-        if kind == "shaped":
+        if is_shaped(kind):
             a = a + weights["g1"] * np_.eye(n) - weights["g2"] * seen / seen.sum(-1, keepdims=True)
         return a @ (x @ weights["value"].T), entropy
 
@@ -171,7 +178,7 @@ def network_of(jax, kind, causal):
     def block(x, weights, alpha):
         before = rms if kind == "cowsik" else layer_norm if kind == "pre_ln" else (lambda y: y)
         after = layer_norm if kind == "post_ln" else (lambda y: y)
-        if kind == "shaped":
+        if is_shaped(kind):
             # A learned gamma stays below 1, where the skip connection would end and its derivative be infinite.
             alpha = np_.clip(weights["gamma"], -0.999, 0.999)
         skip, branch = np_.sqrt(1 - alpha**2), alpha

@@ -10,7 +10,7 @@ is trained; all are cut to [0, ln of the classes].
 `theory` appends to data/trained_theory.csv what theories say of initialisations that have rows: the mean correlation of two tokens behind
 the last block, from the tokens of 4 inputs, with a standard error over samples, and the share of paths that exploded
     cowsik              the annealed map of blocks from the mean correlation of the inputs' tokens
-    shaped              256 paths of the covariance SDE an input
+    shaped, shaped_start  256 paths of the covariance SDE an input
     unshaped, post_ln   64 networks of width and depth an input, drawn without JAX
     pre_ln              the same at alpha = .7071, where skip connection and branch have factor 1; nothing elsewhere
 """
@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from widelimit import propagation, sde
 
-from tables import DATA, EXPERIMENTS, Table, rows_of, shows
-from train_transformers import inputs_of, start_covariance
+from tables import DATA, EXPERIMENTS, Table, mean_and_error, rows_of, shows
+from train_transformers import inputs_of, is_shaped, start_covariance
 
 NAME, THEORY = "trained_transformers", "trained_theory"
 PAGE = EXPERIMENTS / "signal-propagation.md"
@@ -55,7 +55,7 @@ def theory_of(kind, alpha, sigma_w, depth, width, starts, causal):
         network = propagation.Parameters(tokens=tokens, alpha_A=alpha, alpha_M=alpha, sigma_w=sigma_w)
         start = float(np.mean([correlations(v[None]) for v in starts]))
         return 1 - float(propagation.trajectory(network, depth, q0=1, c0=start, causal=causal).gap[-1]), 0.0, 0.0
-    if kind == "shaped":
+    if is_shaped(kind):
         model = sde.transformer(alpha**2, mask=mask)
         found = [of_paths(sde.simulate(model, v, [depth / width], paths=PATHS, seed=1, threads=1)) for v in starts]
     elif kind != "pre_ln" or round(alpha, 4) == 0.7071:
@@ -204,11 +204,6 @@ def squared_errors(task, kinds=("cowsik",)):
     errors = {name: tuple(of(networks.out_of_sample(fit, split)) for split in splits) for name, fit in predictors}
     errors["the other seeds of the same initialisation"] = (of(networks.of_other_seeds()),) * len(splits)
     return errors
-
-
-def mean_and_error(values):
-    """Over initialisations or seeds."""
-    return values.mean(), values.std(ddof=1) / np.sqrt(len(values))
 
 
 def difference(errors, reference):

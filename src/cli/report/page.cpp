@@ -171,13 +171,18 @@ std::string head_html(const ReportHead& head) {
                             html_escaped(head.amplitude), version);
 }
 
-/// The share of test inputs that the most frequent class has.
-double largest_share(const Matrix<double>& targets) {
-  const auto truths = gp::classes_of(targets);
-  std::vector<Index> counts(static_cast<std::size_t>(std::max<Index>(2, targets.cols())));
-  for (const int truth : truths) ++counts[static_cast<std::size_t>(truth)];
-  return static_cast<double>(*std::max_element(counts.begin(), counts.end())) /
-         static_cast<double>(truths.size());
+/// What a prediction that looks at no input reaches: that of the training targets, as the tables of scores have it. A
+/// model does not keep it.
+std::string beside_class(const std::optional<QualityLine>& simplest) {
+  if (!simplest) return "";
+  return fmt::format(" The most frequent class of the training data alone is right for {:.1f} %.",
+                     100 * simplest->quality.classes->accuracy);
+}
+
+std::string beside_mean(const std::optional<QualityLine>& simplest) {
+  if (!simplest) return "";
+  return fmt::format(" The mean of the training targets alone has {:.4g}.",
+                     std::sqrt(simplest->quality.numbers->mean_squared_error));
 }
 
 /// How a lead names a result: what chose it, or that nothing did.
@@ -187,23 +192,17 @@ std::string choice_words(const ReportLead& lead) {
   return fmt::format(", chosen among {} results by {}", lead.results, criterion_title(*lead.criterion));
 }
 
-std::string accuracy_lead(const ReportLead& lead, const ReportTest& test) {
-  const double accuracy = *lead.scores.accuracy;
-  return fmt::format(
-      "<p class='lead'><b>{}</b> of {} test inputs are predicted right by {}{}. The most "
-      "frequent class alone would be right for {:.1f} %.</p>\n",
-      share_text(accuracy, test.targets->rows(), 1), test.targets->rows(), html_escaped(lead.name),
-      choice_words(lead), 100 * largest_share(*test.targets));
+std::string accuracy_lead(const ReportLead& lead, Index inputs) {
+  return fmt::format("<p class='lead'><b>{}</b> of {} test inputs are predicted right by {}{}.{}</p>\n",
+                     share_text(*lead.scores.accuracy, inputs, 1), inputs, html_escaped(lead.name),
+                     choice_words(lead), beside_class(lead.simplest));
 }
 
-std::string error_lead(const ReportLead& lead, const ReportTest& test) {
-  const Matrix<double>& targets = *test.targets;
-  const Matrix<double> centred = targets.rowwise() - targets.colwise().mean();
+std::string error_lead(const ReportLead& lead, Index inputs) {
   return fmt::format(
-      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}. Always "
-      "predicting the mean of the test targets would have {:.4g}.</p>\n",
-      targets.rows(), std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
-      std::sqrt(centred.squaredNorm() / static_cast<double>(centred.size())));
+      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}.{}</p>\n", inputs,
+      std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
+      beside_mean(lead.simplest));
 }
 
 /// What the criterion measures of the regularisers that were chosen, larger for better ones.
@@ -247,7 +246,7 @@ void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction
   const int results = lead_ ? lead_->results + 1 : 1;
   const std::optional<double> choice = choice_of(prediction);
   if (!lead_ || (choice && (!lead_->choice || *choice > *lead_->choice)))
-    lead_ = ReportLead{name, choice, prediction.criterion, *prediction.scores, 0};
+    lead_ = ReportLead{name, choice, prediction.criterion, *prediction.scores, 0, std::nullopt};
   lead_->results = results;
 }
 
@@ -255,6 +254,8 @@ void ReportPage::add(const std::string& label, const PredictionFacts& info, cons
                      const std::optional<GpPrior>& prior) {
   add_rows(label, info, result);
   sections_ += network_section(label, info, result, prior);
+  if (lead_ && info.quality != nullptr && !info.quality->baselines.empty())
+    lead_->simplest = info.quality->baselines.front();
   if (!test_.targets) {
     sections_ +=
         "<p>The targets of the test inputs are not known: there is nothing to compare predictions "
@@ -273,7 +274,8 @@ std::string ReportPage::html() const {
       "href='data:,'>\n<style>{}</style>\n</head>\n<body>\n{}\n<h1>Predictions of infinitely wide "
       "networks</h1>\n",
       page_style, diagram_definitions);
-  if (lead_) text += lead_->scores.accuracy ? accuracy_lead(*lead_, test_) : error_lead(*lead_, test_);
+  const Index inputs = test_.targets ? test_.targets->rows() : 0;
+  if (lead_) text += lead_->scores.accuracy ? accuracy_lead(*lead_, inputs) : error_lead(*lead_, inputs);
   text +=
       fmt::format("<div class='wide'><table>\n{}{}</table></div>\n{}", table_heading, rows_, table_caption);
   if (!bars_.empty())

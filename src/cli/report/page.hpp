@@ -6,6 +6,7 @@
 
 #include "cli/gp/gp_files.hpp"
 #include "cli/gp/gp_prior.hpp"
+#include "cli/quality/test_quality.hpp"
 #include "cli/report/pictures.hpp"
 
 namespace widelimit::cli {
@@ -33,6 +34,7 @@ struct ReportLead {
   std::optional<gp::Criterion> criterion;
   gp::PredictionScores scores;  ///< On the test data.
   int results;                  ///< Among which it was chosen.
+  std::optional<QualityLine> simplest;  ///< Of the methods beside it, that which looks at no input; not of models.
 };
 
 /// report.html: one file that says what was run and how good it is, for people. It needs no network and no other file.
