@@ -28,7 +28,7 @@ SKIPPED = []
 
 
 def pytest_runtest_logreport(report):
-    if report.skipped:
+    if report.skipped and not hasattr(report, "wasxfail"):
         SKIPPED.append((report.nodeid, str(report.longrepr[2])))
 
 
