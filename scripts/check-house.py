@@ -5,7 +5,7 @@
 
 - Folders include each other only as the table of CONTRIBUTING.md says, every entry of which is used, and in no circle.
 - Files of the Python package import each other in no circle, imports within functions included.
-- The program includes public headers of the library only. It starts no shell, and prints by `cli/output/` alone, which takes
+- The program includes public headers of the library only, and those of `distributed`, which has none. It starts no shell, and prints by `cli/output/` alone, which takes
   out what a terminal would obey (a few files print constants).
 - A test has the path and name of the public header or the source that it tests, or says in its first line what it is about.
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120

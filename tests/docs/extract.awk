@@ -47,6 +47,7 @@ mode == "other" && /^```/ { mode = ""; next }
 mode == "cpp" { block = block keep($0); next }
 mode == "other" { next }
 (mode == "before" || mode == "inside") && /^-->/ { mode = ""; next }
+(mode == "before" || mode == "inside") && /^ *#include/ { complain("readers do not see this #include: put it into the block") }
 mode == "before" { before = before keep($0); next }
 mode == "inside" { inside = inside keep($0); next }
 
