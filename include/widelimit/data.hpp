@@ -13,6 +13,7 @@
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/data/synthetic_images.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
+#include "widelimit/data/text_file.hpp"
 #include "widelimit/data/tokenizer.hpp"
 #include "widelimit/data/word_sequences.hpp"
 #include "widelimit/data/word_vectors.hpp"

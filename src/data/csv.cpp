@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
-#include "data/input_file.hpp"
-#include "text/utf16.hpp"
+#include "data/text_source.hpp"
 #include "text/utf8.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::data {
 namespace {
@@ -24,16 +25,16 @@ std::string separator_name(char separator) {
 /// Takes a text apart, row by row.
 class CsvParser {
  public:
-  CsvParser(const std::filesystem::path& path, std::string_view text) : path_{path}, text_{text} {
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
+  /// The text begins after `mark_bytes` of the file.
+  CsvParser(const std::filesystem::path& path, std::string_view text, std::size_t mark_bytes)
+      : path_{path}, text_{text} {
     if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos)
-      fail(line_of(zero), "expected text, found a zero byte");
+      fail(line_of(zero), fmt::format("expected text, found {}", zero_byte_found));
     // The offset counts from the beginning of the file, a byte order mark included.
     if (const auto invalid = first_invalid_utf8(text_))
       fail(line_of(*invalid),
            fmt::format("expected UTF-8, found {} at offset {} of the file; convert the file",
-                       byte_text(text_[*invalid]), *invalid + text.size() - text_.size()));
+                       byte_text(text_[*invalid]), *invalid + mark_bytes));
   }
 
   void set_separator(char separator) { separator_ = separator; }
@@ -58,6 +59,25 @@ class CsvParser {
       at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
       ++line_;
     }
+  }
+
+  /// Passes over a line "sep=;", by which a table tells Excel what separates its fields, and returns the separator.
+  std::optional<char> take_separator_line() {
+    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+    std::string_view line = text_.substr(at_, end - at_);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() > 1 && line.starts_with('"') && line.ends_with('"'))
+      line = line.substr(1, line.size() - 2);
+    const std::string_view name = line.substr(0, 4);
+    if (name != "sep=" && name != "SEP=" && name != "Sep=") return {};
+    if (line.size() != name.size() + 1 || line.back() == '"')
+      fail(line_,
+           fmt::format(
+               "expected one character that separates fields after '{}', as Excel reads it, found '{}'", name,
+               line.substr(name.size())));
+    at_ = std::min(end + 1, text_.size());
+    ++line_;
+    return line.back();
   }
 
   /// The header, the line at hand, as it is written: it may reach over several lines of a quoted name.
@@ -214,15 +234,25 @@ void check_row_names(const CsvParser& parser, const CsvTable& table) {
               table.columns.size() - 1, table.columns.size(), table.rows[row][0]));
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  const std::vector<std::uint8_t> bytes = InputFile(path).read_all();
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!has_utf16_mark(text)) return std::string(text);
-  try {
-    return utf8_of_utf16(text);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
-  }
+/// What separates the fields: what the caller says, a line "sep=;" or the header.
+char separator_of(CsvParser& parser, const CsvFormat& format) {
+  const std::size_t line = parser.line();
+  const auto said = parser.take_separator_line();
+  if (said && format.separator && *said != *format.separator)
+    parser.fail(line, fmt::format("says that each {} separates fields, --separator that each {} does",
+                                  separator_name(*said), separator_name(*format.separator)));
+  if (said) return *said;
+  return format.separator ? *format.separator : found_separator(parser);
+}
+
+/// Fields take many times the memory of their text; asked when rows are one, two, four ...
+void require_memory_for_rows(const std::filesystem::path& path, const CsvTable& table) {
+  const std::size_t rows = table.rows.size();
+  if ((rows & (rows - 1)) != 0) return;
+  numerics::require_memory(
+      path.string(), fmt::format("a table of {} rows or more", rows),
+      2.0 * static_cast<double>(rows * (sizeof(table.rows[0]) + table.columns.size() * sizeof(std::string))),
+      "is it the right file?");
 }
 
 }  // namespace
@@ -235,8 +265,9 @@ std::size_t CsvTable::column(std::string_view name) const {
 }
 
 CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format) {
-  const std::string text = text_of(path);
-  CsvParser parser(path, text);
+  TextSource source(path, TextContent::lines);
+  const std::string text = source.all(std::numeric_limits<std::uint64_t>::max(), "a table");
+  CsvParser parser(path, text, source.mark_bytes());
   const auto skip = [&](bool blank_lines) {
     for (std::size_t line = 0; line != parser.line();) {
       line = parser.line();
@@ -245,10 +276,11 @@ CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format) {
     }
   };
   skip(true);
-  if (parser.at_end()) parser.fail(parser.line(), "expected names of columns, found nothing");
   CsvTable table;
-  table.separator = format.separator ? *format.separator : found_separator(parser);
+  table.separator = separator_of(parser, format);
   parser.set_separator(table.separator);
+  skip(true);
+  if (parser.at_end()) parser.fail(parser.line(), "expected names of columns, found nothing");
   const std::size_t header_line = parser.line();
   table.columns = parser.row();
   name_first_column(table);
@@ -257,6 +289,7 @@ CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format) {
   for (skip(table.columns.size() > 1); !parser.at_end(); skip(table.columns.size() > 1)) {
     table.lines.push_back(parser.line());
     table.rows.push_back(parser.row());
+    require_memory_for_rows(path, table);
     if (table.rows.size() == 1) header_is_short = take_short_header(table);
     check_width(parser, table, header_is_short);
   }

@@ -10,8 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "data/input_file.hpp"
-#include "text/utf8.hpp"
+#include "widelimit/data/text_file.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
@@ -20,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t review_classes = 2;
+constexpr std::uint64_t longest_review = std::uint64_t{16} << 20;
 constexpr const char* class_folders[review_classes] = {"neg", "pos"};
 
 struct NamedReview {
@@ -36,7 +36,8 @@ bool read_integer(std::string_view text, Integer& value) {
 
 /// The review a file of this name is: ID_RATING.txt.
 NamedReview named_review(const fs::path& path, int label) {
-  const std::string name = path.filename().string();
+  std::string name = path.filename().string();
+  if (name.ends_with(".txt.gz")) name.resize(name.size() - std::string_view(".gz").size());
   const std::string_view stem = std::string_view(name).substr(0, name.rfind('.'));
   const std::size_t underscore = stem.find('_');
   NamedReview review{.id = 0, .file = {.path = path, .label = label, .rating = 0}};
@@ -74,14 +75,6 @@ std::vector<NamedReview> list_class(const fs::path& folder, int label) {
   std::sort(reviews.begin(), reviews.end(),
             [&](const NamedReview& left, const NamedReview& right) { return key(left) < key(right); });
   return reviews;
-}
-
-std::string read_text(const fs::path& path) {
-  constexpr std::uint64_t longest_review = std::uint64_t{16} << 20;
-  std::string text = files::read_file(path, longest_review, "a review");
-  if (const auto invalid = first_invalid_utf8(text))
-    fail_at(path, *invalid, "UTF-8", byte_text(text[*invalid]));
-  return text;
 }
 
 /// Random parts of a split's reviews, read.
@@ -123,7 +116,7 @@ LabelledTexts read_reviews(std::span<const ReviewFile> files) {
   result.classes = review_classes;
   result.class_names.assign(std::begin(class_folders), std::end(class_folders));
   for (const ReviewFile& file : files) {
-    result.texts.push_back(read_text(file.path));
+    result.texts.push_back(read_text(file.path, longest_review, "a review"));
     result.names.push_back(file.path.string());
     result.labels.push_back(file.label);
   }

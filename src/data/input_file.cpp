@@ -13,7 +13,8 @@ void fail_at(const std::filesystem::path& path, std::uint64_t offset, std::strin
       fmt::format("{}: offset {}: expected {}, found {}", path.string(), offset, expected, found));
 }
 
-void InputFile::read(std::uint64_t offset, void* destination, std::size_t count, std::string_view what) {
+void InputFile::read(std::uint64_t offset, void* destination, std::size_t count,
+                     std::string_view what) const {
   // The subtraction avoids offset + count, which could overflow.
   if (offset > size() || count > size() - offset) {
     const std::uint64_t left = offset > size() ? 0 : size() - offset;
@@ -26,7 +27,7 @@ void InputFile::read(std::uint64_t offset, void* destination, std::size_t count,
                                 offset, count, what, found));
 }
 
-std::vector<std::uint8_t> InputFile::read_all() {
+std::vector<std::uint8_t> InputFile::read_all() const {
   numerics::require_memory(path().string(), "the content of the file", static_cast<double>(size()),
                            "is it the right file?");
   std::vector<std::uint8_t> bytes(size());

@@ -26,10 +26,10 @@ class InputFile {
   std::uint64_t size() const { return file_.size(); }
 
   /// Reads exactly `count` bytes at `offset`; `what` names them in the error if the file ends before.
-  void read(std::uint64_t offset, void* destination, std::size_t count, std::string_view what);
+  void read(std::uint64_t offset, void* destination, std::size_t count, std::string_view what) const;
 
   /// ArgumentError where there is no memory for it.
-  std::vector<std::uint8_t> read_all();
+  std::vector<std::uint8_t> read_all() const;
 
  private:
   files::RegularFile file_;

@@ -29,8 +29,8 @@ class IdxFile {
     bytes_.resize(std::min<std::uint64_t>(header_bytes, file_.size()));
     file_.read(0, bytes_.data(), bytes_.size(), "header");
     if (!is_gzip(bytes_)) return;
-    packed_ = file_.read_all();
-    bytes_ = unpack_gzip_start(path, packed_, header_bytes);
+    bytes_ = unpack_gzip_start(file_, header_bytes);
+    is_packed_ = true;
     unpacked_ = " unpacked";
   }
 
@@ -58,22 +58,22 @@ class IdxFile {
     const std::uint64_t offset = bytes_.size(), wanted = std::uint64_t{count} * item_bytes;
     // Of a little more than should be there, the error says how much it is.
     constexpr std::uint64_t little = std::uint64_t{1} << 20, most = std::uint64_t{2} << 30;
-    if (!packed_.empty()) bytes_ = unpack_gzip(path_, packed_, std::min(offset + wanted + little, most));
-    const std::uint64_t held = (packed_.empty() ? file_.size() : bytes_.size()) - offset;
+    if (is_packed_) bytes_ = unpack_gzip(file_, std::min(offset + wanted + little, most));
+    const std::uint64_t held = (is_packed_ ? bytes_.size() : file_.size()) - offset;
     if (held != wanted) {
       fail_at(path_, offset + std::min(held, wanted), fmt::format("{} bytes for {} {}", wanted, count, what),
               fmt::format("{} (the{} file is {})", held, unpacked_,
                           held < wanted ? "truncated" : "longer than its header says"));
     }
-    if (packed_.empty()) bytes_ = file_.read_all();
+    if (!is_packed_) bytes_ = file_.read_all();
     return std::span(bytes_).subspan(offset);
   }
 
  private:
   fs::path path_;
   InputFile file_;
-  std::vector<std::uint8_t> packed_;  ///< Of a gzip file.
-  std::vector<std::uint8_t> bytes_;   ///< The header, then all.
+  std::vector<std::uint8_t> bytes_;  ///< The header, then all.
+  bool is_packed_ = false;           ///< By gzip.
   std::string_view unpacked_;
 };
 

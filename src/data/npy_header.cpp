@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
 #include <optional>
 #include <string_view>
 
+#include "data/file_kind.hpp"
+#include "data/gzip.hpp"
 #include "data/input_file.hpp"
 #include "data/npy_elements.hpp"
 #include "widelimit/data/npy.hpp"
@@ -19,6 +22,8 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
+/// By which other files are recognised.
+constexpr std::size_t longest_start = 4096;
 constexpr std::size_t most_axes = 64;  // NumPy's limit.
 /// Version 1 of the format allows as much. NumPy itself refuses more than 10,000 bytes.
 constexpr std::size_t longest_header = 65'535;
@@ -253,8 +258,15 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   file.read(0, start.data(), 8, "magic and version of a .npy file");
   const std::string_view found_magic(start.data(), magic.size());
   if (found_magic != magic) {
+    std::string start(std::min<std::uint64_t>(longest_start, file.size()), '\0');
+    file.read(0, start.data(), start.size(), "content");
+    const std::array<std::uint8_t, 2> two{static_cast<std::uint8_t>(start[0]),
+                                          static_cast<std::uint8_t>(start[1])};
+    const std::optional<FileKind> kind =
+        is_gzip(two) ? FileKind{"gzip data", "unpack it (gunzip)"} : binary_file_kind(start);
     fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file",
-            fmt::format("'{}'", printable(found_magic)));
+            fmt::format("'{}'{}", printable(found_magic),
+                        kind ? fmt::format(": {}; {}", kind->what, kind->advice) : ""));
   }
   const int major = static_cast<unsigned char>(start[6]);
   const int minor = static_cast<unsigned char>(start[7]);

@@ -2,32 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
 namespace {
 
-constexpr std::size_t block_size = std::size_t{1} << 20, longest_line = std::size_t{1} << 24;
-
-std::string_view without_carriage_return(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
+constexpr std::size_t longest_line = std::size_t{1} << 24;
 
 }  // namespace
 
 bool TextLines::read_block() {
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(block_size, file_.size() - offset_));
-  if (count == 0) return false;
   buffer_.erase(0, position_);
   position_ = 0;
-  const std::size_t kept = buffer_.size();
-  buffer_.resize(kept + count);
-  file_.read(offset_, buffer_.data() + kept, count, "lines");
-  offset_ += count;
-  return true;
+  return source_.append_block(buffer_);
+}
+
+std::string_view TextLines::bare(std::string_view line) {
+  ++line_;
+  if (line.find('\0') != std::string_view::npos)
+    throw DataError(
+        fmt::format("{}: line {}: expected text, found {}", source_.path().string(), line_, zero_byte_found));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  // Files that were put together have a mark at the beginning of each.
+  while (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+  return line;
 }
 
 std::optional<std::string_view> TextLines::next() {
@@ -38,20 +36,18 @@ std::optional<std::string_view> TextLines::next() {
     const std::size_t length = rest.find('\n', searched);
     if (length != std::string_view::npos) {
       position_ += length + 1;
-      ++line_;
-      return without_carriage_return(rest.substr(0, length));
+      return bare(rest.substr(0, length));
     }
     if (rest.size() > longest_line) {
       throw DataError(fmt::format("{}: line {}: expected text, found {} bytes without a newline",
-                                  file_.path().string(), line_ + 1, rest.size()));
+                                  source_.path().string(), line_ + 1, rest.size()));
     }
     searched = rest.size();
     if (read_block()) continue;
     // The last line may lack a newline.
     if (rest.empty()) return std::nullopt;
     position_ = buffer_.size();
-    ++line_;
-    return without_carriage_return(rest);
+    return bare(rest);
   }
 }
 

@@ -5,18 +5,18 @@
 #include <string>
 #include <string_view>
 
-#include "data/input_file.hpp"
+#include "data/text_source.hpp"
 
 namespace widelimit::data {
 
-/// Lines of a text file, read in blocks, without the newline or carriage return and newline that ends them.
+/// Lines of a text file as TextSource reads it, without the newline or carriage return and newline that ends them.
 class TextLines {
  public:
-  /// Errors  DataError as InputFile.
-  explicit TextLines(const std::filesystem::path& path) : file_{path} {}
+  /// Errors  DataError as TextSource.
+  explicit TextLines(const std::filesystem::path& path) : source_{path, TextContent::lines} {}
 
   /// The next line, valid until the next call; nothing after the last one. DataError for a line longer than
-  /// 16 MiB, as files that are no text have.
+  /// 16 MiB or with a zero byte, as files that are no text have.
   std::optional<std::string_view> next();
 
   /// Number of the line that next() gave last, from 1.
@@ -24,9 +24,10 @@ class TextLines {
 
  private:
   bool read_block();
+  /// A line without what is no part of it.
+  std::string_view bare(std::string_view line);
 
-  InputFile file_;
-  std::uint64_t offset_ = 0;  ///< Where in the file what follows the buffer begins.
+  TextSource source_;
   std::string buffer_;
   std::size_t position_ = 0;  ///< Where in the buffer the next line begins.
   std::size_t line_ = 0;

@@ -13,6 +13,7 @@
 #include "text/utf8.hpp"
 #include "widelimit/data/word_vectors.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::data {
 namespace {
@@ -62,20 +63,34 @@ class Reader {
     // The first lines have been added by read_first_lines().
     while (const auto line = lines_.next()) add(lines_.line(), *line);
     // At the end of the file, line() is the number of its lines.
-    if (header_ && header_->words != lines_.line() - 1) {
-      bad(1, fmt::format("expected the number of lines that follow, {}, found {}", lines_.line() - 1,
-                         header_->words));
-    }
+    check_header_count();
     if (vectors_->size() == 0) throw DataError(fmt::format("{}: no line is usable", path_.string()));
     return {.vectors = std::move(*vectors_), .bad_lines = std::move(bad_lines_)};
   }
 
  private:
+  void check_header_count() {
+    const std::size_t follow = lines_.line() - 1;
+    if (!header_ || header_->words == follow) return;
+    bad(1,
+        header_->words < follow
+            ? fmt::format("expected the number of lines that follow, {}, found {}", follow, header_->words)
+            : fmt::format("it promises {} words, and {} lines follow: the file was cut, as head or a broken "
+                          "download does; if the others are not wanted, make it '{} {}'",
+                          header_->words, follow, follow, vectors_->dimension()));
+  }
+
   void bad(std::size_t line, std::string reason) {
     if (policy_ == BadLines::reject) {
       throw DataError(fmt::format("{}: line {}: {}; repair the file, or leave such lines out", path_.string(),
                                   line, reason));
     }
+    // Each takes memory, and packed files may have any number.
+    constexpr std::size_t most = 1'000'000;
+    if (bad_lines_.size() == most)
+      throw DataError(
+          fmt::format("{}: line {}: {}; more than {} lines cannot be used: are these word vectors?",
+                      path_.string(), line, reason, most));
     bad_lines_.push_back({.line = line, .reason = std::move(reason)});
   }
 
@@ -89,7 +104,6 @@ class Reader {
       if (!line) break;
       first.emplace_back(*line);
     }
-    if (!first.empty() && first[0].starts_with("\xEF\xBB\xBF")) first[0].erase(0, 3);
     const auto header = first.empty() ? std::nullopt : header_in(first[0]);
     const std::size_t behind = header ? usual_numbers(std::span(first).subspan(1)) : 0;
     // A line of two integers may as well be a word, written in digits, with a vector of one number. It is a header if
@@ -134,10 +148,23 @@ class Reader {
     }
     if (vectors_->add(word, values_)) {
       line_of_.push_back(number);
+      require_memory_for_words();
     } else {
       bad(number, fmt::format("expected a new word, found '{}' of line {} again", word,
                               line_of_[*vectors_->find(word)]));
     }
+  }
+
+  /// Asked when words are one, two, four ...
+  void require_memory_for_words() const {
+    const std::size_t words = vectors_->size();
+    if ((words & (words - 1)) != 0) return;
+    constexpr double bytes_of_a_word = 200;
+    numerics::require_memory(
+        path_.string(), fmt::format("{} or more words with {} numbers each", words, vectors_->dimension()),
+        2.0 * static_cast<double>(words) *
+            (bytes_of_a_word + sizeof(float) * static_cast<double>(vectors_->dimension())),
+        "take fewer words");
   }
 
   bool add_number(std::size_t number, std::string_view field) {

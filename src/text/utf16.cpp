@@ -21,29 +21,37 @@ bool has_utf16_mark(std::string_view bytes) {
   return bytes.starts_with(little_mark) || bytes.starts_with(big_mark);
 }
 
-std::string utf8_of_utf16(std::string_view bytes) {
-  const bool little = bytes.starts_with(little_mark);
-  const auto unit = [&](std::size_t i) {
-    const auto first = static_cast<unsigned char>(bytes[i]),
-               second = static_cast<unsigned char>(bytes[i + 1]);
-    return static_cast<char32_t>(little ? second << 8 | first : first << 8 | second);
-  };
-  const auto is_high = [](char32_t c) { return c >= 0xD800 && c < 0xDC00; };
-  const auto is_low = [](char32_t c) { return c >= 0xDC00 && c < 0xE000; };
-  if (bytes.size() % 2 != 0) fail_at_unit(bytes.size() - 1, "half a unit");
-  std::string text;
-  text.reserve(bytes.size());
-  for (std::size_t i = little_mark.size(); i < bytes.size(); i += 2) {
-    char32_t character = unit(i);
-    if (is_low(character)) fail_at_unit(i, "the second half of a pair");
-    if (is_high(character)) {
-      if (i + 2 >= bytes.size() || !is_low(unit(i + 2))) fail_at_unit(i, "the first half of a pair alone");
-      i += 2;
-      character = 0x10000 + ((character - 0xD800) << 10) + (unit(i) - 0xDC00);
+void Utf16Decoder::append(std::string& text, std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (half_.empty()) {
+      half_ = byte;
+      continue;
     }
-    append_utf8(text, character);
+    if (offset_ == 0) little_ = half_[0] == little_mark[0];
+    const auto first = static_cast<unsigned char>(half_[0]), second = static_cast<unsigned char>(byte);
+    // The first unit is the mark.
+    if (offset_ > 0)
+      add_unit(text, static_cast<char32_t>(little_ ? second << 8 | first : first << 8 | second));
+    offset_ += 2;
+    half_.clear();
   }
-  return text;
+}
+
+void Utf16Decoder::add_unit(std::string& text, char32_t unit) {
+  const bool is_low = unit >= 0xDC00 && unit < 0xE000;
+  if (high_ != 0 && !is_low) fail_at_unit(offset_ - 2, "the first half of a pair alone");
+  if (high_ == 0 && is_low) fail_at_unit(offset_, "the second half of a pair");
+  if (unit >= 0xD800 && unit < 0xDC00) {
+    high_ = unit;
+    return;
+  }
+  append_utf8(text, is_low ? 0x10000 + ((high_ - 0xD800) << 10) + (unit - 0xDC00) : unit);
+  high_ = 0;
+}
+
+void Utf16Decoder::finish() const {
+  if (!half_.empty()) fail_at_unit(offset_, "half a unit");
+  if (high_ != 0) fail_at_unit(offset_ - 2, "the first half of a pair alone");
 }
 
 }  // namespace widelimit

@@ -11,12 +11,16 @@ namespace {
 
 bool is_break_or_tab(char32_t c) { return c == '\n' || c == '\t'; }
 
-/// Whether programs that show texts obey this character.
+/// Whether programs that show texts obey this character instead of drawing it.
 bool is_obeyed(char32_t c) {
   const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
   const bool separator = c == 0x2028 || c == 0x2029;
-  const bool turns_direction = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return control || separator || turns_direction;
+  // Unicode's Bidi_Control.
+  const bool turns_direction = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+                               (c >= 0x2066 && c <= 0x2069);
+  // Nothing is drawn of it, so that two names may look the same.
+  constexpr char32_t mark = 0xFEFF;
+  return control || separator || turns_direction || c == mark;
 }
 
 std::string escape(char32_t c) {

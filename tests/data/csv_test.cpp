@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/encoded.hpp"
 #include "data/temporary_folder.hpp"
 #include "widelimit/error.hpp"
 
@@ -101,10 +102,7 @@ TEST_CASE("csv: lines without anything are no rows, but in a single column they 
 TEST_CASE("csv: UTF-16 with its mark, of both orders") {
   const std::u16string text = u"\ufeffa;\u00e9\n1;\U0001f600\n";
   for (const bool little : {true, false}) {
-    std::string bytes;
-    for (const char16_t c : text)
-      for (const int shift : {little ? 0 : 8, little ? 8 : 0}) bytes += static_cast<char>(c >> shift & 0xff);
-    const CsvTable table = csv_of(bytes);
+    const CsvTable table = csv_of(utf16_bytes(text, little));
     CHECK(table.columns == CsvRow{"a", "\u00e9"});
     CHECK(table.rows == std::vector<CsvRow>{{"1", "\U0001f600"}});
   }
@@ -171,10 +169,55 @@ TEST_CASE("csv: errors name file and line") {
   check_csv_error("a,b\n1,\"x\"y\n", "line 2: expected a comma or the end of the line after a closing quote");
   check_csv_error("a,b\n1,\"x\ny\n", "line 2: expected a closing quote, found the end of the file");
   check_csv_error("a,b\n1,x\ry\n", "line 2: found a carriage return within a line");
-  check_csv_error(std::string("a,b\n1,x\n\0,2\n", 12), "line 3: expected text, found a zero byte");
+  check_csv_error(
+      std::string("a,b\n1,x\n\0,2\n", 12),
+      "line 3: expected text, found a zero byte; is it binary, or UTF-16 without a byte order mark? "
+      "Save it as UTF-8");
   check_csv_error("a,b\n1,caf\xe9\n",
                   "line 2: expected UTF-8, found byte 0xE9 at offset 9 of the file; convert the file");
   check_csv_error("\xef\xbb\xbf\xff,b\n1,2\n",
                   "line 1: expected UTF-8, found byte 0xFF at offset 3 of the file; convert the file");
   CHECK_THROWS_AS(static_cast<void>(read_csv("/nowhere/t.csv")), DataError);
+}
+
+TEST_CASE("csv: a first line sep=; says what separates fields, as Excel reads it") {
+  for (const char* text : {"sep=;\na;b,c\n1;2\n", "\xef\xbb\xbfsep=;\r\na;b,c\r\n1;2\r\n",
+                           "\"sep=;\"\n\na;b,c\n1;2\n", "SEP=;\na;b,c\n1;2"}) {
+    CAPTURE(text);
+    const CsvTable table = csv_of(text);
+    CHECK(table.separator == ';');
+    CHECK(table.columns == CsvRow{"a", "b,c"});
+    CHECK(table.rows == std::vector<CsvRow>{{"1", "2"}});
+  }
+  CHECK(csv_of("sep=\t\na\tb\n1\t2\n").lines == std::vector<std::size_t>{3});
+  CHECK(csv_of("sep=|\na|b\n1|2\n").columns == CsvRow{"a", "b"});
+  CHECK(csv_of("sep= \na b\n1 2\n").rows == std::vector<CsvRow>{{"1", "2"}});
+  CHECK(csv_of("separator,b\n1,2\n").columns == CsvRow{"separator", "b"});
+  check_csv_error(
+      "sep=\na,b\n",
+      "line 1: expected one character that separates fields after 'sep=', as Excel reads it, found ''");
+  check_csv_error("sep=;\n", "line 2: expected names of columns, found nothing");
+  const TemporaryFolder folder;
+  const auto path = folder.write("t.csv", "sep=;\na;b\n1;2\n");
+  CHECK(read_csv(path, {.separator = ';'}).columns == CsvRow{"a", "b"});
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(read_csv(path, {.separator = ','})),
+      (path.string() +
+       ": line 1: says that each semicolon separates fields, --separator that each comma does")
+          .c_str(),
+      DataError);
+}
+
+TEST_CASE("csv: a table packed by gzip is the table") {
+  const std::string text =
+      "\xef\xbb\xbf"
+      "a;b\n1,5;2\n";
+  CHECK(csv_of(packed(text)).rows == csv_of(text).rows);
+  CHECK(csv_of(packed(utf16_bytes(u"\ufeffa;b\n1,5;2\n", true))).rows == csv_of(text).rows);
+  check_csv_error(packed(text).substr(0, 15),
+                  "offset 15: expected more gzip data, found the end of the file (the file is truncated)");
+  check_csv_error(
+      packed("@relation x\n@data\n1\n"),
+      "expected text, found an ARFF file, packed by gzip; save it as CSV: names of columns in the first "
+      "line, no lines with @");
 }

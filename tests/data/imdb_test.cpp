@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "encoded.hpp"
 #include "temporary_folder.hpp"
 #include "widelimit/error.hpp"
 
@@ -167,4 +168,26 @@ TEST_CASE("imdb: bytes that are not UTF-8 are named by file and offset; empty re
   CHECK(read_reviews(list_reviews(corpus.path() / "train")).texts[1].empty());
   corpus.write("train/pos/0_9.txt", "café");
   CHECK(read_reviews(list_reviews(corpus.path() / "train")).texts[1] == "café");
+}
+
+TEST_CASE("imdb: marks, UTF-16 and gzip are read, and what is no text is named") {
+  const Corpus corpus({"train"}, 1);
+  const auto text = [&](const std::string& bytes) {
+    corpus.write("train/pos/0_9.txt", bytes);
+    return read_reviews(list_reviews(corpus.path() / "train")).texts[1];
+  };
+  CHECK(text("\xEF\xBB\xBF"
+             "caf\u00e9 noir") == "caf\u00e9 noir");
+  CHECK(text(utf16_bytes(u"\ufeffcaf\u00e9 noir", true)) == "caf\u00e9 noir");
+  CHECK(text(packed("\xEF\xBB\xBF"
+                    "caf\u00e9 noir")) == "caf\u00e9 noir");
+  CHECK_THROWS_WITH_AS(
+      text("PK\x03\x04 word/_rels/"),
+      (corpus.string("train/pos/0_9.txt") + ": expected text, found an Excel workbook or another Office "
+                                            "file; save the sheet as CSV UTF-8 (in Excel: Save As)")
+          .c_str(),
+      DataError);
+  std::filesystem::remove(corpus.path() / "train/pos/0_9.txt");
+  corpus.write("train/pos/0_9.txt.gz", packed("packed"));
+  CHECK(read_reviews(list_reviews(corpus.path() / "train")).texts[1] == "packed");
 }

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <zlib.h>
 
+#include "data/encoded.hpp"
 #include "data/temporary_folder.hpp"
 #include "support/error_message.hpp"
 #include "widelimit/error.hpp"
@@ -29,15 +29,6 @@ std::string label_file(std::uint32_t count) {
   std::string bytes = big_endian(0x801) + big_endian(count);
   for (std::uint32_t i = 0; i < count; ++i) bytes += static_cast<char>(i % 10);
   return bytes;
-}
-
-std::string packed(const std::string& bytes) {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "packed";
-  gzFile file = gzopen(path.c_str(), "wb");
-  REQUIRE(gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()));
-  REQUIRE(gzclose(file) == Z_OK);
-  return read_bytes(path);
 }
 
 /// The message of the error that reading these two files throws, with the file's name as "images" or

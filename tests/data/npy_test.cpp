@@ -157,7 +157,9 @@ TEST_CASE("npy: files that are no arrays or are cut short say where") {
   CHECK(read_error("") ==
         "offset 0: expected 8 bytes of magic and version of a .npy file, found 0 before the end of the file");
   CHECK(read_error("PK\x03\x04 zip archive") ==
-        "offset 0: expected the magic bytes '\\x93NUMPY' of a .npy file, found 'PK\\x03\\x04 z'");
+        "offset 0: expected the magic bytes '\\x93NUMPY' of a .npy file, found 'PK\\x03\\x04 z': a zip "
+        "archive; "
+        "unpack it, and give the file that was in it");
   CHECK(read_error(npy("{}", "", 4)) == "offset 6: expected format version 1.0, 2.0 or 3.0, found 4.0");
   CHECK(read_error(std::string("\x93NUMPY\x01\x01  ", 10)) ==
         "offset 6: expected format version 1.0, 2.0 or 3.0, found 1.1");

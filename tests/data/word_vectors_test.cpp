@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "encoded.hpp"
 #include "temporary_folder.hpp"
 #include "widelimit/error.hpp"
 
@@ -102,6 +103,42 @@ TEST_CASE("word vectors: bad lines are rejected by number, or left out and repor
   check_bad("a 1 2\nb 3 \xE9\n" + last, 2,
             "expected a finite number as field 3, found 'bytes that are not UTF-8'");
   check_bad("3 2\na 1 2\n" + last, 1, "expected the number of lines that follow, 2, found 3");
+}
+
+TEST_CASE("word vectors: of a file that head has cut the message says what its first line should be") {
+  check_bad(
+      "5 2\na 1 2\n"
+      "last 7 8\n",
+      1,
+      "it promises 5 words, and 2 lines follow: the file was cut, as head or a broken download does; if the "
+      "others are not wanted, make it '2 2'");
+}
+
+TEST_CASE("word vectors: marks, UTF-16 and gzip are read") {
+  const std::u16string text = u"\ufeff2 2\na\u00e9 1 2\nb 3 4\n";
+  const std::string plain =
+      "\xEF\xBB\xBF"
+      "2 2\na\u00e9 1 2\nb 3 4\n";
+  for (const std::string& bytes : {plain, utf16_bytes(text, true), utf16_bytes(text, false), packed(plain),
+                                   packed(utf16_bytes(text, false)),
+                                   std::string("a\u00e9 1 2\n\xEF\xBB\xBF"
+                                               "b 3 4\n")}) {
+    const auto vectors = read_text(bytes).vectors;
+    CHECK(vectors.size() == 2);
+    CHECK(vector_of(vectors, "a\u00e9") == std::vector<float>{1, 2});
+    CHECK(vector_of(vectors, "b") == std::vector<float>{3, 4});
+  }
+  check_fails(std::string("2 2\na \0\0\x80\x3f\n", 12), BadLines::skip,
+              "line 2: expected text, found a zero byte; is it binary, or UTF-16 without a byte order mark? "
+              "Save it as "
+              "UTF-8");
+}
+
+TEST_CASE("word vectors: a packed file of nothing but breaks is not listed line by line") {
+  check_fails(
+      packed("a 1\n" + std::string(3'000'000, '\n')), BadLines::skip,
+      "line 1000002: expected a word and its numbers, found an empty line; more than 1000000 lines cannot be "
+      "used: are these word vectors?");
 }
 
 TEST_CASE("word vectors: lines left out do not hide the ones behind; the first of equal words stays") {

@@ -33,6 +33,8 @@ TEST_CASE("visible text: escapes take the place of what is obeyed") {
   // Some terminals take U+009B for ESC [.
   CHECK(visible_text("\u009b2J") == R"(\u009b2J)");
   CHECK(visible_text("\u2028\u2029\u202e\u2066") == R"(\u2028\u2029\u202e\u2066)");
+  CHECK(visible_text("\u200eleft \u200fright \u061carabic \ufeffmark") ==
+        R"(\u200eleft \u200fright \u061carabic \ufeffmark)");
   CHECK(visible_text("caf\xe9 \xc3") == R"(caf\xe9 \xc3)");
   CHECK(visible_text("K\u00e4se \u20ac \U0001F600 \\n 'a' \"b\" `c` $(d) \u05d0") ==
         "K\u00e4se \u20ac \U0001F600 \\n 'a' \"b\" `c` $(d) \u05d0");
@@ -63,8 +65,8 @@ TEST_CASE("visible text: every character that is drawn stays") {
     append_utf8(text, c);
     if (visible_text(text) != text) ++escaped;
   }
-  // 31 controls but NUL, 33 from U+007F to U+009F, 2 separators, 5 + 4 marks of direction.
-  CHECK(escaped == 31 + 33 + 2 + 5 + 4);
+  // 31 controls but NUL, 33 from U+007F to U+009F, 2 separators, 3 + 5 + 4 of direction, the byte order mark.
+  CHECK(escaped == 31 + 33 + 2 + 3 + 5 + 4 + 1);
 }
 
 TEST_CASE("visible JSON: the same document without a character that a terminal obeys") {

@@ -10,11 +10,11 @@
 #include "widelimit/data/labelled_texts.hpp"
 
 /// The Large Movie Review Dataset (aclImdb): a folder for each split with a file for each review,
-/// SPLIT/pos/ID_RATING.txt and SPLIT/neg/ID_RATING.txt, UTF-8. Files whose name begins with a dot are ignored,
-/// and so is everything except pos and neg.
+/// SPLIT/pos/ID_RATING.txt and SPLIT/neg/ID_RATING.txt (or .txt.gz), as read_text() reads them. Files whose name begins
+/// with a dot are ignored, and so is everything except pos and neg.
 ///
 /// Every reader throws DataError naming folder or file: one that is missing, a folder without reviews, a file
-/// of another name, bytes that are not UTF-8 (with the offset of the first). An empty file is an empty text.
+/// of another name, and as read_text(). An empty file is an empty text.
 ///
 /// Source  A. L. Maas, R. E. Daly, P. T. Pham, D. Huang, A. Y. Ng, C. Potts, "Learning Word Vectors for
 ///         Sentiment Analysis", ACL 2011.

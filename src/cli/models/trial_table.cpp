@@ -10,8 +10,8 @@
 
 #include "cli/output/text_parts.hpp"
 #include "cli/plots/gnuplot.hpp"
+#include "widelimit/data/text_file.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
 
 namespace widelimit::cli {
@@ -51,12 +51,12 @@ TrialTable::TrialTable(std::filesystem::path file, const Origin& origin,
 
 void TrialTable::read() {
   constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  const std::string text = files::read_file(file_, most_bytes, "a table of trials");
+  const std::string text = data::read_text(file_, most_bytes, "a table of trials");
   if (!text.starts_with(heading_))
-    throw DataError(
-        fmt::format("{}: holds no trials of this search (network, data, precision, criterion and bounds must "
-                    "be the same); choose another file or remove it",
-                    file_.string()));
+    throw DataError(fmt::format(
+        "{}: holds no trials of this search (version, network, data, precision, criterion and bounds must "
+        "be the same); choose another file or remove it",
+        file_.string()));
   std::istringstream lines(text.substr(heading_.size()));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream stream_of_fields(line);

@@ -33,6 +33,12 @@ NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) 
   return part;
 }
 
+/// The table of this name in a folder, plain or packed; the plain one comes first.
+Path table_in(const Path& folder, const std::string& name) {
+  const Path plain = folder / name, packed = folder / (name + ".gz");
+  return !std::filesystem::exists(plain) && std::filesystem::exists(packed) ? packed : plain;
+}
+
 /// `classes_of` numbers the classes of a table's rows, or gives nothing where the targets are numbers.
 Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
                    std::optional<char> separator,
@@ -50,11 +56,10 @@ Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
         fmt::format("{}: --train, --validation, --test and --stratify split a single file; a folder has "
                     "train.csv, test.csv and perhaps validation.csv",
                     path.string()));
-  Tables tables{read_table(path / "train.csv", separator), std::nullopt, std::nullopt};
-  if (test_needed || std::filesystem::exists(path / "test.csv"))
-    tables.test = read_table(path / "test.csv", separator);
-  if (std::filesystem::exists(path / "validation.csv"))
-    tables.validation = read_table(path / "validation.csv", separator);
+  Tables tables{read_table(table_in(path, "train.csv"), separator), std::nullopt, std::nullopt};
+  const Path test = table_in(path, "test.csv"), validation = table_in(path, "validation.csv");
+  if (test_needed || std::filesystem::exists(test)) tables.test = read_table(test, separator);
+  if (std::filesystem::exists(validation)) tables.validation = read_table(validation, separator);
   return tables;
 }
 

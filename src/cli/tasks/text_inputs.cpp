@@ -9,9 +9,9 @@
 
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
+#include "widelimit/data/text_file.hpp"
 #include "widelimit/data/word_sequences.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/files/regular_file.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/store/sha256.hpp"
@@ -26,27 +26,31 @@ constexpr std::size_t longest_text = std::size_t{16} << 20;
 data::LabelledTexts texts_in_folder(const Path& folder) {
   std::vector<Path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".txt") files.push_back(entry.path());
-  if (files.empty()) fail_in(folder, "expected .txt files, one a text, found none");
+    if (const std::string name = entry.path().filename(); name.ends_with(".txt") || name.ends_with(".txt.gz"))
+      files.push_back(entry.path());
+  if (files.empty()) fail_in(folder, "expected .txt or .txt.gz files, one a text, found none");
   std::ranges::sort(files);
   data::LabelledTexts texts;
   for (const Path& file : files) {
-    texts.texts.push_back(files::read_file(file, longest_text, "a text"));
+    texts.texts.push_back(data::read_text(file, longest_text, "a text"));
     texts.names.push_back(file.filename().string());
   }
   return texts;
 }
 
 data::LabelledTexts texts_in_lines(const Path& file) {
-  constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  std::istringstream stream(files::read_file(file, most_bytes, "texts"));
+  constexpr std::size_t most_bytes = std::size_t{1} << 30, most_texts = 10'000'000;
+  std::istringstream stream(data::read_text(file, most_bytes, "texts"));
   data::LabelledTexts texts;
   std::string line;
   for (std::size_t number = 1; std::getline(stream, line); ++number) {
     if (line.size() > longest_text)
       fail_in(file, "line {}: expected a text of at most {} bytes, got {}", number, longest_text,
               line.size());
+    if (number > most_texts) fail_in(file, "expected at most {} lines, a text each, found more", most_texts);
     if (line.ends_with('\r')) line.pop_back();
+    // Files that were put together have a mark at the beginning of each.
+    if (line.starts_with(data::byte_order_mark)) line.erase(0, data::byte_order_mark.size());
     texts.texts.push_back(line);
     texts.names.push_back(fmt::format("{}:{}", file.filename().string(), number));
   }
