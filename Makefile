@@ -15,7 +15,7 @@ help:
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
 	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
-	@echo "make house      folders, includes, sizes: what CONTRIBUTING.md says of them (in make test too)"
+	@echo "make house      folders, includes, sizes, versions, licences: what CONTRIBUTING.md and releasing.md say of them (in make test too)"
 	@echo "make bench      the benchmarks"
 	@echo "make bench-check  the engine's ratios to its limits, beside those of bench/ratios.json"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
@@ -65,6 +65,8 @@ test-tsan: packages
 
 house:
 	@scripts/check-house.py .
+	@scripts/check-release.py .
+	@scripts/licences.py check .
 
 fuzz: packages
 	@scripts/install-packages.sh scripts/debian-packages-fuzz.txt

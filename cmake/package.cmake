@@ -1,6 +1,8 @@
 # Install and export: find_package(widelimit) and pkg-config give the library; cpack makes Debian packages of it.
 include(CMakePackageConfigHelpers)
 set(library COMPONENT development)
+# For Debian and pkg-config, which sort 0.3.0~dev0 before 0.3.0.
+string(REPLACE .dev ~dev WIDELIMIT_SORTED_VERSION ${WIDELIMIT_VERSION})
 
 install(TARGETS widelimit EXPORT widelimitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${library}

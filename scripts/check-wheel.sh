@@ -42,6 +42,12 @@ packages="$place/packages"
 run "$inside/environment/bin/python" -m pip install --quiet --no-index --find-links "$inside/packages" threadpoolctl \
   "$inside/$(basename "$wheel")"
 run "$inside/environment/bin/python" -I "$inside/wheel_in_use.py" "$inside"
+# Its licences, those of compiled-in headers and of bundled libraries, and the list of both.
+information=$(ls -d "$place"/environment/lib/python3*/site-packages/widelimit-*.dist-info)
+for name in LICENSE MPL-2.0.txt nanobind.txt LIBRARIES.txt; do
+  [ -n "$(find "$information/licenses" -name "$name")" ] || { echo "check-wheel.sh: the wheel lacks $name" >&2; exit 1; }
+done
+grep -q '"SPDX-2.3"' "$information/sboms/widelimit.spdx.json"
 run "$inside/environment/bin/python" -m pip uninstall --quiet --yes widelimit
 left=$(find "$place/environment" -iname '*widelimit*')
 [ -z "$left" ] || { echo "check-wheel.sh: after pip uninstall there still is $left" >&2; exit 1; }

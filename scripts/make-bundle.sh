@@ -13,6 +13,11 @@ c_library='/(libc|libm|libdl|libpthread|librt|libresolv|ld-linux-x86-64)\.so'
 for library in $(ldd "$program" | awk '/=> \// {print $3}' | grep -Ev "$c_library") "$loader"; do
   cp -L "$library" "$folder/lib/"
 done
+# With the licences of all that is in it, and a list (SPDX).
+root=$(cd "$(dirname "$0")/.." && pwd)
+python3 "$root/scripts/licences.py" write "$root" program "$folder" "$folder"/lib/*
+cp "$root/LICENSE" "$folder"
+rm "$folder/copyright"
 strip --strip-unneeded "$folder/widelimit" "$folder"/lib/*
 # Libraries find each other, and the program finds them, wherever the folder is. The old kind of path is right: it holds
 # for the libraries of libraries too, and for the loader, which is opened while the program runs.

@@ -12,18 +12,16 @@ python=$4
 source=$folder-source
 
 # The pages in the folders of the repository, so that their links hold.
-rm -rf "$source" "$folder"
-mkdir -p "$source/data" "$source/examples" "$folder"
-for page in README.md CHANGELOG.md CONTRIBUTING.md docs data/README.md examples/README.md; do
-  cp -r "$page" "$source/$page"
-done
+rm -rf "$folder"
+mkdir -p "$folder"
+scripts/tracked-files.sh "$source" README.md CHANGELOG.md CONTRIBUTING.md docs data/README.md examples/README.md
 mv "$source/docs/site/index.md" "$source/index.md"
 python3 docs/site/command_reference.py "$program" "$source/commands"
 "$python" docs/site/python_reference.py "$source/python"
 
 "$sphinx" -q -W --keep-going -j auto -b html -c docs/site -d "$folder-trees" "$source" "$folder"
 
-version=$(sed -n 's/^project(widelimit VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+version=$(sed -n 's/^set(WIDELIMIT_VERSION \(.*\))/\1/p' CMakeLists.txt)
 { cat docs/site/Doxyfile; echo "PROJECT_NUMBER = $version"; echo "OUTPUT_DIRECTORY = $folder"
   echo "HTML_OUTPUT = reference"; } | doxygen -
 echo "$folder/index.html"

@@ -3,7 +3,8 @@
 # program, against the library of the build folder LIBRARY, which is compiled once for all. There is one wheel for each
 # version of the PYTHONs, those of find-pythons.sh if none is given; from 3.12 on one of the oldest serves all (abi3). Each
 # has all libraries that it loads but the C and C++ ones that manylinux names (auditwheel), under names of their own, with
-# their licences. Its tag is the manylinux that its symbols allow. It may have 40 MB at most.
+# their licences, a list of all that it is made of (SPDX), and nothing that git does not track. Its tag is the manylinux that
+# its symbols allow. It may have 40 MB at most.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -16,11 +17,14 @@ shift 2
 most=$((40 * 1024 * 1024))
 tools=$folder/tools
 work=$folder/work
+# Always the same path: what was compiled from it the last time is up to date.
+source=$folder/source
 
 # The libraries that auditwheel is to find.
 prepare() {
   rm -rf "$work"
   mkdir -p "$work/libraries"
+  scripts/tracked-files.sh "$source"
   scripts/make-python-environment.sh "$tools" scripts/python-packages-wheel.txt
   # Debian's LAPACKE asks for the reference names of BLAS and LAPACK, of which OpenBLAS's library has all: one copy is enough.
   for name in liblapacke.so.3 libtmglib.so.3; do
@@ -36,23 +40,22 @@ build() {
   rm -rf "$work/built" "$work/repaired" "$work/unpacked"
   "$2/bin/python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work/built" \
     --config-settings=build-dir="$folder/build/{wheel_tag}" --config-settings=cmake.define.WIDELIMIT_UNITY_BUILD=ON \
-    --config-settings=cmake.define.widelimit_DIR="$library" "$root"
+    --config-settings=cmake.define.widelimit_DIR="$library" "$source"
   PATH=$tools/bin:$PATH LD_LIBRARY_PATH=$work/libraries "$tools/bin/auditwheel" repair --wheel-dir "$work/repaired" \
     "$work"/built/widelimit-*.whl
   "$tools/bin/python" -m wheel unpack --dest "$work/unpacked" "$work"/repaired/widelimit-*.whl >/dev/null
 }
 
-# add_licences FOLDER: of the libraries that were put into an unpacked wheel.
+# add_licences FOLDER PYTHON: of the libraries that were put into an unpacked wheel; PYTHON has the nanobind that it is made
+# with.
 add_licences() {
-  licences=$(ls -d "$1"/*.dist-info)/licenses/bundled
-  mkdir -p "$licences"
-  for file in "$1"/widelimit.libs/*; do
-    name=$(basename "$file" | sed 's/-[0-9a-f]\{8\}\(\.\|$\)/\1/; s/\.so.*//')
-    package=$(dpkg-query --search "*/$name.so*" | sed -n '/-dev:/d; s/:.*//p' | head -n 1)
-    [ -n "$package" ] || { echo "make-wheels.sh: $name: no package that says its licence" >&2; exit 1; }
-    cp "/usr/share/doc/$package/copyright" "$licences/$package.txt"
-    echo "$(basename "$file")  $package $(dpkg-query --show --showformat='${Version}\n' "$package" | head -n 1)"
-  done >"$licences/LIBRARIES.txt"
+  made=$work/licences
+  rm -rf "$made"
+  "$2" scripts/licences.py write "$root" python "$made" "$1"/widelimit.libs/*
+  information=$(ls -d "$1"/*.dist-info)
+  mkdir -p "$information/licenses/bundled" "$information/sboms"
+  cp "$made"/licences/* "$information/licenses/bundled"
+  cp "$made/sbom.spdx.json" "$information/sboms/widelimit.spdx.json"
 }
 
 prepare
@@ -64,14 +67,14 @@ for python in "$@"; do
   ! ls "$folder"/widelimit-*-cp"$version"-cp"$version"-*.whl >/dev/null 2>&1 || continue
   build "$python" "$folder/environments/$version"
   inside=$(ls -d "$work"/unpacked/widelimit-*)
-  add_licences "$inside"
+  add_licences "$inside" "$folder/environments/$version/bin/python"
   "$tools/bin/python" -m wheel pack --dest-dir "$folder" "$inside" >/dev/null
   wheel=$(ls -t "$folder"/widelimit-*.whl | head -n 1)
   size=$(stat -c %s "$wheel")
   echo "$(basename "$wheel"): $((size / 1024 / 1024)) MB, made with $python"
   [ "$size" -le "$most" ] || { echo "make-wheels.sh: expected at most $((most / 1024 / 1024)) MB" >&2; exit 1; }
 done
-cat "$licences/LIBRARIES.txt"
-"$folder/environments/$version/bin/python" -c \
-  'import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))' "$folder"
+cat "$work/licences/licences/LIBRARIES.txt"
+(cd "$source" && "$folder/environments/$version/bin/python" -c \
+  'import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))' "$folder")
 rm -rf "$work"

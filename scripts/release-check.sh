@@ -25,7 +25,8 @@ stage_deb() {
   for package in build/packages/*.deb; do
     found=1
     dpkg-deb --field "$package" Package Version Maintainer Depends && dpkg-deb --extract "$package" "$logs/unpacked" || return 1
-    grep -q "^Copyright (c) " "$logs/unpacked/usr/share/doc/$(dpkg-deb --field "$package" Package)/copyright" || return 1
+    documents=$logs/unpacked/usr/share/doc/$(dpkg-deb --field "$package" Package)
+    grep -q "^Files: compiled-in/Eigen/" "$documents/copyright" && grep -q '"SPDX-2.3"' "$documents/sbom.spdx.json" || return 1
   done
   [ "$found" = 1 ] || { echo "no package in build/packages"; return 1; }
   program=$logs/unpacked/usr/bin/widelimit

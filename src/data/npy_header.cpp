@@ -258,12 +258,12 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   file.read(0, start.data(), 8, "magic and version of a .npy file");
   const std::string_view found_magic(start.data(), magic.size());
   if (found_magic != magic) {
-    std::string start(std::min<std::uint64_t>(longest_start, file.size()), '\0');
-    file.read(0, start.data(), start.size(), "content");
-    const std::array<std::uint8_t, 2> two{static_cast<std::uint8_t>(start[0]),
-                                          static_cast<std::uint8_t>(start[1])};
+    std::string beginning(std::min<std::uint64_t>(longest_start, file.size()), '\0');
+    file.read(0, beginning.data(), beginning.size(), "content");
+    const std::array<std::uint8_t, 2> two{static_cast<std::uint8_t>(beginning[0]),
+                                          static_cast<std::uint8_t>(beginning[1])};
     const std::optional<FileKind> kind =
-        is_gzip(two) ? FileKind{"gzip data", "unpack it (gunzip)"} : binary_file_kind(start);
+        is_gzip(two) ? FileKind{"gzip data", "unpack it (gunzip)"} : binary_file_kind(beginning);
     fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file",
             fmt::format("'{}'{}", printable(found_magic),
                         kind ? fmt::format(": {}; {}", kind->what, kind->advice) : ""));

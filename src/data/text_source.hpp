@@ -24,13 +24,13 @@ enum class TextContent {
   lines,  ///< Tables and word vectors, which ARFF, web pages and their like are not.
 };
 
-/// The text of a user's file as UTF-8, block by block, whatever the file is: UTF-8 with or without a byte order mark, or
-/// UTF-16 of either order with its mark; plain or packed by gzip. All readers of users' texts read by it. Whether the
-/// bytes are UTF-8 is not looked at.
+/// The text of a user's file as UTF-8, block by block, whatever the file is: UTF-8 with or without a byte order mark,
+/// or UTF-16 of either order with its mark; plain or packed by gzip. All readers of users' texts read by it. Whether
+/// the bytes are UTF-8 is not looked at.
 class TextSource {
  public:
-  /// Errors  DataError as InputFile, and naming what the file is, with what to do, where it is no text (binary_file_kind(),
-  ///         marked_up_file_kind()).
+  /// Errors  DataError as InputFile, and naming what the file is, with what to do, where it is no text
+  ///         (binary_file_kind(), marked_up_file_kind()).
   TextSource(const std::filesystem::path& path, TextContent content);
   TextSource(const TextSource&) = delete;
   TextSource& operator=(const TextSource&) = delete;

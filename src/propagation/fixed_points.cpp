@@ -10,7 +10,7 @@ namespace widelimit::propagation {
 namespace {
 
 constexpr double fixed_point_tolerance = 1e-14;
-constexpr Index most_blocks = 1'000'000;
+constexpr Index most_steps = 1'000'000;
 constexpr double marginal_width = 1e-9;
 
 Stability stability_of(double eigenvalue) {
@@ -40,7 +40,7 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
                     lambda_a, map.parameters().sigma_w, map.parameters().alpha_A));
   // Uncorrelated tokens lie on the other side of the open fixed point, from where the map settles to it.
   TokenState state{1, 1};
-  for (Index t = 0; t < most_blocks; ++t) {
+  for (Index t = 0; t < most_steps; ++t) {
     const TokenState next = map.block(state);
     const bool done = std::abs(next.q - state.q) <= fixed_point_tolerance * next.q &&
                       std::abs(next.gap - state.gap) <= fixed_point_tolerance * next.gap;
@@ -49,9 +49,8 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
     const double eigenvalue = largest_eigenvalue(map.block_jacobian(state));
     return {state, eigenvalue, stability_of(eigenvalue)};
   }
-  throw NumericalError(
-      fmt::format("simplex_fixed_point: {} blocks do not settle, lambda_a = {} is too close to 0",
-                  most_blocks, lambda_a));
+  throw NumericalError(fmt::format(
+      "simplex_fixed_point: {} blocks do not settle, lambda_a = {} is too close to 0", most_steps, lambda_a));
 }
 
 std::vector<FixedPoint> fixed_points(const BlockMap& map) {

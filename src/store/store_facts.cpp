@@ -10,6 +10,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/devices.hpp"
 #include "widelimit/store/arithmetic_facts.hpp"
+#include "widelimit/version.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -104,6 +105,14 @@ nlohmann::json arithmetic_facts(const std::string& device) {
   nlohmann::json facts{{"vectors", hwy::TargetName(targets & -targets)}, {"blas", openblas_get_corename()}};
   if (const std::string name = device_in_full(device); !name.empty()) facts["device"] = name;
   return facts;
+}
+
+std::string accepted_version(const nlohmann::json& document) {
+  // Until 0.3.0 what came after 0.2.0 called itself so, too.
+  constexpr std::array gone_on_with{"0.2.0"};
+  const nlohmann::json found = document.value("library_version", nlohmann::json());
+  const bool is_accepted = std::ranges::any_of(gone_on_with, [&](const char* one) { return found == one; });
+  return is_accepted ? found.get<std::string>() : version;
 }
 
 nlohmann::json sampled_layer_facts(const nlohmann::json& network) {

@@ -69,6 +69,10 @@ inline constexpr std::array identifying_facts{"library_version", "network",   "a
                                               "symmetric",       "columns",   "tile_side", "rows",
                                               "exact_attention", "arithmetic"};
 
+/// What "library_version" must be where this document has it: that of the document if it is of a version whose stores
+/// and matrices are gone on with as if they were this one's, else this version. Formats have versions of their own.
+[[nodiscard]] std::string accepted_version(const nlohmann::json& document);
+
 /// {path, samples, seed} of every sampled layer of a network, as its file has it.
 [[nodiscard]] nlohmann::json sampled_layer_facts(const nlohmann::json& network);
 

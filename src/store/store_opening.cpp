@@ -162,7 +162,9 @@ class StoreOpening {
     const Index side = options_.tile_side > 0 ? options_.tile_side : facts.grid().side();
     std::vector<const char*> compared(identifying_facts.begin(), identifying_facts.end());
     if (options_.other_arithmetic) compared.pop_back();
-    if (const auto difference = difference_between(there, wanted(steps, side), compared)) refuse(*difference);
+    nlohmann::json here = wanted(steps, side);
+    here["library_version"] = accepted_version(there);
+    if (const auto difference = difference_between(there, here, compared)) refuse(*difference);
     if (given > rows && !options_.grow)
       refuse(fmt::format(
           "it has {} rows, {} inputs were given; let it grow (--grow) if the others shall join it", rows,

@@ -9,6 +9,7 @@
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/data/preprocessing.hpp"
+#include "widelimit/data/text_file.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -228,6 +229,20 @@ TEST_CASE("predict --texts: new texts with the word vectors of the training") {
   CHECK(predicted_mean(model, texts + vectors + " --unknown ignore", folder / "known").flat(0) ==
         doctest::Approx(mean.flat(0)).epsilon(1e-6));
   CHECK(lines_of(file_text(folder / "known/predictions.csv")).size() == 2);
+  // A mark at the beginning of a text, as editors of Windows write it, is no part of its first word.
+  const std::string mark(data::byte_order_mark);
+  std::filesystem::create_directory(folder / "marked");
+  write_table(folder / "marked/a.txt", mark + "good");
+  write_table(folder / "marked/b.txt", std::string("\xff\xfe"
+                                                   "b\0a\0d\0",
+                                                   8));
+  write_table(folder / "marked.txt", mark + "good\n" + mark + "bad\r\n");
+  write_table(folder / "plain.txt", "good\nbad\n");
+  const auto plain =
+      predicted_mean(model, " --texts " + (folder / "plain.txt").string() + vectors, folder / "p");
+  for (const char* name : {"marked", "marked.txt"})
+    CHECK(predicted_mean(model, " --texts " + (folder / name).string() + vectors,
+                         folder / (std::string("of_") + name)) == plain);
 }
 
 }  // namespace widelimit::testing

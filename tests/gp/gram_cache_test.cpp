@@ -127,7 +127,8 @@ TEST_CASE("gram cache: inputs of equal CRC-32 are others") {
   ask(cache, stored_network(), new_inputs, &forged_inputs, Kernels::both, true);
 }
 
-TEST_CASE("gram cache: what another version kept is refused, and told how to be made anew") {
+TEST_CASE(
+    "gram cache: what another version kept is refused, and told how to be made anew; 0.2.0 is gone on with") {
   const TemporaryFolder folder;
   const Matrix<double> a = random_matrix(8, 3, 1);
   const Inputs<double> x(a);
@@ -144,11 +145,19 @@ TEST_CASE("gram cache: what another version kept is refused, and told how to be 
   std::ifstream stream(document);
   auto json = nlohmann::json::parse(stream);
   CHECK(json["of"]["library_version"] == version);
-  json["of"]["library_version"] = "0.0.9";
-  json.erase("crc32");
-  const std::string text = json.dump();
-  json["crc32"] = sum_text(sum_with(0, text.data(), text.size()));
-  std::ofstream(document) << json.dump();
+  const auto write_as_of = [&](const char* earlier) {
+    json["of"]["library_version"] = earlier;
+    json.erase("crc32");
+    const std::string text = json.dump();
+    json["crc32"] = sum_text(sum_with(0, text.data(), text.size()));
+    std::ofstream(document) << json.dump();
+  };
+  write_as_of("0.2.0");
+  {
+    GramCache cache(folder.path());
+    ask(cache, stored_network(), x, nullptr, Kernels::nngp, false);
+  }
+  write_as_of("0.0.9");
   refused("library_version is \"0.0.9\" there and \"" + std::string(version) +
           "\" here; remove it and it is computed anew");
 

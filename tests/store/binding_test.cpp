@@ -9,6 +9,7 @@
 
 #include "store/image_store.hpp"
 #include "store/tile_records.hpp"
+#include "widelimit/version.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -83,9 +84,13 @@ void make_unsealed(const ImageStore& store) {
     for (std::string& line : lines) line = std::regex_replace(line, std::regex(" steps 1| seal .*"), "");
   });
   std::string document = read_bytes(store.chunk("zarr.json"));
-  const std::string is = "\"format_version\": 2", was = "\"format_version\": 1";
-  REQUIRE(document.find(is) != std::string::npos);
-  store.folder.write("zarr.json", document.replace(document.find(is), is.size(), was));
+  const auto change = [&](const std::string& is, const std::string& was) {
+    REQUIRE(document.find(is) != std::string::npos);
+    document.replace(document.find(is), is.size(), was);
+  };
+  change("\"format_version\": 2", "\"format_version\": 1");
+  change(fmt::format("\"library_version\": \"{}\"", version), "\"library_version\": \"0.2.0\"");
+  store.folder.write("zarr.json", document);
 }
 
 TEST_CASE("tiles that were swapped, of one kernel or of two, are damage") {
@@ -254,6 +259,7 @@ TEST_CASE("a store of version 0.2 is read and gone on with: only its records, wi
   fs::copy_file(other.chunk("ntk/c/0/1"), store.chunk("ntk/c/0/1"), over);
   check_damaged(store, {"ntk/c/0/1"});
   store.check_mended(1);
+  CHECK(read_bytes(store.chunk("zarr.json")).find("\"library_version\": \"0.2.0\"") != std::string::npos);
   CHECK(ImageStore().check().records_name_store);
 }
 

@@ -50,8 +50,8 @@ void require_no_earlier_format(const std::filesystem::path& folder) {
 
 /// Throws DataError unless the document is about this matrix. Inputs are told apart by SHA-256. The version of the
 /// library counts as well, because another one may compute other numbers.
-void require_same(const std::filesystem::path& place, const nlohmann::json& there,
-                  const nlohmann::json& here) {
+void require_same(const std::filesystem::path& place, const nlohmann::json& there, nlohmann::json here) {
+  if (there.is_object()) here["library_version"] = store::accepted_version(there);
   if (there == here) return;
   std::vector<const char*> facts;
   for (const auto& [fact, value] : here.items()) facts.push_back(fact.c_str());
