@@ -37,8 +37,8 @@ struct CsvFormat {
   std::optional<char> separator = {};
 };
 
-/// Reads a whole file: UTF-8, a byte order mark or none, or UTF-16 with its mark; lines ended by LF or CR LF. Fields in
-/// quotes may hold separators, line breaks and doubled quotes; blanks belong to fields. Lines of nothing but blanks are
+/// Reads a whole file of what read_text() reads; lines ended by LF or CR LF. A first line "sep=;" says what separates
+/// fields, as Excel reads it (an error if the format says otherwise). Fields in quotes may hold separators, line breaks and doubled quotes; blanks belong to fields. Lines of nothing but blanks are
 /// passed over where there are several columns; in a single one they are empty fields.
 ///
 /// The first column names rows where the header has no name for it: an empty one, as pandas writes it, or one field
@@ -46,7 +46,8 @@ struct CsvFormat {
 ///
 /// Errors  DataError naming file and line: no header, a header with several of the separators, names that are empty or
 ///         stand twice, rows with more or fewer fields, quotes within or after a field, a quote that is not closed,
-///         zero bytes.
+///         zero bytes; and as read_text(), for ARFF, XML and web pages, too. ArgumentError for a table that takes more
+///         memory than there is.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, const CsvFormat& format = {});
 
 }  // namespace widelimit::data
