@@ -44,10 +44,10 @@ std::optional<std::string_view> TextLines::next() {
     }
     searched = rest.size();
     if (read_block()) continue;
-    // The last line may lack a newline.
-    if (rest.empty()) return std::nullopt;
+    // The last line may lack a newline. The block that was asked for has moved it.
+    if (buffer_.empty()) return std::nullopt;
     position_ = buffer_.size();
-    return bare(rest);
+    return bare(buffer_);
   }
 }
 

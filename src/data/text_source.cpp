@@ -62,7 +62,7 @@ void TextSource::add(std::string& text, std::string_view bytes) {
     utf16_->append(text, bytes);
     if (is_at_end_) utf16_->finish();
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}{}: {}", path().string(), gzip_ ? " (unpacked)" : "", error.what()));
+    throw DataError(fmt::format("{}: {}{}", path().string(), gzip_ ? "unpacked, " : "", error.what()));
   }
 }
 

@@ -86,8 +86,8 @@ TEST_CASE("text file: what is damaged is named with its place") {
                    "a\0b"s) ==
         "expected UTF-16 as its byte order mark says, found half a unit at offset 4 of the file");
   CHECK(text_error(packed("\xff\xfe"
-                          "a\0b"s))
-            .empty() == false);
+                          "a\0b"s)) ==
+        "unpacked, expected UTF-16 as its byte order mark says, found half a unit at offset 4 of the file");
   const std::string gzip = packed(in_utf8);
   CHECK(text_error(gzip.substr(0, gzip.size() - 9)).find("expected more gzip data") != std::string::npos);
   CHECK(text_error(gzip + "x").find("expected the end of the file or another gzip member") !=

@@ -102,7 +102,7 @@ TEST_CASE("word vectors: bad lines are rejected by number, or left out and repor
   check_bad("a 1 2\ncaf\xE9 3 4\n" + last, 2, "expected UTF-8, found byte 0xE9");
   check_bad("a 1 2\nb 3 \xE9\n" + last, 2,
             "expected a finite number as field 3, found 'bytes that are not UTF-8'");
-  check_bad("3 2\na 1 2\n" + last, 1, "expected the number of lines that follow, 2, found 3");
+  check_bad("1 2\na 1 2\n" + last, 1, "expected the number of lines that follow, 2, found 1");
 }
 
 TEST_CASE("word vectors: of a file that head has cut the message says what its first line should be") {

@@ -38,8 +38,9 @@ struct CsvFormat {
 };
 
 /// Reads a whole file of what read_text() reads; lines ended by LF or CR LF. A first line "sep=;" says what separates
-/// fields, as Excel reads it (an error if the format says otherwise). Fields in quotes may hold separators, line breaks and doubled quotes; blanks belong to fields. Lines of nothing but blanks are
-/// passed over where there are several columns; in a single one they are empty fields.
+/// fields, as Excel reads it (an error if the format says otherwise). Fields in quotes may hold separators, line breaks
+/// and doubled quotes; blanks belong to fields. Lines of nothing but blanks are passed over where there are several
+/// columns; in a single one they are empty fields.
 ///
 /// The first column names rows where the header has no name for it: an empty one, as pandas writes it, or one field
 /// less than every row, as R's write.table() does (the names must differ then, or something else went wrong).

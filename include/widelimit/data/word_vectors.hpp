@@ -69,15 +69,15 @@ struct WordVectorFile {
 };
 
 /// Reads a text file of word vectors in the GloVe format, "WORD v1 v2 ... vD" on every line, separated by spaces or
-/// tabs, in what read_text() reads; lines may end in a carriage return. A first line of two integers is the header "WORDS DIMENSION" of
-/// word2vec if most of the next 100 lines have as many numbers as one another, and more than one, or DIMENSION. The
-/// dimension is that of most of the first 100 lines.
+/// tabs, in what read_text() reads; lines may end in a carriage return. A first line of two integers is the header
+/// "WORDS DIMENSION" of word2vec if most of the next 100 lines have as many numbers as one another, and more than one,
+/// or DIMENSION. The dimension is that of most of the first 100 lines.
 ///
 /// A line is bad if it has another count of numbers, a field that is not a finite number, a word that came before (the
 /// first one is kept), bytes that are not UTF-8, or is empty; so is a header with counts that are not the actual ones.
 ///
-/// Errors  DataError "FILE: line N: expected ..., found ..." for a bad line (see BadLines), more than a million of them,
-///         a line with a zero byte, a missing or empty file and one without any usable line; and as read_text().
+/// Errors  DataError "FILE: line N: expected ..., found ..." for a bad line (see BadLines), more than a million of
+///         them, a line with a zero byte, a missing or empty file and one without any usable line; and as read_text().
 ///         ArgumentError for words that take more memory than there is.
 /// Cost    about two seconds for 400,000 words of 100 dimensions; 4 bytes a number.
 WordVectorFile read_word_vectors(const std::filesystem::path& path, BadLines bad_lines = BadLines::reject);
