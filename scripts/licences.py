@@ -22,6 +22,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -157,7 +158,10 @@ def package_of(library):
     name = re.sub(r"-[0-9a-f]{8}(?=\.|$)", "", library.name)
     name = re.sub(r"\.so.*", "", name)
     found = subprocess.run(["dpkg-query", "--search", f"*/{name}.so*"], capture_output=True, text=True).stdout
-    packages = [line.split(":")[0] for line in found.splitlines() if "-dev:" not in line.split(" ")[0] and not line.startswith("diversion")]
+    lines = [line for line in found.splitlines() if "-dev:" not in line.split(" ")[0] and not line.startswith("diversion")]
+    # Not those for 32 bits, and for other processors.
+    lines.sort(key=lambda line: f"/{platform.machine()}-linux-gnu/" not in line)
+    packages = [line.split(":")[0] for line in lines]
     if not packages:
         sys.exit(f"licences.py: {library.name}: no package that says its licence")
     return packages[0]

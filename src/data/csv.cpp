@@ -92,8 +92,14 @@ class CsvParser {
 
   /// A row has at least one field: an empty line is a row with one empty field.
   std::vector<std::string> row() {
+    // Fields take many times the memory of their text.
+    constexpr std::size_t most_fields = 10'000'000;
     std::vector<std::string> fields{field()};
-    while (take(separator_)) fields.push_back(field());
+    while (take(separator_)) {
+      if (fields.size() == most_fields)
+        fail(line_, fmt::format("expected at most {} fields, found more", most_fields));
+      fields.push_back(field());
+    }
     take('\r');
     if (!take('\n') && !at_end()) fail(line_, "found a carriage return within a line");
     ++line_;

@@ -40,12 +40,14 @@ std::optional<std::uint64_t> TextSource::known_size() const {
 }
 
 std::string_view TextSource::bytes() {
-  block_.resize(block_size);
-  std::size_t count = 0;
+  // Small files, of which there are many, take small blocks.
+  constexpr std::uint64_t least = 4096, growth = 64;
+  std::size_t count = std::min<std::uint64_t>(block_size, file_.size() - offset_);
   if (gzip_) {
+    block_.resize(std::min<std::uint64_t>(block_size, std::max(least, growth * file_.size())));
     count = gzip_->read({reinterpret_cast<std::uint8_t*>(block_.data()), block_.size()});
   } else {
-    count = std::min<std::uint64_t>(block_.size(), file_.size() - offset_);
+    block_.resize(count);
     file_.read(offset_, block_.data(), count, "text");
     offset_ += count;
   }

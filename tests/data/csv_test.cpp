@@ -208,6 +208,11 @@ TEST_CASE("csv: a first line sep=; says what separates fields, as Excel reads it
       DataError);
 }
 
+TEST_CASE("csv: a packed line of nothing but separators is refused before its fields fill the memory") {
+  check_csv_error(packed(std::string(20'000'000, ';')),
+                  "line 1: expected at most 10000000 fields, found more");
+}
+
 TEST_CASE("csv: a table packed by gzip is the table") {
   const std::string text =
       "\xef\xbb\xbf"
