@@ -8,7 +8,6 @@
 #include "left_out.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
-#include "widelimit/gp/known_noise.hpp"
 #include "widelimit/gp/median_distance.hpp"
 #include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
@@ -255,15 +254,6 @@ std::optional<double> median_distance(const Batch<Scalar>& x) {
   return gp::median_distance(x.inputs);
 }
 
-/// The shares of the mean diagonal are those of a model that chooses its regulariser.
-double known_noise_amplitude(const ArrayLikeObject& gram, const ArrayLikeObject& targets, double noise,
-                             int threads) {
-  return run_or_leave([gram = matrix_of(gram, "gram"), targets = matrix_of(targets, "targets"), noise,
-                       threads](std::stop_token) {
-    return gp::known_noise_amplitude(gram, targets, noise, gp::regulariser_grid(), threads);
-  });
-}
-
 }  // namespace
 
 void bind_inference(nb::module_& module) {
@@ -275,7 +265,6 @@ void bind_inference(nb::module_& module) {
       "degrees_of_freedom"_a, "scale"_a, "probability"_a);
   module.def("median_distance", &median_distance<float>, "x"_a);
   module.def("median_distance", &median_distance<double>, "x"_a);
-  module.def("known_noise_amplitude", &known_noise_amplitude, "gram"_a, "targets"_a, "noise"_a, "threads"_a);
   bind_regression(module);
   bind_flow(module);
 }

@@ -170,12 +170,6 @@ def _set_learning(options, relevance, rounds, diagonal, groups):
         options.set_learning(rounds, not diagonal, [] if groups is None else [whole(group, "groups") for group in groups])
 
 
-def _learn_inputs(network, x, targets, classes, kernel, rounds, check=True, threads=0):
-    """(network, factors or None, regulariser or None, facts) of gp::learn_inputs: relevance without rounds, else features."""
-    return _core.learn_inputs(network, batch(x, np.float64, "x"), numbers(targets), classes, kernel, rounds, True, [], check,
-                              threads)
-
-
 def class_scores(places, count):
     """Targets of classes from their places 0, 1, ...: one output for two classes, else one for each."""
     if count == 2:

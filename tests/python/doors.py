@@ -45,7 +45,7 @@ def data_of(problem, rows, seed):
     targets = {"numbers": smooth[:, None], "outputs": np.stack([smooth, 100 + 30 * other], axis=1),
                "two": np.where(smooth > 0.3, "yes", "no"),
                "three": np.array(["high", "low", "mid"])[(smooth > -0.6).astype(int) + (smooth > 0.6)]}[problem.targets]
-    return Data(x, targets, random.uniform(0.02, 0.3, size=rows), random.integers(1, 5, size=rows).astype(float))
+    return Data(x, targets, random.uniform(0.02, 0.3, size=rows), random.uniform(0.3, 4, size=rows))
 
 
 def is_classes(problem):
@@ -53,10 +53,17 @@ def is_classes(problem):
 
 
 def parts_of(problem):
-    """(training, test, validation or None): of every problem other rows."""
+    """(training, test, validation or None): of every problem other rows. With `counts` a row stands as often as they say."""
     seed = sum(map(ord, problem.name))
+    train = data_of(problem, problem.rows, seed)
+    if "counts" in problem.options:
+        train = Data(*(np.repeat(numbers, counts_of(problem), axis=0) for numbers in train))
     held = data_of(problem, 14, seed + 2) if problem.options.get("validation") else None
-    return data_of(problem, problem.rows, seed), data_of(problem, 6, seed + 1), held
+    return train, data_of(problem, 6, seed + 1), held
+
+
+def counts_of(problem):
+    return np.arange(problem.rows) % problem.options["counts"]
 
 
 # The program.
@@ -261,6 +268,9 @@ def by_estimator(problem, folder):
         rows["noise_variance"] = train.noise
     if options.get("weights"):
         rows["sample_weight"] = train.weights
+    if "counts" in options:  # As weights of rows that stand once.
+        train = data_of(problem, problem.rows, sum(map(ord, problem.name)))
+        rows["sample_weight"] = counts_of(problem)
     targets = train.targets[:, 0] if problem.targets == "numbers" else train.targets
     with on_device(problem):
         found = kind(network_of(problem), precision=options.get("precision", "double"), threads=1, **arguments).fit(train.inputs, targets, **rows)

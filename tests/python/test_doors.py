@@ -37,16 +37,6 @@ DIFFERENCES = {
     ("fit", "fit has one time"): ["numbers at several times"],
     ("gp", "rows are multiplied by the roots of their weights in double, and in float by Model"): [
         "weighted numbers in float", "known noise in float"],
-    ("estimator", "the estimators choose by the evidence, among seven candidates of their own"): [
-        "numbers", "numbers of trained networks", "numbers of trained networks in float", "numbers of sixty rows", "outputs in float",
-        "outputs of trained networks", "two classes in float", "two classes of trained networks", "three classes",
-        "three classes of trained networks", "a device", "a device with trained networks and classes", "learned features",
-        "a network by the evidence"],
-    ("estimator", "a row of weight k is k rows, and in Model the mean of k: offsets, amplitudes, the unit of regularisers"): [
-        "weighted numbers", "weighted numbers in float", "weighted numbers with a regulariser", "outputs with weights",
-        "two weighted classes", "three weighted classes"],
-    ("estimator", "Student's t where the noise is known"): [
-        "known noise", "known noise of five rows", "known noise in float", "outputs with known noise"],
 }
 CG = {"solver": "cg", "residual": 1e-13}
 
@@ -79,6 +69,10 @@ PROBLEMS = [
     Problem("known noise of five rows", "numbers", {"noise": True}, rows=5),
     Problem("known noise in float", "numbers", {"noise": True, "precision": "float"}),
     Problem("known noise with an amplitude", "numbers", {"noise": True, "amplitude": 2.0}),
+    # Equal rows, which scikit-learn's weights count.
+    Problem("counted numbers", "numbers", {"counts": 3}, rows=30),
+    Problem("counted numbers of trained networks", "numbers", {"counts": 3, "kernel": "ntk"}, rows=30),
+    Problem("counted classes", "three", {"counts": 4, "regulariser": 0.1}, rows=30),
     # Several outputs.
     Problem("outputs", "outputs", {}),
     Problem("outputs in float", "outputs", {"precision": "float"}),
