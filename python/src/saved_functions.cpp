@@ -1,6 +1,7 @@
 #include "saved_functions.hpp"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -83,7 +84,8 @@ class RectifiedMonomial {
       lower = moment;
       moment = next;
     }
-    return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
+    // Near opposite variables the terms cancel, and what rounding leaves may be below 0, which no moment is.
+    return {std::max(moment, Scalar{0}), static_cast<Scalar>(degree_ * degree_) * std::max(lower, Scalar{0})};
   }
 
  protected:

@@ -10,7 +10,7 @@ namespace widelimit::opencl {
 /// Throws DeviceError for a code that is not CL_SUCCESS: `doing` says what was tried.
 void check(cl_int code, const std::string& doing);
 
-/// OpenCL's name of an error, or its number.
+/// What an error means, with its name in OpenCL and its number.
 std::string error_name(cl_int code);
 
 }  // namespace widelimit::opencl

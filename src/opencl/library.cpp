@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+
+#include "opencl/call.hpp"
 
 namespace widelimit::opencl {
 namespace {
@@ -19,8 +23,11 @@ struct Loaded {
   bool works = false;
   std::string problem;
   Functions functions{};
-  std::vector<cl_platform_id> unregistered;
+  std::vector<cl_platform_id> platforms;
 };
+
+/// The process that has opened drivers, or is about to; 0 before, and where there are none.
+std::atomic<pid_t> opened_by = 0;
 
 template <typename Function>
 bool find(void* library, const char* name, Function& function) {
@@ -55,12 +62,23 @@ bool find_all(void* library, Functions& to) {
          find(library, "clEnqueueUnmapMemObject", to.enqueue_unmap) && find(library, "clFinish", to.finish);
 }
 
-std::vector<cl_platform_id> registered(const Functions& functions) {
+/// The platforms that a function with the arguments of clGetPlatformIDs() gives. `code`: what it returned.
+template <typename GetPlatforms>
+std::vector<cl_platform_id> platforms_by(GetPlatforms get_platforms, cl_int& code) {
   cl_uint count = 0;
-  if (functions.get_platforms(0, nullptr, &count) != CL_SUCCESS) return {};
+  code = get_platforms(0, nullptr, &count);
+  if (code != CL_SUCCESS) return {};
   std::vector<cl_platform_id> platforms(count);
-  if (functions.get_platforms(count, platforms.data(), nullptr) != CL_SUCCESS) return {};
-  return platforms;
+  if (count > 0) code = get_platforms(count, platforms.data(), nullptr);
+  return code == CL_SUCCESS ? platforms : std::vector<cl_platform_id>{};
+}
+
+/// Drivers may be registered twice.
+std::vector<cl_platform_id> without_repetitions(const std::vector<cl_platform_id>& platforms) {
+  std::vector<cl_platform_id> found;
+  for (const cl_platform_id platform : platforms)
+    if (std::ranges::find(found, platform) == found.end()) found.push_back(platform);
+  return found;
 }
 
 std::string vendor_of(const Functions& functions, cl_platform_id platform) {
@@ -69,9 +87,17 @@ std::string vendor_of(const Functions& functions, cl_platform_id platform) {
   return text.data();
 }
 
+/// What dlopen() said last.
+std::string dynamic_error() {
+  // NOLINTNEXTLINE: the text is each thread's own
+  const char* text = dlerror();
+  return text == nullptr ? "" : text;
+}
+
 /// The platforms of a driver that no .icd file names, by the extension through which loaders ask for them. Its objects
-/// have the driver's table of functions with them, so the loader's functions work on them.
-std::vector<cl_platform_id> platforms_of_driver(const char* name) {
+/// have the driver's table of functions with them, so the loader's functions work on them. `problem` receives what a
+/// driver that is there said.
+std::vector<cl_platform_id> platforms_of_driver(const char* name, std::string& problem) {
   void* driver = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (driver == nullptr) return {};
   void* (*address_of)(const char*) = nullptr;
@@ -79,11 +105,37 @@ std::vector<cl_platform_id> platforms_of_driver(const char* name) {
   using GetPlatforms = cl_int(CL_API_CALL*)(cl_uint, cl_platform_id*, cl_uint*);
   // NOLINTNEXTLINE: the extension gives functions as data
   const auto get_platforms = reinterpret_cast<GetPlatforms>(address_of("clIcdGetPlatformIDsKHR"));
-  cl_uint count = 0;
-  if (get_platforms == nullptr || get_platforms(0, nullptr, &count) != CL_SUCCESS) return {};
-  std::vector<cl_platform_id> platforms(count);
-  if (get_platforms(count, platforms.data(), nullptr) != CL_SUCCESS) return {};
+  if (get_platforms == nullptr) return {};
+  cl_int code = CL_SUCCESS;
+  std::vector<cl_platform_id> platforms = platforms_by(get_platforms, code);
+  if (code != CL_SUCCESS) problem = fmt::format("{}: clIcdGetPlatformIDsKHR: {}", name, error_name(code));
   return platforms;
+}
+
+void find_platforms(Loaded& loaded) {
+  cl_int code = CL_SUCCESS;
+  std::string of_driver;
+  loaded.platforms = platforms_by(loaded.functions.get_platforms, code);
+  const bool has_nvidia = std::ranges::any_of(loaded.platforms, [&](cl_platform_id platform) {
+    return vendor_of(loaded.functions, platform).find("NVIDIA") != std::string::npos;
+  });
+  std::vector<cl_platform_id> unregistered;
+  for (const char* driver : nvidia_drivers)
+    if (!has_nvidia && unregistered.empty()) unregistered = platforms_of_driver(driver, of_driver);
+  loaded.platforms.insert(loaded.platforms.end(), unregistered.begin(), unregistered.end());
+  loaded.platforms = without_repetitions(loaded.platforms);
+  if (!loaded.platforms.empty()) return;
+  constexpr cl_int no_driver = -1001;
+  if (code != CL_SUCCESS && code != no_driver)
+    loaded.problem =
+        fmt::format("the drivers of OpenCL cannot be listed: clGetPlatformIDs: {}", error_name(code));
+  else
+    loaded.problem =
+        "no driver of OpenCL is registered: install that of the device, or one for the CPU (Debian, Ubuntu: "
+        "pocl-opencl-icd); in containers, name the driver's library in a file of /etc/OpenCL/vendors, for "
+        "NVIDIA "
+        "libnvidia-opencl.so.1";
+  if (!of_driver.empty()) loaded.problem += "; " + of_driver;
 }
 
 Loaded load() {
@@ -91,35 +143,35 @@ Loaded load() {
   void* library = dlopen(loader_name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     loaded.problem = fmt::format(
-        "{} is missing, the loader of OpenCL: install it (Debian, Ubuntu: ocl-icd-libopencl1) and a driver "
-        "of "
-        "the device",
-        loader_name);
-    return loaded;
-  }
-  if (!find_all(library, loaded.functions)) {
+        "{}, the loader of OpenCL, cannot be opened ({}): install it (Debian, Ubuntu: ocl-icd-libopencl1) "
+        "and a "
+        "driver of the device",
+        loader_name, dynamic_error());
+  } else if (!find_all(library, loaded.functions)) {
     loaded.problem =
         fmt::format("{} has not all functions of OpenCL 1.2: install a newer loader", loader_name);
-    return loaded;
+  } else {
+    loaded.works = true;
+    find_platforms(loaded);
   }
-  loaded.works = true;
-  const std::vector<cl_platform_id> known = registered(loaded.functions);
-  const bool has_nvidia = std::any_of(known.begin(), known.end(), [&](cl_platform_id platform) {
-    return vendor_of(loaded.functions, platform).find("NVIDIA") != std::string::npos;
-  });
-  for (const char* driver : nvidia_drivers)
-    if (!has_nvidia && loaded.unregistered.empty()) loaded.unregistered = platforms_of_driver(driver);
-  if (known.empty() && loaded.unregistered.empty())
-    loaded.problem =
-        "no driver of OpenCL is registered: install that of the device, or one for the CPU (Debian, Ubuntu: "
-        "pocl-opencl-icd); in containers, name the driver's library in a file of /etc/OpenCL/vendors, for "
-        "NVIDIA "
-        "libnvidia-opencl.so.1";
+  // Without drivers nothing has threads.
+  if (loaded.platforms.empty()) opened_by = 0;
   return loaded;
 }
 
 const Loaded& loaded() {
+  // A process that was forked while another thread was loading must not wait for that thread either.
+  pid_t opener = 0;
+  const pid_t self = getpid();
+  if (!opened_by.compare_exchange_strong(opener, self) && opener != self)
+    throw DeviceError(
+        "device: this process was forked from one that had opened the devices of OpenCL, whose drivers do "
+        "not work "
+        "in both; start processes by spawn instead (in Python multiprocessing.get_context(\"spawn\")), or "
+        "open "
+        "devices in the forked ones only; the device cpu computes in either");
   static const Loaded once = load();
+  if (once.platforms.empty()) opened_by = 0;
   return once;
 }
 
@@ -127,13 +179,10 @@ const Loaded& loaded() {
 
 const Functions* functions() { return loaded().works ? &loaded().functions : nullptr; }
 
+bool may_release() { return opened_by == getpid(); }
+
 std::string problem() { return loaded().problem; }
 
-std::vector<cl_platform_id> platforms() {
-  if (functions() == nullptr) return {};
-  std::vector<cl_platform_id> all = registered(*functions());
-  all.insert(all.end(), loaded().unregistered.begin(), loaded().unregistered.end());
-  return all;
-}
+const std::vector<cl_platform_id>& platforms() { return loaded().platforms; }
 
 }  // namespace widelimit::opencl

@@ -38,13 +38,20 @@ struct Functions {
   decltype(&clFinish) finish;
 };
 
-/// Null if there is no loader; problem() then says why. Loaded at the first call.
+/// Null if there is no loader; problem() then says why. Loaded at the first call. Throws DeviceError in a process
+/// that was forked from one that had opened drivers: their threads are not there, and calls would wait for them for
+/// ever.
 const Functions* functions();
+
+/// Whether this process may call what it has opened: false in one that was forked, where objects of the other process
+/// cannot be released.
+bool may_release();
 
 /// What the loader, or the system, lacks; empty if nothing is known to be missing.
 std::string problem();
 
 /// The platforms of the loader, and those of drivers whose registration (an .icd file) is missing, as in containers.
-std::vector<cl_platform_id> platforms();
+/// Each is there once, however often it is registered.
+const std::vector<cl_platform_id>& platforms();
 
 }  // namespace widelimit::opencl

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
+
+#include "opencl/build_error.hpp"
+#include "opencl/pocl_cache.hpp"
 
 namespace widelimit::opencl {
 
@@ -68,7 +70,7 @@ HostMemory::HostMemory(cl_context context, cl_device_id device, std::size_t byte
 }
 
 HostMemory::~HostMemory() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || !may_release()) return;
   functions()->enqueue_unmap(queue_.get(), memory_.get(), data_, 0, nullptr, nullptr);
   functions()->finish(queue_.get());
 }
@@ -81,29 +83,30 @@ Session::Session(Device device) : device_{std::move(device)} {
 }
 
 void Session::rethrow(const std::string& path, const DeviceError& error) const {
-  const std::string message = error.what(), prefix = "device: ";
-  throw DeviceError(fmt::format("device: {}, at {}: {}", device_.name, path,
-                                message.starts_with(prefix) ? message.substr(prefix.size()) : message));
+  const std::string message = error.what(), prefix = "device: ", cache = pocl_cache_remark(device_.platform);
+  throw DeviceError(fmt::format("device: {}, at {}: {}{}", device_.name, path,
+                                message.starts_with(prefix) ? message.substr(prefix.size()) : message,
+                                message.find(cache) == std::string::npos ? cache : ""));
+}
+
+Owned<cl_program> Session::built(const std::string& source) const {
+  cl_int code = CL_SUCCESS;
+  const char* text = source.c_str();
+  Owned<cl_program> program{functions()->create_program(context_.get(), 1, &text, nullptr, &code),
+                            {functions()->release_program}};
+  check(code, "reading a program");
+  const char* options = "-cl-std=CL1.2";
+  code = functions()->build_program(program.get(), 1, &device_.id, options, nullptr, nullptr);
+  if (code != CL_SUCCESS) throw_build_error(device_, program.get(), source, code);
+  return program;
 }
 
 Kernel Session::kernel(const std::string& source, const std::string& name) {
+  static_cast<void>(functions());  // Throws in a forked process, in which nobody may ever unlock.
   const std::scoped_lock lock(building_);
   auto found = programs_.find(source);
   if (found == programs_.end()) {
-    cl_int code = CL_SUCCESS;
-    const char* text = source.c_str();
-    Owned<cl_program> program{functions()->create_program(context_.get(), 1, &text, nullptr, &code),
-                              {functions()->release_program}};
-    check(code, "reading a program");
-    const char* options = "-cl-std=CL1.2";
-    if (functions()->build_program(program.get(), 1, &device_.id, options, nullptr, nullptr) != CL_SUCCESS) {
-      std::vector<char> log(1 << 16);
-      functions()->get_build_info(program.get(), device_.id, CL_PROGRAM_BUILD_LOG, log.size() - 1, log.data(),
-                                  nullptr);
-      throw DeviceError(
-          fmt::format("device: {} cannot build a program of widelimit, which is a bug of either: {}",
-                      device_.name, log.data()));
-    }
+    Owned<cl_program> program = built(source);
     // A search over networks writes new ones all the time. Kernels in use keep their programs.
     constexpr std::size_t most = 1024;
     if (programs_.size() >= most) programs_.clear();

@@ -13,11 +13,13 @@
 
 namespace widelimit::opencl {
 
-/// An object of OpenCL that is released at the end.
+/// An object of OpenCL that is released at the end, unless the process was forked from its owner.
 template <typename Handle>
 struct Release {
   cl_int (*release)(Handle);
-  void operator()(Handle handle) const { release(handle); }
+  void operator()(Handle handle) const {
+    if (may_release()) release(handle);
+  }
 };
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release<Handle>>;
@@ -129,6 +131,7 @@ class Session {
 
  private:
   [[noreturn]] void rethrow(const std::string& path, const DeviceError& error) const;
+  [[nodiscard]] Owned<cl_program> built(const std::string& source) const;
 
   Device device_;
   Owned<cl_context> context_{nullptr, {nullptr}};

@@ -1,4 +1,7 @@
 """Kernels on a device. PoCL, which scripts/debian-packages.txt installs, is one wherever the tests run."""
+import multiprocessing
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -54,3 +57,46 @@ def test_a_layer_that_a_device_lacks_is_named(images):
                                  layers.global_average_pool(), layers.dense()])
     with pytest.raises(widelimit.Error, match="softplus"):
         widelimit.gram(network, images, device="pocl")
+
+
+def used_after_fork(call):
+    """What a forked process says of call(), which must not wait for threads of this one."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply_async(told, (call,)).get(60)
+
+
+def told(call):
+    try:
+        return f"no error: {call()}"
+    except widelimit.Error as error:
+        return str(error)
+
+
+def listed():
+    return len(widelimit.devices())
+
+
+def opened():
+    with widelimit.device("pocl"):
+        return None
+
+
+def computed(device="pocl"):
+    return float(widelimit.gram(NETWORK, np.ones((2, 6, 5, 2)), device=device).ntk[0, 0])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
+def test_a_forked_process_is_told_to_use_spawn():
+    assert computed() > 0
+    for call in (listed, opened, computed):
+        message = used_after_fork(call)
+        assert "this process was forked from one that had opened the devices" in message
+        assert 'multiprocessing.get_context("spawn")' in message
+    assert used_after_fork(partial(computed, "cpu")) == f"no error: {computed('cpu')}"
+
+
+def test_a_parameter_that_float_cannot_hold_is_an_error_of_its_layer(images):
+    network = widelimit.Network([layers.conv([3, 3]), layers.rms_norm(epsilon=1e39), layers.flatten()])
+    with pytest.raises(widelimit.Error, match=r"layers\[1\] \(rms_norm\): the constant 1e\+39, .* beyond the range of float"):
+        widelimit.gram(network, images.astype(np.float32), device="pocl")
+    assert np.isfinite(widelimit.gram(network, images, device="pocl").nngp).all()

@@ -14,15 +14,29 @@ struct DeviceDescription {
   std::string platform;
   std::string driver;  ///< Its version.
   bool is_gpu;
-  bool is_available;  ///< With a compiler.
+  bool is_available;    ///< With a compiler.
+  std::string problem;  ///< Why it is not; empty if it is.
   bool has_double;
   std::uint64_t memory_bytes;
   std::uint64_t local_memory_bytes;  ///< What a work-group can share.
   int units;                         ///< Multiprocessors, or cores.
 };
 
-/// All devices, in the order in which GramOptions::device counts them; none if OpenCL is not installed.
+/// A driver of OpenCL.
+struct PlatformDescription {
+  std::string name;
+  std::string version;
+  int devices;          ///< How many it has that no platform before it has.
+  std::string problem;  ///< Why it has none, as far as the driver says it; empty if it has some.
+};
+
+/// All devices, in the order in which GramOptions::device counts them; none if OpenCL is not installed. Like all
+/// functions here, throws DeviceError in a process that was forked from one that had called one of them: drivers do
+/// not work in both.
 [[nodiscard]] std::vector<DeviceDescription> devices();
+
+/// All platforms, those without devices as well, in the order of their devices.
+[[nodiscard]] std::vector<PlatformDescription> device_platforms();
 
 /// Name, platform and driver of the device that GramOptions::device chooses; empty for the CPU. Throws DeviceError.
 [[nodiscard]] std::string device_in_full(const std::string& choice);

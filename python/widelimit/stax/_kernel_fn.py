@@ -21,7 +21,7 @@ from ._given import GivenKernel, form_of
 from ._inputs import are_same, batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel, registered
 from ._live import LiveKernels
-from ._module import Module, Sequence, start
+from ._module import Module, Sequence, axis_among, start
 from ._numbers import numbers_of, placeholders, with_values
 from ._own import OfKernels, has_own
 from ._request import Request, facts_of
@@ -29,7 +29,7 @@ from ._request import Request, facts_of
 
 class KernelFunction:
     """kernel_fn(x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
-    precision=None, threads=0, store=None).
+    batch_axis=None, channel_axis=None, precision=None, threads=0, store=None).
 
     x1, x2  arrays, with channels where the layers say (last, unless told otherwise); or x1 is the Kernel before this
             network: one that another kernel_fn gave, changed or not, or that you made by hand
@@ -40,6 +40,8 @@ class KernelFunction:
     diagonal_batch   False: cov1 and cov2 hold the covariances of all pairs of inputs
     store            a folder that keeps nngp and ntk tile by tile, as in widelimit.gram()
     diagonal_spatial  True: only covariances of positions with themselves, for a network without a readout over positions
+    batch_axis, channel_axis  where inputs have them, for layers that were not told; ValueError where one was told otherwise, and
+                     for a Kernel that has them elsewhere
 
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' overrides this.
     Kernels are arrays of JAX if the inputs are, tensors of PyTorch if the inputs are, and otherwise NumPy's. Within functions
@@ -98,17 +100,21 @@ class KernelFunction:
     def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, get: Any = None, **options: Any) -> Any: ...
 
     def __call__(self, x1: Any, x2: Any = None, get: Any = None, *, pattern: Any = None, mask_constant: float | None = None,
-                 diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, precision: str | None = None,
-                 threads: int = 0, store: Any = None, **others: Any) -> Any:
+                 diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, batch_axis: int | None = None,
+                 channel_axis: int | None = None, precision: str | None = None, threads: int = 0, store: Any = None,
+                 **others: Any) -> Any:
         _warn_of(others)
         get = _in_lower_case(get)
         store = self._store if store is None else store
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
+        axes = {"batch_axis": batch_axis, "channel_axis": channel_axis}
         if isinstance(x1, Kernel):
             if store is not None:
                 raise NotImplementedError("store: expected arrays of inputs, got a Kernel")
+            _check_axes(x1, axes)
             return self._continued(x1, x2, get, options)
+        options.update(axes)
         names = _wanted(get)
         caller = caller_of(x1, x2, self.numbers)
         if self._has_own:
@@ -139,15 +145,16 @@ class KernelFunction:
         return by_name("AnalyticKernel", get, fields)
 
     def vjp(self, x1: ArrayLike, x2: ArrayLike | None = None, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, *,
-            wanted: str = "both", pattern: Any = None, mask_constant: float | None = None, precision: str | None = None,
-            threads: int = 0) -> Any:
+            wanted: str = "both", pattern: Any = None, mask_constant: float | None = None, batch_axis: int | None = None,
+            channel_axis: int | None = None, precision: str | None = None, threads: int = 0) -> Any:
         """The derivatives of L = sum(nngp * K) + sum(ntk * T) with respect to the inputs, where K and T are the kernels of x1 and
         x2: (dx1, dx2) of their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L with respect to the
         kernels' entries, at least one of them. With wanted='x1' or 'x2', those with respect to the other one are None and not
         computed. Derivatives are 0 at masked positions; see widelimit.gram_vjp. If x1 and x2 are equal they are one batch, as for
         the kernels themselves: half of an input's derivative with itself goes to dx1 and half to dx2. NotImplementedError for
         networks without a readout and for slices of the batch, ArgumentError for layers without a backward pass."""
-        options = {"pattern": pattern, "mask_constant": mask_constant, "precision": precision, "threads": threads}
+        options = {"pattern": pattern, "mask_constant": mask_constant, "batch_axis": batch_axis, "channel_axis": channel_axis,
+                   "precision": precision, "threads": threads}
         values = [float(value) for value in self.numbers]
         found = self.at(values).way_back(x1, x2, {"nngp": nngp, "ntk": ntk}, wanted, options)
         return caller_of(x1, x2, nngp, ntk).give(found)
@@ -288,8 +295,8 @@ class KernelFunction:
         """The request for kernels of the library."""
         return self._request(x1, x2, **options)
 
-    def _request(self, x1, x2, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
-                 precision=None, threads=0, behind=None):
+    def _request(self, x1, x2, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None, batch_axis=None,
+                 channel_axis=None, precision=None, threads=0, behind=None):
         """behind: the module whose kernels are wanted, if it is another one."""
         if x1 is None or isinstance(x1, Kernel):
             raise TypeError(f"x1: expected an array of inputs, got {'None' if x1 is None else 'a Kernel'}")
@@ -297,8 +304,8 @@ class KernelFunction:
         arrays = [None if x is None else checked_array(x, dtype, name) for x, name in ((x1, "x1"), (x2, "x2"))]
         is_diagonal = self._is_diagonal(diagonal_spatial)
         patterns = (None, None) if pattern is None else pattern
-        first = start(self.module, arrays[0].shape, is_diagonal=is_diagonal, has_masks=mask_constant is not None,
-                      has_patterns=patterns[0] is not None)
+        first = start(self.module, arrays[0].shape, batch_axis, channel_axis, is_diagonal=is_diagonal,
+                      has_masks=mask_constant is not None, has_patterns=patterns[0] is not None)
         _check_shapes(*arrays, first)
         network, value = self.network(first) if behind is None else KernelFunction(behind).network(first)
         batches = [None if x is None else batch_of(x, first, mask_constant, self._graphs(graphs, first)).chosen(value.rows)
@@ -331,6 +338,17 @@ def _check_shapes(x1, x2, first):
     if x2 is not None and (x1.ndim != x2.ndim or x1.shape[first.channel_axis] != x2.shape[first.channel_axis]):
         raise ValueError(f"kernel_fn: expected inputs with the same axes and channels, got x1 of shape {x1.shape} and x2 of "
                          f"shape {x2.shape}")
+
+
+def _check_axes(kernel, axes):
+    """Checks that a Kernel has its batch and channels where the caller says that they are."""
+    for name, axis in axes.items():
+        if axis is None:
+            continue
+        found = getattr(kernel, name)
+        if axis_among(len(kernel.shape1), name, axis) != found:
+            raise ValueError(f"kernel_fn: {name}={axis}: got a Kernel that has it at {found}, of shape {kernel.shape1}; leave "
+                             "the argument out, or move the axes of the inputs")
 
 
 def _aggregates(module):

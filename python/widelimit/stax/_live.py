@@ -22,7 +22,8 @@ class LiveKernels(Differentiable):
         for shape in shapes:
             if len(shape) < 2:
                 check_axes([shape], channel_axis=-1)
-        self.first = start(shown.module, shapes[0], is_diagonal=self.is_diagonal,
+        self.first = start(shown.module, shapes[0], options.get("batch_axis"), options.get("channel_axis"),
+                           is_diagonal=self.is_diagonal,
                            has_masks=options.get("mask_constant") is not None,
                            has_patterns=pattern is not None and pattern[0] is not None)
         check_axes(shapes, self.first.channel_axis)

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from .._arrays import real
+from .._arrays import real, whole
 from .._jax import refuse_traced
 from ._diagonal import Diagonal, folded
 
@@ -207,13 +207,27 @@ def _told_axes(module):
     return None
 
 
-def start(module, shape, **options):
-    """The value before a network for inputs of a full shape."""
+def axis_among(count, name, axis):
+    """The place of an axis among so many, from either end."""
+    place = whole(axis, f"kernel_fn: {name}", -count)
+    if place >= count:
+        raise ValueError(f"kernel_fn: {name}: expected one of {count} axes, from {-count} to {count - 1}, got {axis}")
+    return place % count
+
+
+def start(module, shape, batch_axis=None, channel_axis=None, **options):
+    """The value before a network for inputs of a full shape, whose axes are where the caller says, or else the first layer that
+    was told."""
     axes = len(shape)
     if axes < 2:
         raise ValueError(f"expected inputs [n, ..., channels] with at least two axes, got shape {tuple(shape)}")
     batch, channels = _told_axes(module) or (0, None)
-    batch = batch % axes
+    batch = batch % axes if batch_axis is None else axis_among(axes, "batch_axis", batch_axis)
+    if channel_axis is not None:
+        channels = axis_among(axes, "channel_axis", channel_axis)
     channels = (axes - 1 if batch != axes - 1 else axes - 2) if channels is None else channels % axes
+    if batch == channels:
+        raise ValueError(f"kernel_fn: batch_axis, channel_axis: expected different axes of inputs of shape {tuple(shape)}, got "
+                         f"{batch} for both")
     spatial = tuple(int(size) for k, size in enumerate(shape) if k not in (batch, channels))
     return Value(spatial, int(shape[channels]), channels, batch, **options)

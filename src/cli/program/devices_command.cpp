@@ -9,7 +9,9 @@
 
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
+#include "cli/program/machine_facts.hpp"
 #include "widelimit/kernel/devices.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -18,14 +20,15 @@ std::string types_of(const DeviceDescription& device) {
   return device.has_double ? "float, double" : "float";
 }
 
-std::string as_text(const std::vector<DeviceDescription>& devices) {
+std::string as_text(const std::vector<DeviceDescription>& devices,
+                    const std::vector<PlatformDescription>& platforms) {
   std::string text;
   for (const DeviceDescription& device : devices) {
-    fmt::format_to(std::back_inserter(text), "{}{}\n", device.name,
-                   device.is_available ? "" : ", which is not available or has no compiler");
+    fmt::format_to(std::back_inserter(text), "{}\n", visible_text(device.name));
     const auto line = [&](const char* name, const std::string& value) {
-      fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, value);
+      fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, visible_text(value));
     };
+    if (!device.is_available) line("not available", device.problem);
     line("platform", device.platform);
     line("driver", device.driver);
     line("kind", device.is_gpu ? "GPU" : "CPU or other");
@@ -36,12 +39,16 @@ std::string as_text(const std::vector<DeviceDescription>& devices) {
     line("units", std::to_string(device.units));
   }
   if (devices.empty()) text += "no device but the CPU engine\n";
+  if (!platforms.empty()) text += "platforms\n";
+  for (const PlatformDescription& platform : platforms)
+    fmt::format_to(std::back_inserter(text), "  {}\n", visible_text(description_of(platform)));
   const std::string missing = missing_for_devices();
   if (!missing.empty()) fmt::format_to(std::back_inserter(text), "missing: {}\n", missing);
   return text;
 }
 
-std::string as_json(const std::vector<DeviceDescription>& devices) {
+std::string as_json(const std::vector<DeviceDescription>& devices,
+                    const std::vector<PlatformDescription>& platforms) {
   auto all = nlohmann::ordered_json::array();
   for (const DeviceDescription& device : devices)
     all.push_back({{"name", device.name},
@@ -49,11 +56,19 @@ std::string as_json(const std::vector<DeviceDescription>& devices) {
                    {"driver", device.driver},
                    {"is_gpu", device.is_gpu},
                    {"is_available", device.is_available},
+                   {"problem", device.problem},
                    {"has_double", device.has_double},
                    {"memory_bytes", device.memory_bytes},
                    {"local_memory_bytes", device.local_memory_bytes},
                    {"units", device.units}});
-  const nlohmann::ordered_json document{{"devices", all}, {"missing", missing_for_devices()}};
+  auto drivers = nlohmann::ordered_json::array();
+  for (const PlatformDescription& platform : platforms)
+    drivers.push_back({{"name", platform.name},
+                       {"version", platform.version},
+                       {"devices", platform.devices},
+                       {"problem", platform.problem}});
+  const nlohmann::ordered_json document{
+      {"devices", all}, {"platforms", drivers}, {"missing", missing_for_devices()}};
   return document.dump(2) + "\n";
 }
 
@@ -63,17 +78,19 @@ void fill_devices_command(CLI::App& command, const RunContext& /*context*/) {
   command.footer("Devices are those of OpenCL.");
   command.callback([json] {
     const std::vector<DeviceDescription> all = devices();
+    const std::vector<PlatformDescription> platforms = device_platforms();
     if (*json)
-      print_document(as_json(all));
+      print_document(as_json(all, platforms));
     else
-      print_text(stdout, as_text(all));
+      print_text(stdout, as_text(all, platforms));
   });
 }
 
 }  // namespace
 
-const Command devices_command{
-    "devices", "Lists the devices on which kernels can be computed (--device), and what is missing for them",
-    fill_devices_command};
+const Command devices_command{"devices",
+                              "Lists the devices on which kernels can be computed (--device), their "
+                              "platforms, and what is missing for them",
+                              fill_devices_command};
 
 }  // namespace widelimit::cli

@@ -15,6 +15,7 @@
 #include <xtensor/xtensor_config.hpp>
 
 #include "cli/program/child_process.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/numerics/blas_kernels.hpp"
 #include "widelimit/numerics/cores.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -120,19 +121,40 @@ FactGroup libraries() {
                                          NLOHMANN_JSON_VERSION_PATCH)}}};
 }
 
+/// The drivers of devices, and what they say where they have none.
+FactGroup device_facts() {
+  FactGroup group{"devices", {}};
+  try {
+    for (const PlatformDescription& platform : device_platforms())
+      group.facts.push_back({fmt::format("platform {}", group.facts.size() + 1), description_of(platform)});
+    if (const std::string missing = missing_for_devices(); !missing.empty())
+      group.facts.push_back({"missing", missing});
+  } catch (const DeviceError& error) {
+    group.facts.push_back({"error", error.what()});
+  }
+  return group;
+}
+
 FactGroup environment() {
   FactGroup group{"environment", {}};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const auto end = text.find('=');
-    for (const char* prefix :
-         {"OPENBLAS_", "GOTO_", "OMP_", "OMPI_", "HWLOC_", "TBB_", "MALLOC_", "LD_", "NO_COLOR", "TMPDIR"})
+    for (const char* prefix : {"OPENBLAS_", "GOTO_", "OMP_", "OMPI_", "HWLOC_", "TBB_", "MALLOC_", "LD_",
+                               "POCL_", "OCL_ICD_", "NO_COLOR", "TMPDIR"})
       if (text.starts_with(prefix)) group.facts.push_back({text.substr(0, end), text.substr(end + 1)});
   }
   return group;
 }
 
 }  // namespace
+
+std::string description_of(const PlatformDescription& platform) {
+  const std::string devices = platform.devices == 0   ? "no devices: " + platform.problem
+                              : platform.devices == 1 ? "1 device"
+                                                      : fmt::format("{} devices", platform.devices);
+  return fmt::format("{}, {}, {}", platform.name, platform.version, devices);
+}
 
 std::string version_text(const std::string& program, const std::string& mpi) {
   const nlohmann::json facts = store::arithmetic_facts();
@@ -155,6 +177,7 @@ std::vector<FactGroup> machine_facts(const std::string& mpi) {
           machine(),
           arithmetic(),
           libraries(),
+          device_facts(),
           {"programs",
            {{"gnuplot", first_line_printed_by({"gnuplot", "--version"})},
             {"mpirun", first_line_printed_by({"mpirun", "--version"})}}},

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/kernel/devices.hpp"
+
 /// What a program runs on, for reports of errors.
 namespace widelimit::cli {
 
@@ -24,8 +26,11 @@ struct FactGroup {
 /// processor could be, if anything does.
 [[nodiscard]] std::string arithmetic_text();
 
-/// The build, the machine, the arithmetic, the libraries, other programs, and variables of the environment that change
-/// how fast or by which numbers it computes. Takes some milliseconds.
+/// A platform of devices in one line: its name, its version, and how many devices it has, or why it has none.
+[[nodiscard]] std::string description_of(const PlatformDescription& platform);
+
+/// The build, the machine, the arithmetic, the libraries, other programs, platforms of devices, and variables of the
+/// environment that change how fast or by which numbers it computes. Takes some milliseconds.
 [[nodiscard]] std::vector<FactGroup> machine_facts(const std::string& mpi);
 
 }  // namespace widelimit::cli

@@ -25,8 +25,9 @@ void throw_named_entry(const Matrix<Scalar>& gram, const char* name, const Layer
       throw NumericalError(fmt::format(
           "gram: {}the {} of pair ({}, {}) is {}; it leaves the range of {}, rescale the network's "
           "inputs or weights{}",
-          layer ? *layer + ": " : "", name, i, j, gram(row, column), sizeof(Scalar) == 4 ? "float" : "double",
-          sizeof(Scalar) == 4 ? ", or use double" : ""));
+          layer ? *layer + ": " : "", name, i, j,
+          std::isnan(gram(row, column)) ? "not a number" : fmt::format("{}", gram(row, column)),
+          sizeof(Scalar) == 4 ? "float" : "double", sizeof(Scalar) == 4 ? ", or use double" : ""));
     }
 }
 

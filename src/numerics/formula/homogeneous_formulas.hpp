@@ -133,9 +133,12 @@ struct RectifiedFormula {
       lower = moment;
       moment = next;
     }
+    if (degree == 1) return {moment, lower};
+    // Rounding may leave less than 0, which no moment is.
+    moment = at_least(N(0), moment);
+    lower = at_least(N(0), lower);
     // Without a variance both are 0, and their slopes count as 0 like them.
-    if (degree > 1) return {choose(known, moment, N(0)), choose(known, N(degree * degree) * lower, N(0))};
-    return {moment, lower};
+    return {choose(known, moment, N(0)), choose(known, N(degree * degree) * lower, N(0))};
   }
 };
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "widelimit/error.hpp"
+
 namespace widelimit::numerics::formula {
 namespace {
 
@@ -33,13 +35,22 @@ Symbol call(const char* function, const Symbol& x, double (*of_constants)(double
   return {in, in.declare("real", fmt::format("{}({})", function, x.written(in)))};
 }
 
+/// A divisor that is so close to 0 that it becomes 0.
+void require_divisor(double number, Precision precision) {
+  if (precision == Precision::narrow && number != 0 && static_cast<float>(number) == 0)
+    throw NumericalError(fmt::format("the divisor {}, made of its parameters, is 0 in float", number));
+}
+
 }  // namespace
 
 std::string Statements::literal(double number) const {
   const bool narrow = precision_ == Precision::narrow;
   const double rounded = narrow ? static_cast<double>(static_cast<float>(number)) : number;
+  const char* const type = narrow ? "float" : "double";
+  if (std::isnan(number)) throw NumericalError("a constant made of its parameters is not a number");
   if (!std::isfinite(rounded))
-    throw std::logic_error(fmt::format("formula: the constant {} leaves the range of its type", number));
+    throw NumericalError(
+        fmt::format("the constant {}, made of its parameters, is beyond the range of {}", number, type));
   std::string digits = fmt::format("{:.{}g}", rounded, narrow ? 9 : 17);
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
   if (narrow) digits += "f";
@@ -71,6 +82,7 @@ Symbol operator*(const Symbol& a, const Symbol& b) {
 Symbol operator/(const Symbol& a, const Symbol& b) {
   if (are_constants({&a, &b})) return a.number() / b.number();
   if (a.is(0)) return 0.0;
+  if (b.statements() == nullptr) require_divisor(b.number(), statements_of({&a}).precision());
   return b.is(1) ? a : infix(a, "/", b);
 }
 Symbol operator-(const Symbol& a) {

@@ -17,7 +17,7 @@ class Statements {
 
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// A number as it is written in this precision.
+  /// A number as it is written in this precision. Throws NumericalError for one that is infinite there, or none.
   [[nodiscard]] std::string literal(double number) const;
   /// Declares a constant of a type with this value, and returns its name.
   std::string declare(const char* type, const std::string& value);

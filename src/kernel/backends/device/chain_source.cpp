@@ -198,10 +198,12 @@ class Writer {
 
   void write_instruction(std::size_t i) {
     line("// {}", in_comment(program_.graph.nodes[chain_.instructions[i].node].path));
-    if (chain_.instructions[i].loads)
-      load(i);
-    else
-      std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
+    written_for(program_.graph.nodes[chain_.instructions[i].node].path, [&] {
+      if (chain_.instructions[i].loads)
+        load(i);
+      else
+        std::visit([&](const auto& of_kind) { write(i, of_kind); }, operation(i));
+    });
     in_registers_.insert(i);
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -54,14 +55,16 @@ struct NumberedChoice {
     }
     std::size_t parsed = 0;
     const char *begin = name.data() + colon + 1, *end = name.data() + name.size();
-    if (std::from_chars(begin, end, parsed).ptr != end) return;
-    number = parsed;
+    const auto [stop, error] = std::from_chars(begin, end, parsed);
+    if (stop != end) return;
+    // A number beyond the type is that of no device either.
+    number = error == std::errc{} ? parsed : std::numeric_limits<std::size_t>::max();
     name.resize(colon);
   }
 };
 
 [[noreturn]] void throw_no_device(const std::vector<opencl::Device>& devices, const std::string& choice) {
-  const std::string problem = opencl::problem();
+  const std::string problem = opencl::problems();
   const std::string there = devices.empty() ? "there is none" : "there is " + names(devices);
   throw DeviceError(
       fmt::format("device: expected a device that answers to \"{}\", but {}{}{}; `cpu` computes without",
@@ -149,7 +152,7 @@ std::vector<std::shared_ptr<opencl::Session>> open_devices(const std::string& ch
   std::vector<std::shared_ptr<opencl::Session>> opened;
   for (const opencl::Device& found : chosen_devices(devices, choice)) {
     if (!found.is_available)
-      throw DeviceError(fmt::format("device: {} is not available, or has no compiler", found.name));
+      throw DeviceError(fmt::format("device: {} is not available: {}", found.name, found.problem));
     const std::scoped_lock lock(opening);
     auto& session = sessions[found.id];
     if (session == nullptr) session = std::make_shared<opencl::Session>(found);
@@ -174,10 +177,21 @@ std::vector<DeviceDescription> devices() {
                    .driver = device.driver,
                    .is_gpu = device.is_gpu,
                    .is_available = device.is_available,
+                   .problem = device.problem,
                    .has_double = device.has_double,
                    .memory_bytes = device.memory,
                    .local_memory_bytes = device.local_memory,
                    .units = static_cast<int>(device.units)});
+  return all;
+}
+
+std::vector<PlatformDescription> device_platforms() {
+  std::vector<PlatformDescription> all;
+  for (const opencl::Platform& platform : opencl::list_platforms())
+    all.push_back({.name = platform.name,
+                   .version = platform.version,
+                   .devices = static_cast<int>(platform.devices.size()),
+                   .problem = platform.problem});
   return all;
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "widelimit/device_error.hpp"
 
 namespace widelimit {
 namespace {
@@ -83,7 +86,16 @@ const opencl::Buffer& DeviceLauncher<Scalar>::table(const DeviceStep& step) {
   if (step.table == nullptr) return pairs_;
   const auto [found, fresh] = tables_.try_emplace(step.table);
   if (!fresh) return found->second;
-  const std::vector<Scalar> numbers(step.table->begin(), step.table->end());
+  std::vector<Scalar> numbers;
+  for (const double number : *step.table) {
+    numbers.push_back(static_cast<Scalar>(number));
+    if (std::isfinite(number) && !std::isfinite(numbers.back()))
+      throw DeviceError(
+          fmt::format("device: the number {}, made of its parameters, is beyond the range of float; choose "
+                      "double precision, or "
+                      "the device cpu, which computes it",
+                      number));
+  }
   found->second = session_.buffer(numbers.size() * sizeof(Scalar));
   queue_.write(found->second, numbers.data(), numbers.size() * sizeof(Scalar));
   return found->second;

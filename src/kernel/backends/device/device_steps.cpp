@@ -7,6 +7,7 @@
 
 #include "kernel/backends/device/attention_steps.hpp"
 #include "kernel/backends/device/map_source.hpp"
+#include "kernel/backends/device/source_beginning.hpp"
 #include "widelimit/device_error.hpp"
 
 namespace widelimit {
@@ -65,10 +66,11 @@ class StepsBuilder {
   /// `records`: before each step, inputs are recorded.
   DevicePair build(bool records) {
     DevicePair pair;
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      if (records) add_record(s, pair.steps);
-      add_step(s, records, pair.steps);
-    }
+    for (std::size_t s = 0; s < program_.steps.size(); ++s)
+      written_for(program_.graph.nodes[target_node(s)].path, [&] {
+        if (records) add_record(s, pair.steps);
+        add_step(s, records, pair.steps);
+      });
     pair.kept = kept_.size * (options_.kernel == Kernel::with_ntk ? 2 : 1);
     return pair;
   }

@@ -59,22 +59,27 @@ ScalarSource::ScalarSource(const Program& program, const StateLayout& state,
   const std::vector<bool> keeps = keeps_multiples(program.graph);
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Node& node = program.graph.nodes[instructions[i].node];
-    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
-      const std::size_t input = instructions[i].inputs[0];
-      entries.declare(i, fmt::format("k{}", input), fmt::format("t{}", input));
-      entries.write_affine(i, affine->weight_variance, affine->bias_variance,
-                           affine->weights == AffineNode::Weights::trained);
-    } else if (multiplies_features(node.operation)) {
-      // Inputs have no parameters before them.
-      entries.declare(i, fmt::format("source_k{}", sources_.size()), "0");
-      sources_.push_back(instructions[i].node);
-    } else if (entries.write(i, instructions[i], node.operation, keeps[node.inputs[0]])) {
-      reads_multiples_ = true;
-    }
+    written_for(node.path, [&] { write(entries, i, instructions[i], node, keeps); });
   }
   text_ = entries.take();
   nngp_ = fmt::format("k{}", instructions.size() - 1);
   ntk_ = fmt::format("t{}", instructions.size() - 1);
+}
+
+void ScalarSource::write(EntrySource& entries, std::size_t i, const Instruction& instruction,
+                         const Node& node, const std::vector<bool>& keeps) {
+  if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+    const std::size_t input = instruction.inputs[0];
+    entries.declare(i, fmt::format("k{}", input), fmt::format("t{}", input));
+    entries.write_affine(i, affine->weight_variance, affine->bias_variance,
+                         affine->weights == AffineNode::Weights::trained);
+  } else if (multiplies_features(node.operation)) {
+    // Inputs have no parameters before them.
+    entries.declare(i, fmt::format("source_k{}", sources_.size()), "0");
+    sources_.push_back(instruction.node);
+  } else if (entries.write(i, instruction, node.operation, keeps[node.inputs[0]])) {
+    reads_multiples_ = true;
+  }
 }
 
 std::vector<DeviceGap> scalar_gaps(const Program& program) {

@@ -32,6 +32,7 @@ struct ScalarSourceOptions {
 /// Exchanging left and right may change the last bit.
 class ScalarSource {
  public:
+  /// Throws DeviceError, naming the layer, for a parameter that the precision cannot hold.
   ScalarSource(const Program& program, const StateLayout& state, const ScalarSourceOptions& options);
 
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -44,6 +45,10 @@ class ScalarSource {
   [[nodiscard]] const std::string& ntk() const { return ntk_; }
 
  private:
+  /// `keeps`: whether multiples are perfectly correlated behind a node.
+  void write(EntrySource& entries, std::size_t i, const Instruction& instruction, const Node& node,
+             const std::vector<bool>& keeps);
+
   std::string text_, nngp_, ntk_;
   std::vector<NodeId> sources_;
   std::vector<Index> numbers_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "widelimit/device_error.hpp"
+
 namespace widelimit {
 namespace {
 
@@ -34,6 +36,11 @@ std::string source_beginning(numerics::formula::Precision precision) {
 
 std::string literal_of(double number, numerics::formula::Precision precision) {
   return numerics::formula::Statements(precision, "").literal(number);
+}
+
+void throw_beyond_type(const std::string& path, const NumericalError& error) {
+  throw DeviceError(fmt::format(
+      "device: {}: {}; choose double precision, or the device cpu, which computes it", path, error.what()));
 }
 
 }  // namespace widelimit

@@ -39,7 +39,8 @@ xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name
       fmt::format("gram_vjp: the derivative by input {} of {} is {}: rescale the inputs, weights or "
                   "cotangents, use double, and look "
                   "at the derivatives of layers of your own",
-                  place / (gradient.size() / gradient.shape(0)), name, *found));
+                  place / (gradient.size() / gradient.shape(0)), name,
+                  std::isnan(*found) ? "not a number" : fmt::format("{}", *found)));
 }
 
 /// The derivative, all zeros, of a result without entries.
