@@ -46,6 +46,7 @@ void make_model(const fs::path& folder) {
   gp::ModelOptions options;
   options.gram = one_thread();
   gp::Model::fit(small_network(), five_inputs(), labels, options).save(folder);
+  static_cast<void>(gp::Model::load(folder, one_thread()));  // Whole, it is read.
 }
 
 void make_store(const fs::path& folder) {
@@ -53,6 +54,7 @@ void make_store(const fs::path& folder) {
   options.gram = one_thread();
   options.tile_side = 2;
   store::GramStore<double>(folder, small_network(), five_inputs(), options).compute();
+  require(store::StoredGram(folder).check().is_complete(), "whole, it is read");
 }
 
 void make_graphs(const fs::path& folder) {
@@ -61,6 +63,7 @@ void make_graphs(const fs::path& folder) {
   const std::array edges{GraphEdge{0, 1, 0.5}, GraphEdge{1, 0, 2.0}};
   graphs.graphs = {InputGraph(2, edges), InputGraph(1, {})};
   data::write_graphs(folder, graphs);
+  require(data::read_graphs<double>(folder).graphs.size() == 2, "whole, it is read");
 }
 
 }  // namespace

@@ -10,11 +10,23 @@
 #include <string>
 #include <system_error>
 
+#include "bounded_json.hpp"
 #include "memory_file.hpp"
 
 namespace widelimit::fuzz {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Empty for bytes that are no JSON.
+std::string bounded_text(Bytes bytes) {
+  std::string text;
+  expect_our_errors([&] { text = bounded_json(bytes).dump(); });
+  return text;
+}
+
+}  // namespace
 
 ScratchFolder::ScratchFolder() {
   const fs::path memory = "/dev/shm";
@@ -43,7 +55,11 @@ const fs::path& DamagedFolder::with(Bytes bytes) {
   put_back();
   const Bytes choice = take(bytes, 1);
   replaced_ = choice.empty() ? 0 : choice[0] % files_.size();
-  write_bytes(files_[replaced_], bytes);
+  const std::string small = files_[replaced_].extension() == ".json" ? bounded_text(bytes) : std::string();
+  if (small.empty())
+    write_bytes(files_[replaced_], bytes);
+  else
+    write_bytes(files_[replaced_], {reinterpret_cast<const std::uint8_t*>(small.data()), small.size()});
   return folder_;
 }
 

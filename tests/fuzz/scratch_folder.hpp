@@ -29,7 +29,7 @@ class DamagedFolder {
   explicit DamagedFolder(const std::function<void(const std::filesystem::path&)>& make);
 
   /// The folder with the bytes in place of one of its files: the first byte chooses it, in the order of their names.
-  /// The file is put back with the next call.
+  /// The file is put back with the next call. Sizes in files of JSON are made small (bounded_json.hpp).
   const std::filesystem::path& with(Bytes bytes);
 
  private:

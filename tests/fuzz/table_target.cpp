@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bounded_json.hpp"
 #include "cli/tasks/table_encoding.hpp"
 #include "memory_file.hpp"
 
@@ -28,11 +29,21 @@ cli::EncodingChoice choice_of(std::uint8_t byte, const std::string& target) {
   return choice;
 }
 
+/// What a model keeps of how columns became numbers.
+void read_kept_encoding(Bytes bytes) {
+  const cli::NamedTable table{"table.csv", {{"a", "b"}, {{"1", "x"}, {"2.5", ""}}, {2, 3}, false, ','}};
+  expect_our_errors([&] {
+    const nlohmann::json kept = bounded_json(bytes);
+    static_cast<void>(cli::TableEncoding(FieldReader(kept, "preparation")).inputs(table));
+  });
+}
+
 }  // namespace
 
 void table(Bytes bytes) {
   const Bytes choice = take(bytes, 1);
   if (choice.empty()) return;
+  if ((choice[0] & 128U) != 0) return read_kept_encoding(bytes);
   const MemoryFile file(bytes);
   expect_our_errors([&] {
     const auto separator = choice_of(choice[0], "").separator;
@@ -41,10 +52,12 @@ void table(Bytes bytes) {
     const std::string target = read.table.columns.at(0);
     const cli::TableEncoding encoding(read, choice_of(choice[0], target));
     const xt::xarray<double> inputs = encoding.inputs(read);
-    if (inputs.shape(1) != encoding.number_names().size())
-      throw std::logic_error("a name for each number");
+    if (inputs.shape(1) != encoding.number_names().size()) throw std::logic_error("a name for each number");
     for (const double number : inputs)
       if (!std::isfinite(number)) throw std::logic_error("numbers of a table are finite");
+    const nlohmann::json kept = encoding.to_json();
+    if (cli::TableEncoding(FieldReader(kept, "kept")).inputs(read) != inputs)
+      throw std::logic_error("a model reads a table as it was read before");
   });
 }
 

@@ -290,9 +290,18 @@ def test_blocks_to_train_are_the_networks_of_the_theory(programs, kind, alpha, n
         found.append(after @ after.T / width)
     found = trained.correlations(np.array(found))
     error = (found.var(ddof=1) / networks + theory.var(ddof=1) / len(theory)) ** 0.5
-    assert error < 0.03 and abs(theory.mean() - start[np.triu_indices(4, 1)].mean()) > (0.1 if kind != "shaped" else 0)
+    assert error < 0.03 and abs(theory.mean() - start[np.triu_indices(4, 1)].mean()) > (0 if train.is_shaped(kind) else 0.1)
     assert found.mean() == pytest.approx(theory.mean(), abs=3.5 * error)
     assert np.median(found) == pytest.approx(np.median(theory), abs=5 * error)
+
+
+def test_the_factor_of_shaped_scores_may_stand_in_the_initial_weights(programs):
+    jax = pytest.importorskip("jax")
+    train = programs("train_transformers")
+    x = np.random.default_rng(2).normal(size=(2, 5, 32)).astype(np.float32)
+    after = [train.network_of(jax, kind, False)[1](train.made_parameters(jax, kind, 1.0, 4, 32, x, 10, 1, 0.6), x, 0.6)[0]
+             for kind in ("shaped", "shaped_start")]
+    assert np.allclose(*after, atol=1e-4) and not np.allclose(after[0], x, atol=0.1)
 
 
 def test_tokens_to_train_on_have_the_covariance_that_theories_start_from(programs):

@@ -200,8 +200,8 @@ std::string accuracy_lead(const ReportLead& lead, Index inputs) {
 
 std::string error_lead(const ReportLead& lead, Index inputs) {
   return fmt::format(
-      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}.{}</p>\n", inputs,
-      std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
+      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}.{}</p>\n",
+      inputs, std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
       beside_mean(lead.simplest));
 }
 

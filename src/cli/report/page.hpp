@@ -34,7 +34,8 @@ struct ReportLead {
   std::optional<gp::Criterion> criterion;
   gp::PredictionScores scores;  ///< On the test data.
   int results;                  ///< Among which it was chosen.
-  std::optional<QualityLine> simplest;  ///< Of the methods beside it, that which looks at no input; not of models.
+  std::optional<QualityLine>
+      simplest;  ///< Of the methods beside it, that which looks at no input; not of models.
 };
 
 /// report.html: one file that says what was run and how good it is, for people. It needs no network and no other file.
