@@ -1,6 +1,8 @@
 // What report.html says, and what it is made of.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/cifar10_files.hpp"
@@ -118,6 +120,29 @@ TEST_CASE("report: one file, no reference to any other; what was run stands in i
               folder.string())
               .code == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "report.html"));
+}
+
+TEST_CASE("report: what looks at no input is judged as in the table of scores, by the training data") {
+  const TemporaryFolder folder;
+  // The most frequent class of the test rows, b, is not that of the training rows.
+  std::string train = "x,kind,y\n", test = train;
+  for (int i = 0; i < 10; ++i) train += fmt::format("{},{},{}\n", i % 5 + 0.1 * i, i < 6 ? "a" : "b", i);
+  for (int i = 0; i < 4; ++i) test += fmt::format("{},{},{}\n", i + 0.25, i < 1 ? "a" : "b", 20 + i);
+  std::ofstream(folder / "train.csv") << train;
+  std::ofstream(folder / "test.csv") << test;
+  const auto lead = [&](const std::string& target) {
+    REQUIRE(run_program("gp --network fcn --data csv --path " + folder.string() + " --target " + target +
+                        " --no-pictures --out " + (folder / "out").string())
+                .code == 0);
+    const std::string page = file_text(folder / "out/report.html");
+    return page.substr(page.find("<p class='lead'>"), 400);
+  };
+  CHECK(lead("kind --ignore y")
+            .find("The most frequent class of the training data alone is right for 25.0 %.") !=
+        std::string::npos);
+  // The mean of the training targets is 4.5, the test targets are 20 to 23: the root of 17^2 + 1.25.
+  CHECK(lead("y --targets numbers --ignore kind").find("The mean of the training targets alone has 17.04.") !=
+        std::string::npos);
 }
 
 TEST_CASE("report: markup in names of classes stays text") {
