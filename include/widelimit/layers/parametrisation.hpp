@@ -4,8 +4,8 @@
 
 namespace widelimit::layers {
 
-/// Standard parametrisation of a layer with weights: z = x W / sqrt(s) + beta, where W, of variance sigma_w^2 s / N for
-/// each position of a filter, and beta, of variance sigma_b^2, are trained themselves. The NNGP is that of the standard
+/// Standard parametrisation of a layer with weights: z = x W / sqrt(s) + beta, where W, of variance sigma_w^2 s / (N F)
+/// with F positions of a filter, and beta, of variance sigma_b^2, are trained. The NNGP is that of the standard
 /// normal parametrisation; in the NTK the gradients of W count N / s times a filter's positions, those of beta once:
 /// T' = (N/s) sum_o K + 1 + (w/F) sum_o T, without the 1 if there are no biases.
 ///
