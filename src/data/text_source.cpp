@@ -12,6 +12,8 @@ namespace widelimit::data {
 namespace {
 
 constexpr std::size_t block_size = std::size_t{1} << 20;
+/// Of what was packed and has no other limit, at once in memory.
+constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 30;
 
 }  // namespace
 
@@ -90,8 +92,16 @@ std::string TextSource::all(std::uint64_t most, std::string_view what) {
     require_memory(static_cast<double>(*size));
   }
   std::string text;
-  for (std::size_t expected = 0; append_block(text);) {
+  std::size_t expected = 0;
+  for (std::size_t before = 0; append_block(text); before = text.size()) {
     require_at_most(text.size(), "more");
+    if (gzip_ && text.size() > most_unpacked)
+      throw DataError(
+          fmt::format("{}: expected {} of at most {} bytes when unpacked, found more; if that is right, "
+                      "unpack it (gunzip)",
+                      path().string(), what, most_unpacked));
+    // No text: whoever asked says where it stands.
+    if (text.find('\0', before) != std::string::npos) break;
     if (known_size() || text.size() <= expected) continue;
     // What is packed may be a thousand times as long.
     expected = 2 * text.size();

@@ -44,8 +44,9 @@ class TextSource {
   /// Appends what comes next, about a MiB; false where nothing does. DataError for damaged gzip data or UTF-16.
   bool append_block(std::string& text);
 
-  /// All of it. DataError("FILE: expected WHAT of at most MOST bytes, found ...") for more; ArgumentError for more than
-  /// there is memory for. Neither fills the memory first.
+  /// All of it, or all up to the block with a zero byte, which no text has. DataError("FILE: expected WHAT of at most
+  /// MOST bytes, found ...") for more, and for more than 1 GiB that are packed; ArgumentError for more than there is
+  /// memory for. None fills the memory first.
   std::string all(std::uint64_t most, std::string_view what);
 
  private:
