@@ -52,6 +52,19 @@ inline Array<std::int64_t> integers_of(const ArrayLikeObject& array, const char*
       nanobind::module_::import_("widelimit._arrays").attr("integer_array")(array, name));
 }
 
+/// One number of an argument that converts by itself. TypeError, which names it, for anything else.
+inline double real_of(const nanobind::object& value, const char* name) {
+  return nanobind::cast<double>(nanobind::module_::import_("widelimit._arrays").attr("real")(value, name));
+}
+/// The same of a whole number, at least 0; ValueError below.
+inline Index whole_of(const nanobind::object& value, const char* name) {
+  const nanobind::object number = nanobind::module_::import_("widelimit._arrays").attr("whole")(value, name);
+  Index result = 0;
+  if (!nanobind::try_cast(number, result))
+    throw ArgumentError(fmt::format("{}: expected an integer of 64 bits, got {}", name, nanobind::str(number).c_str()));
+  return result;
+}
+
 template <typename Scalar>
 std::vector<Index> dimensions_of(const Array<Scalar>& array) {
   std::vector<Index> dimensions;

@@ -21,6 +21,7 @@
 #include "interruptible.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/configuration.hpp"
 #include "widelimit/specialization/hessian.hpp"
@@ -128,7 +129,12 @@ nb::list trained(const Prior& prior, const nb::dict& given, const std::optional<
     return specialization::read_training(fields, prior);
   });
   std::optional<HeadParameters> from;
-  if (start) from = heads_of(*start);
+  if (start) {
+    from = heads_of(*start);
+    naming_errors("flow", [&] {
+      require_heads("start", setup.activation, *from, setup.heads, prior.features());
+    });
+  }
   const auto starts = run_setup(setup, setup.flow.run, threads, progress, [&](const TrainingSetup& with_run) {
     return from ? train_from_starts(with_run, *from) : train_from_starts(with_run);
   });
@@ -150,11 +156,21 @@ TrainingSetup fresh_setup(ConfigReader& fields, const Prior& prior) {
   return setup;
 }
 
+/// The heads that a function judges, which must be such.
+HeadParameters heads_of(const std::string& function, const HeadArrays& arrays, HeadActivation activation,
+                        Index features) {
+  HeadParameters parameters = heads_of(arrays);
+  naming_errors(function, [&] {
+    require_heads("parameters", activation, parameters, parameters.m.rows(), features);
+  });
+  return parameters;
+}
+
 nb::tuple pruned(const Prior& prior, const HeadArrays& heads, const nb::dict& given, int threads) {
-  const HeadParameters parameters = heads_of(heads);
   auto [setup, normaliser] = read_heads("prune", "prune", given, [&](ConfigReader& fields) {
     return std::pair(fresh_setup(fields, prior), specialization::read_normaliser(fields));
   });
+  const HeadParameters parameters = heads_of("prune", heads, setup.activation, prior.features());
   const auto result =
       run_setup(setup, setup.flow.run, threads, {}, [&, kind = normaliser](const TrainingSetup& with_run) {
         return greedy_prune(with_run.activation, parameters, fresh_samples(with_run), kind,
@@ -167,9 +183,9 @@ nb::tuple pruned(const Prior& prior, const HeadArrays& heads, const nb::dict& gi
 nb::tuple judged(const Prior& prior, const HeadArrays& heads, const nb::dict& given, int threads) {
   using specialization::AttentionMass;
   using specialization::SampledLoss;
-  const HeadParameters parameters = heads_of(heads);
   auto setup =
       read_heads("judge", "flow", given, [&](ConfigReader& fields) { return fresh_setup(fields, prior); });
+  const HeadParameters parameters = heads_of("judge", heads, setup.activation, prior.features());
   auto [loss, mass] = run_setup(setup, setup.flow.run, threads, {}, [&](const TrainingSetup& with_run) {
     const SampleSet<float> samples = fresh_samples(with_run);
     return std::pair<SampledLoss, AttentionMass>{
@@ -240,9 +256,8 @@ nb::tuple compared(const Prior& prior, const nb::dict& given, int threads, const
     std::vector<FlowPoint> flow;
   };
   auto [setup, beside] = read_heads("compare", "compare", given, [&](ConfigReader& fields) {
-    specialization::SgdSetup sgd = specialization::read_sgd(fields, prior);
-    const auto options = specialization::read_beside(fields, sgd);
-    return std::pair(std::move(sgd), options);
+    specialization::Comparison both = specialization::read_comparison(fields, prior);
+    return std::pair(std::move(both.sgd), both.flow);
   });
   const Found found =
       run_setup(setup, setup.options.run, threads, progress,
@@ -292,6 +307,9 @@ DoubleArrayObject posterior_of(const Prior& prior, const ArrayLikeObject& chi_st
 /// The fields of widelimit.heads.HessianConstants in their order.
 nb::tuple hessian_of(const nb::dict& given, std::optional<double> b) {
   const HeadModel model = read_heads("hessian", "hessian", given, head_model_of);
+  if (b && model.activation != HeadActivation::softmax1)
+    throw ArgumentError(fmt::format("hessian: b: has no effect with the activation {}: leave it out",
+                                    head_activation_name(model.activation)));
   const auto c = b ? specialization::hessian_constants_at(model.activation, model.tokens, model.heads, *b)
                    : specialization::hessian_constants(model.activation, model.tokens, model.heads);
   return nb::make_tuple(c.c1, c.c2, c.c3, c.c4, c.c5, c.b, c.v, c.initial_pull);
@@ -323,8 +341,9 @@ DoubleArrayObject attention_map_of(const nb::dict& given, const HeadArrays& head
                                    const ArrayLikeObject& chi_star, const ArrayLikeObject& xi) {
   const HeadActivation activation =
       read_heads("attention_map", "attention", given, specialization::read_activation);
-  return array_of(specialization::attention_map(activation, heads_of(heads), matrix_of(chi_star, "chi_star"),
-                                                matrix_of(xi, "xi")));
+  const Matrix<double> projections = matrix_of(chi_star, "chi_star");
+  const HeadParameters parameters = heads_of("attention_map", heads, activation, projections.cols());
+  return array_of(specialization::attention_map(activation, parameters, projections, matrix_of(xi, "xi")));
 }
 
 nb::tuple noise_start_of(const nb::dict& given, Index features) {
@@ -352,9 +371,19 @@ void bind_prior(nb::module_& module) {
                     "The distribution of the features theta [F] that mix the spikes into the signal of a "
                     "sequence: an immutable value. nu and variances are squared lengths, at least 0; "
                     "ArgumentError for anything else.")
-      .def_static("flip2", &Prior::flip2, "nu1"_a, "nu2"_a,
+      .def_static(
+          "flip2",
+          [](const nb::object& nu1, const nb::object& nu2) {
+            return Prior::flip2(real_of(nu1, "nu1"), real_of(nu2, "nu2"));
+          },
+          "nu1"_a, "nu2"_a,
                   "(sqrt(nu1), +-sqrt(nu2)), each sign with probability 1/2; F = 2.")
-      .def_static("spikes", &Prior::spikes, "features"_a, "nu"_a,
+      .def_static(
+          "spikes",
+          [](const nb::object& features, const nb::object& nu) {
+            return Prior::spikes(whole_of(features, "features"), real_of(nu, "nu"));
+          },
+          "features"_a, "nu"_a,
                   "sqrt(nu) times a unit vector along one of the features, each equally likely.")
       .def_static(
           "gaussian",

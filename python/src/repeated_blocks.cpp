@@ -134,7 +134,8 @@ std::vector<bool> kept_before(const ArrayLikeObject& lengths, Index sequences, I
   });
 }
 
-/// ((entropy, error), uniform, (first weight, error), (largest weight, error)) of each head of weights [sequences,
+/// ((entropy, error), uniform, (first weight, error), (largest weight, error), (kept weight, error), rows left out) of
+/// each head of weights [sequences,
 /// heads, tokens, tokens].
 nb::list measured_attention_in(const Array<double>& weights, const std::string& name,
                                const std::vector<bool>& kept) {
@@ -150,7 +151,7 @@ nb::list measured_attention_in(const Array<double>& weights, const std::string& 
   nb::list found;
   for (const propagation::MeasuredHead& head : heads)
     found.append(nb::make_tuple(pair_of(head.entropy), head.uniform.value, pair_of(head.first_weight),
-                                pair_of(head.largest_weight)));
+                                pair_of(head.largest_weight), pair_of(head.kept_weight), head.rows_left_out));
   return found;
 }
 

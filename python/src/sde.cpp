@@ -19,6 +19,7 @@
 #include "estimates.hpp"
 #include "interruptible.hpp"
 #include "run_control.hpp"
+#include "widelimit/covariance_sde/checks.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
@@ -280,8 +281,10 @@ void bind_sde_models(nb::module_& module) {
           "__init__",
           [](SdeModel* self, double relu_drift, double attention_drift, double linear_noise,
              double attention_noise, double c_plus, double c_minus, const nb::object& mask) {
-            new (self) SdeModel{relu_drift,      attention_drift,   linear_noise,
-                                attention_noise, {c_plus, c_minus}, attention_mask_of("Model", mask)};
+            const SdeModel model{relu_drift,      attention_drift,   linear_noise,
+                                 attention_noise, {c_plus, c_minus}, attention_mask_of("Model", mask)};
+            covariance_sde::require_model("Model", model);
+            new (self) SdeModel(model);
           },
           "relu_drift"_a, "attention_drift"_a, "linear_noise"_a, "attention_noise"_a, "c_plus"_a, "c_minus"_a,
           "mask"_a);

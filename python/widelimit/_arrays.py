@@ -238,14 +238,21 @@ def _masks(mask, name, of_list):
     if mask is None:
         return None
     if of_list and isinstance(mask, (list, tuple)):
-        return [_mask(m, f"{name}[{i}]") for i, m in enumerate(mask)]
-    return _mask(mask, name)
+        return [truths(m, f"{name}[{i}]") for i, m in enumerate(mask)]
+    return truths(mask, name)
 
 
-def _mask(mask, name):
-    array = np.asarray(mask)
+def truths(mask, name):
+    """A row-major array of bool: of booleans, or of integers 0 and 1, as tokenizers give them. TypeError and ValueError for
+    others."""
+    array = _numpy(mask, name)
+    if array.dtype.kind in "iu":
+        other = array[(array != 0) & (array != 1)]
+        if other.size > 0:
+            raise ValueError(f"{name}: expected booleans, or integers 0 and 1, got {other.flat[0]}")
+        array = array == 1
     if array.dtype != bool:
-        raise TypeError(f"{name}: expected an array of bool, got elements of type {array.dtype}")
+        raise TypeError(f"{name}: expected an array of bool, or of integers 0 and 1, got elements of type {array.dtype}")
     return np.ascontiguousarray(array)
 
 

@@ -135,8 +135,14 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
     given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, records=records, starts=starts, eta=eta,
                  stop_gradient=stop_gradient, leave_saddles=leave_saddles, stepper=stepper, variant=variant, batch_noise=batch_noise,
                  samples=samples, fresh_samples=fresh_samples, symmetry=symmetry, seed=seed)
-    found = _core.head_flow(prior, given, None if start is None else _arrays(start, "start"), *_run(threads, progress))
+    found = _core.head_flow(_prior(prior), given, None if start is None else _arrays(start, "start"), *_run(threads, progress))
     return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in found]
+
+
+def _prior(prior):
+    if not isinstance(prior, Prior):
+        raise TypeError(f"prior: expected heads.Prior, such as Prior.flip2(2, 2), got {prior!r}")
+    return prior
 
 
 def _run(threads, progress, what="steps"):
@@ -156,7 +162,7 @@ def prune(activation: str, parameters: HeadParameters, prior: Prior, tokens: int
     the same seed. Returns a Pruned. normaliser: 'kept_heads' or 'full_model', the heads over which weights are normalised.
     Cost: H^2 / 2 losses."""
     given = _judged(activation, parameters, tokens, fresh_samples, seed)
-    return Pruned(*_core.head_prune(prior, _arrays(parameters), {**given, "normaliser": normaliser}, whole(threads, "threads")))
+    return Pruned(*_core.head_prune(_prior(prior), _arrays(parameters), {**given, "normaliser": normaliser}, whole(threads, "threads")))
 
 
 def _judged(activation, parameters, tokens, fresh_samples, seed):
@@ -176,7 +182,7 @@ class Judged(NamedTuple):
 def judge(activation: str, parameters: HeadParameters, prior: Prior, tokens: int, *, fresh_samples: int = 200_000, seed: int = 1,
           threads: int = 0) -> Judged:
     """The loss of heads and where they attend, on the fresh samples of a flow() with the same seed: a Judged."""
-    loss, gradient, mass = _core.head_judge(prior, _arrays(parameters), _judged(activation, parameters, tokens, fresh_samples, seed),
+    loss, gradient, mass = _core.head_judge(_prior(prior), _arrays(parameters), _judged(activation, parameters, tokens, fresh_samples, seed),
                                             whole(threads, "threads"))
     return Judged(Estimate(*loss), HeadParameters(*gradient), *mass)
 
@@ -195,7 +201,7 @@ def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, 
     """
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, batch=batch, gamma=gamma, eta=eta,
                  records=records, form=form, planted_m=planted_m, seed=seed)
-    return _sgd_path(_core.head_sgd(prior, given, *_run(threads, progress)))
+    return _sgd_path(_core.head_sgd(_prior(prior), given, *_run(threads, progress)))
 
 
 class Comparison(NamedTuple):
@@ -220,10 +226,11 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
             records: int = 100, form: str = "gram", planted_m: ArrayLike | None = None, seed: int = 1, threads: int = 0,
             progress: Progress = None) -> Comparison:
     """An sgd() and the flow from its own start, spikes whitened and batch noise included: a Comparison. `step`, `samples` and
-    `symmetry` are those of the flow, the rest those of sgd(). ArgumentError if SGD is recorded between the flow's steps."""
+    `symmetry` are those of the flow, the rest those of sgd(). Both are recorded at times that are steps of both; ArgumentError if
+    tau is none of them."""
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, step=step, samples=samples,
                  symmetry=symmetry, batch=batch, gamma=gamma, eta=eta, records=records, form=form, planted_m=planted_m, seed=seed)
-    run, beside = _core.head_compare(prior, given, *_run(threads, progress))
+    run, beside = _core.head_compare(_prior(prior), given, *_run(threads, progress))
     return Comparison(_sgd_path(run), _flow_path(beside))
 
 
@@ -282,7 +289,7 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
         raise ValueError("features: times of single features are those of flows; take dynamics='flow'")
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, etas=etas, tau=tau, starts=starts, delta=delta,
                  step=step, samples=samples, symmetry=symmetry, stop_gradient=stop_gradient, gamma=gamma, batch=batch, seed=seed)
-    runs = _core.timed_heads(prior, given if features else {**given, "dynamics": dynamics}, bool(features), whole(threads, "threads"))
+    runs = _core.timed_heads(_prior(prior), given if features else {**given, "dynamics": dynamics}, bool(features), whole(threads, "threads"))
     found = _times(runs, progress)
     return found if features else found._replace(times=found.times[..., 0])
 
@@ -329,7 +336,7 @@ def resampling(activation: str, prior: Prior, tokens: int, heads: int, *, tau: f
     given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, samples=samples, symmetry=symmetry, eta=eta,
                  records=records, stop_gradient=stop_gradient, starts=starts, seed=seed)
     return [Resampled(own, converged, _flow_path(kept), _flow_path(fresh))
-            for own, converged, kept, fresh in _core.head_resampling(prior, given, *_run(threads, progress))]
+            for own, converged, kept, fresh in _core.head_resampling(_prior(prior), given, *_run(threads, progress))]
 
 
 class ImageTask:
@@ -407,20 +414,20 @@ def digit_times(activation: str, task: ImageTask, etas: Sequence[float], tau: fl
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
                progress: Progress = None) -> Estimate:
     """The lowest loss that any heads can have: an Estimate of 1 - sum_l p_l^2 over drawn sequences, where p is the posterior."""
-    return Estimate(*_core.head_bayes_risk(prior, dict(tokens=tokens, samples=samples, seed=seed), *_run(threads, progress)))
+    return Estimate(*_core.head_bayes_risk(_prior(prior), dict(tokens=tokens, samples=samples, seed=seed), *_run(threads, progress)))
 
 
 def bayes_posterior(prior: Prior, chi_star: ArrayLike, spike_gram: ArrayLike | None = None) -> Numbers:
     """The probability that each token carries the signal, [L], from the projections chi_star [L, F] of the tokens on the
     spikes. spike_gram: p [F, F] at finite D; None: the identity."""
-    return _core.head_bayes_posterior(prior, numbers(chi_star, name="chi_star"),
+    return _core.head_bayes_posterior(_prior(prior), numbers(chi_star, name="chi_star"),
                                       None if spike_gram is None else numbers(spike_gram, name="spike_gram"))
 
 
 def bayes_optimal_heads(prior: Prior, heads: int) -> HeadParameters:
     """Heads with which the activation 'bayes' reaches the Bayes risk of a discrete prior. ArgumentError for Gaussian priors,
     points of probability 0, and fewer heads than points."""
-    return HeadParameters(*_core.bayes_optimal_heads(prior, {"heads": heads}))
+    return HeadParameters(*_core.bayes_optimal_heads(_prior(prior), {"heads": heads}))
 
 
 class HessianConstants(NamedTuple):
@@ -479,7 +486,7 @@ def fresh_sequences(prior: Prior, tokens: int, heads: int, sequences: int = 6, *
     """The first of the fresh samples of a flow() with as many of them and the same seed, for attention_map(): projections
     (chi_star [sequences, L, F], xi [sequences, L, H])."""
     given = dict(tokens=tokens, heads=heads, sequences=sequences, fresh_samples=fresh_samples, seed=seed)
-    chi_star, xi = _core.head_sequences(prior, given)
+    chi_star, xi = _core.head_sequences(_prior(prior), given)
     return chi_star.reshape(-1, tokens, chi_star.shape[1]), xi.reshape(-1, tokens, xi.shape[1])
 
 
@@ -503,5 +510,4 @@ def _sgd_path(found):
 def _arrays(parameters, name="parameters"):
     if not isinstance(parameters, (tuple, list)) or len(parameters) != len(HeadParameters._fields):
         raise TypeError(f"{name}: expected heads.HeadParameters, got {parameters!r}")
-    m, r, b, v = parameters
-    return numbers(m, name="m"), numbers(r, name="r"), numbers(b, name="b"), numbers(v, name="v")
+    return tuple(numbers(array, name=f"{name}.{field}") for field, array in zip(HeadParameters._fields, parameters))

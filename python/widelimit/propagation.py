@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import _numpy, each, numbers, one_of, real, whole
+from ._arrays import _numpy, each, numbers, one_of, real, truths, whole
 from ._progress import Progress, teller
 
 __all__ = [
@@ -525,20 +525,23 @@ def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: 
 
 
 def collapsed_norm(block: _core.Network, tokens: int, threads: int = 0) -> float | None:
-    """The norm that the block leaves unchanged if all tokens are equal; None if norms grow or shrink forever."""
+    """The norm that the block leaves unchanged if all tokens are equal; None if norms grow or shrink forever, or if
+    equal tokens do not stay equal."""
     return _core.collapsed_norm(block, whole(tokens, "tokens"), whole(threads, "threads"))
 
 
 class BlockExponents(NamedTuple):
     """Log growth in each block, from equal tokens of norm start_norm: of norms (0 at a fixed point), of small angles
-    between tokens (lambda_a_log; also in the last block alone), and of the squared Jacobian (lambda_g)."""
+    between tokens (lambda_a_log; also in the last block alone), and of the squared Jacobian (lambda_g). Where equal tokens do not
+    stay equal (dropout, zero padding, positions in the values) there are no small angles: theirs are None, and no_angles says why."""
 
     start_norm: float
     at_fixed_point: bool
     norm_growth: Estimate
-    lambda_a_log: Estimate
-    lambda_a_log_last_block: Estimate
+    lambda_a_log: Estimate | None
+    lambda_a_log_last_block: Estimate | None
     lambda_g: Estimate
+    no_angles: str | None = None
 
 
 def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_norm: float | None = None, threads: int = 0,
@@ -655,8 +658,8 @@ def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, thr
 
     layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and after each block
     block   a Network of one block, to compare with the theory from the first layer's tokens
-    lengths, mask  of padded sequences: their true lengths [sequences], or [sequences, tokens] of bool, False for padding,
-            which may hold anything
+    lengths, mask  of padded sequences: their true lengths [sequences], or [sequences, tokens] of bool or of integers 0 and 1;
+            what is False is left out, and may hold anything
 
     A RuntimeWarning says in how many blocks angles are rounding. ArgumentError for other shapes, fewer than two tokens, numbers
     that are not finite, and tokens that are 0.
@@ -698,6 +701,8 @@ class MeasuredAttention(NamedTuple):
     uniform         logarithm of the number of keys: the largest entropy
     first_weight    weight on the first token that is kept, where many models have a sink
     largest_weight  of a row
+    kept_weight     of a row, on the keys that are kept, before it was brought to 1: less where what is left out is a sink
+    rows_left_out   rows without weight on a kept key, [blocks, heads]; of them only kept_weight knows
     """
 
     entropy: Numbers
@@ -707,6 +712,9 @@ class MeasuredAttention(NamedTuple):
     first_weight_error: Numbers
     largest_weight: Numbers
     largest_weight_error: Numbers
+    kept_weight: Numbers
+    kept_weight_error: Numbers
+    rows_left_out: Numbers
 
 
 def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None = None,
@@ -714,9 +722,9 @@ def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None 
     """Entropies and sinks of attention weights of your own model: a MeasuredAttention.
 
     attention      arrays or tensors of one shape, [sequences, heads, tokens, tokens], of each block, after the softmax
-    lengths, mask  as in measure(): padding must have no weight
+    lengths, mask  as in measure(): each row is brought to 1 over the keys that are kept
 
-    ArgumentError for rows whose weights do not sum to 1 within 2 % over the tokens that are kept.
+    ArgumentError for rows whose weights do not sum to 1 within 2 %.
     """
     arrays = [numbers(block, name=f"attention[{k}]") for k, block in enumerate(each(attention, "attention", "arrays"))]
     if not arrays:
@@ -727,7 +735,8 @@ def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None 
                              f"{array.shape}")
     kept = _kept_tokens((arrays[0].shape[0], arrays[0].shape[2]), lengths, mask)
     found = [_core.measured_attention(array, f"attention[{k}]", kept) for k, array in enumerate(arrays)]
-    flat = np.array([[(*entropy, uniform, *first, *largest) for entropy, uniform, first, largest in block] for block in found])
+    flat = np.array([[(*entropy, uniform, *first, *largest, *weight, rows) for entropy, uniform, first, largest, weight, rows in block]
+                     for block in found])
     return MeasuredAttention(*np.moveaxis(flat, -1, 0))
 
 
@@ -739,9 +748,9 @@ def _kept_tokens(shape, lengths, mask):
         return _core.kept_before(lengths, *shape)
     if mask is None:
         return []
-    mask = _numpy(mask, "mask")
-    if mask.dtype != bool or mask.shape != shape:
-        raise ValueError(f"mask: expected booleans [sequences, tokens] = {list(shape)}, got {mask.dtype} {list(mask.shape)}")
+    mask = truths(mask, "mask")
+    if mask.shape != shape:
+        raise ValueError(f"mask: expected a mask [sequences, tokens] = {list(shape)}, got {list(mask.shape)}")
     return mask.ravel().tolist()
 
 

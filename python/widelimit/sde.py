@@ -41,7 +41,8 @@ class Model:
         b     = relu_drift nu(rho) sqrt(V^aa V^bb) + attention_drift b_att(V)
         Sigma = linear_noise Sigma_lin(V) + attention_noise A(V)
 
-    c_plus, c_minus: slopes of the shaped ReLU, 1 + c / sqrt(n); mask of the attention: 'full' or 'causal'.
+    c_plus, c_minus: slopes of the shaped ReLU, 1 + c / sqrt(n); mask of the attention: 'full' or 'causal'. ArgumentError names a
+    coefficient below 0, or one that is not finite.
     """
 
     relu_drift: float = 0
@@ -51,6 +52,9 @@ class Model:
     c_plus: float = 0
     c_minus: float = 0
     mask: str = "full"
+
+    def __post_init__(self) -> None:
+        _model(self)
 
 
 def mlp(c_plus: float = 0, c_minus: float = -1) -> Model:
@@ -317,6 +321,9 @@ def compare(network: Network, V0: ArrayLike, layers: Sequence[int], *, samples: 
     """Compares sample_networks() with simulate() of the network's limit: a Comparison of up to four tokens. paths=None: as many
     as samples. ArgumentError unless the network is shaped."""
     model = _of_type(network, Network, "network").limit()
+    for name, count in (("samples", samples), ("paths", samples if paths is None else paths)):
+        if whole(count, name) < 2:
+            raise _core.ArgumentError(f"compare: {name}: expected an integer of at least 2, got {count}")
     sampled = _drawn("compare", network, V0, layers, samples=samples, seed=seed, threads=threads)
     limit = _simulated("compare", model, V0, sampled.times, paths=samples if paths is None else paths, max_step=max_step,
                        step_control=step_control, scheme=scheme, seed=seed, threads=threads)
@@ -399,7 +406,7 @@ class Law:
         return self._law.total_mass
 
     def cumulative(self, x: ArrayLike) -> Numbers:
-        """P(value <= x); exploded paths are above every x."""
+        """P(value <= x); exploded paths are above every x, and NaN is NaN."""
         return _each(self._law.cumulative, x, "x")
 
     def density(self, x: ArrayLike) -> Numbers:

@@ -2,7 +2,7 @@
 
 #include "covariance_sde/guarded_cholesky.hpp"
 #include "covariance_sde/path_bounds.hpp"
-#include "numerics/eigen_solver.hpp"
+#include "numerics/gram_arguments.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -16,20 +16,7 @@ void require_covariance(std::string_view where, const Matrix<double>& v) {
       if (!std::isfinite(v(a, b)))
         throw ArgumentError(
             fmt::format("{}: a covariance must be finite, got {} at ({}, {})", where, v(a, b), a, b));
-  const double scale = v.cwiseAbs().maxCoeff();
-  for (Eigen::Index a = 0; a < m; ++a)
-    for (Eigen::Index b = 0; b < a; ++b)
-      if (std::abs(v(a, b) - v(b, a)) > 1e-12 * scale)
-        throw ArgumentError(
-            fmt::format("{}: a covariance must be symmetric, got {} at ({}, {}) and {} at ({}, {})", where,
-                        v(a, b), a, b, v(b, a), b, a));
-  // The smallest eigenvalue of a singular covariance can be slightly negative by rounding.
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(v, Eigen::EigenvaluesOnly);
-  const double smallest = solver.eigenvalues()(0), largest = solver.eigenvalues()(m - 1);
-  if (smallest < -1e-10 * std::max(largest, 0.0) || largest < 0)
-    throw ArgumentError(
-        fmt::format("{}: a covariance must be positive semidefinite, got eigenvalues from {:.6g} to {:.6g}",
-                    where, smallest, largest));
+  numerics::require_semidefinite(where, "a covariance", v);
 }
 
 void require_variances(std::string_view where, const Matrix<double>& v) {

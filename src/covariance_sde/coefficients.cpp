@@ -7,6 +7,8 @@
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/network_spec.hpp"
 #include "covariance_sde/relu_drift.hpp"
+#include "covariance_sde/unchecked_drift.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -95,6 +97,9 @@ double first_moment(const Dense& v, Index a, Index d, Index b, Index w, Attentio
 /// The D x D matrix with the given entry for every pair of coordinates; `entry` must be symmetric in them.
 Dense assemble(Index m, const std::function<double(Index, Index, Index, Index)>& entry) {
   const Index size = m * (m + 1) / 2;
+  const auto numbers = static_cast<double>(size) * static_cast<double>(size);
+  numerics::require_memory("diffusion", fmt::format("the coefficients of {} tokens", m), numbers * sizeof(double),
+                           "take fewer tokens");
   Dense result(size, size);
   // Coordinates are the entries on and above the diagonal, row by row (upper_triangle()).
   Index row = 0;
@@ -154,7 +159,12 @@ Dense second_softmax_moment(const Dense& v, AttentionMask mask) {
 }
 
 Dense drift(const SdeModel& model, const Dense& v) {
+  require_model("drift", model);
   require_covariance("drift", v);
+  return unchecked_drift(model, v);
+}
+
+Dense unchecked_drift(const SdeModel& model, const Dense& v) {
   const Index m = v.rows();
   Dense b = Dense::Zero(m, m);
   if (model.attention_drift != 0)
@@ -201,6 +211,7 @@ Dense attention_diffusion(const Dense& v, AttentionMask mask) {
 }
 
 Dense diffusion(const SdeModel& model, const Dense& v) {
+  require_model("diffusion", model);
   require_covariance("diffusion", v);
   Dense sigma = model.linear_noise * linear_diffusion(v);
   if (model.attention_noise != 0) sigma += model.attention_noise * attention_diffusion(v, model.mask);

@@ -213,17 +213,20 @@ double DiffusionDistribution::cumulative_of_y(double y) const {
 }
 
 double DiffusionDistribution::cumulative(double x) const {
+  if (std::isnan(x)) return x;
   if (chart_ == Chart::correlation && !(std::abs(x) < 1)) return x < 0 ? 0 : mass_;
   if (chart_ == Chart::gap && !(x > 0)) return 0;
   return cumulative_of_y(to_y(x));
 }
 
 double DiffusionDistribution::density(double x) const {
+  if (std::isnan(x)) return x;
   if (chart_ == Chart::correlation ? !(std::abs(x) < 1) : !(x > 0)) return 0;
   return chart_density(to_y(x)) / (chart_ == Chart::correlation ? 1 - x * x : x);
 }
 
 double DiffusionDistribution::chart_density(double y) const {
+  if (std::isnan(y)) return y;
   double sum = 0;
   for (const SmoothLaw& part : interpolant_->parts) sum += part.density(y);
   return sum;
@@ -253,10 +256,15 @@ double longest_law_time(const SdeModel& model) {
   return (lingers ? longest_with_weak_bend : longest) / model.linear_noise;
 }
 
+double shortest_law_time(const SdeModel& model) { return 1e-16 / model.linear_noise; }
+
 namespace {
 
 void require_within_reach(std::string_view where, const SdeModel& model, double time) {
   require_positive(where, "time", time);
+  if (time < shortest_law_time(model))
+    throw ArgumentError(fmt::format("{}: time must be at least {:g} for this model, got {:g}", where,
+                                    shortest_law_time(model), time));
   if (time > longest_law_time(model))
     throw ArgumentError(fmt::format("{}: time must be at most {:g} for this model, got {:g}", where,
                                     longest_law_time(model), time));
@@ -266,6 +274,7 @@ void require_within_reach(std::string_view where, const SdeModel& model, double 
 
 DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time) {
   constexpr std::string_view where = "correlation_distribution";
+  require_model(where, model);
   if (model.attention_drift != 0 || !(model.linear_noise > 0))
     throw ArgumentError(
         "correlation_distribution: the correlation is autonomous only without attention and with noise");

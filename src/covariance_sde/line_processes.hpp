@@ -155,6 +155,7 @@ struct GapProcess {
 };
 
 inline GapProcess gap_process(std::string_view where, const SdeModel& model, double gap0) {
+  require_model(where, model);
   if (model.relu_drift != 0 || model.mask != AttentionMask::full || !(model.attention_drift > 0) ||
       !(model.attention_noise > 0) || !(model.linear_noise > 0))
     throw ArgumentError(fmt::format(

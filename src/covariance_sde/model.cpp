@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "covariance_sde/arguments.hpp"
 #include "widelimit/error.hpp"
@@ -57,6 +58,14 @@ ResidualWeights ResidualWeights::unit() { return {1, false}; }
 double ResidualWeights::lambda() const { return preserves_variance_ ? std::sqrt(1 - gamma_squared_) : 1; }
 
 double ResidualWeights::gamma() const { return std::sqrt(gamma_squared_); }
+
+void require_model(std::string_view where, const SdeModel& model) {
+  for (const auto& [name, coefficient] :
+       {std::pair("relu_drift", model.relu_drift), std::pair("attention_drift", model.attention_drift),
+        std::pair("linear_noise", model.linear_noise), std::pair("attention_noise", model.attention_noise)})
+    require_not_negative(where, name, coefficient);
+  require_slopes(where, model.slopes);
+}
 
 SdeModel mlp_model(ShapedSlopes slopes) {
   require_slopes("mlp_model", slopes);

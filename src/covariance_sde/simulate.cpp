@@ -38,6 +38,7 @@ Index step_count(double from, double to, double max_step) {
 
 void require_options(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options) {
   constexpr std::string_view where = "simulate";
+  require_model(where, model);
   require_covariance(where, v0);
   require_bounds(where, options.bounds);
   require_start(where, v0, options.bounds);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "numerics/arguments.hpp"
 #include "numerics/semidefinite.hpp"
 
 namespace widelimit::numerics {
@@ -11,6 +12,7 @@ Matrix<double> symmetric_root(const Matrix<double>& matrix, double rounding) {
     throw ArgumentError(
         fmt::format("symmetric_root: the matrix must be square, got {} x {}", matrix.rows(), matrix.cols()));
   if (!matrix.allFinite()) throw ArgumentError("symmetric_root: the matrix must be finite");
+  require_symmetric("symmetric_root", "the matrix", matrix, rounding);
   const auto roots = semidefinite_roots(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
   const double least = roots.eigenvalues.minCoeff(), largest = std::max(roots.eigenvalues.maxCoeff(), 0.0);
   if (least < -rounding * std::max(largest, rounding))

@@ -1,5 +1,7 @@
 #include "widelimit/propagation/block_map.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
@@ -8,6 +10,7 @@
 #include "propagation/skips.hpp"
 #include "propagation/square.hpp"
 #include "propagation/token_gram.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::propagation {
 
@@ -121,6 +124,10 @@ std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& s
                                         AttentionMask mask) {
   if (mask == AttentionMask::full) return map.trajectory(start, blocks);
   const Index n = map.parameters().tokens;
+  const auto entries = static_cast<double>(n) * static_cast<double>(n);
+  numerics::require_memory("tokens", fmt::format("a trajectory of {} tokens under a causal mask", n),
+                           static_cast<double>(blocks + 2) * entries * sizeof(double),
+                           "take fewer of them, or fewer blocks");
   // Under a mask tokens differ, so that the whole Gram matrix is iterated and then averaged.
   Matrix<double> gram = Matrix<double>::Constant(n, n, start.p());
   gram.diagonal().setConstant(start.q);

@@ -1,5 +1,7 @@
 #include "widelimit/propagation/estimators.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <type_traits>
 
@@ -7,6 +9,7 @@
 #include "numerics/normal_matrix.hpp"
 #include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
+#include "widelimit/numerics/memory.hpp"
 #include "widelimit/propagation/measured_layer.hpp"
 
 namespace widelimit::propagation {
@@ -47,11 +50,19 @@ void run_forward(const Parameters& parameters, const TokenDistribution& start, I
   }
 }
 
+/// Tokens and the scores of their pairs have to fit into memory.
+void require_room(const Parameters& parameters, Index width) {
+  const auto n = static_cast<double>(parameters.tokens);
+  numerics::require_memory("tokens", fmt::format("a network of width {} with {} tokens", width, parameters.tokens),
+                           n * (n + 4 * static_cast<double>(width)) * sizeof(double), "take fewer of them");
+}
+
 /// values[t][network] of value_of(tokens) at the depths t = 0 .. depth.
 template <typename ValueOf>
 auto values_by_depth(const char* where, const Parameters& parameters, const TokenDistribution& start,
                      Index depth, const SampleOptions& options, const ValueOf& value_of) {
   require_at_least(where, "depth", depth, 1);
+  require_room(parameters, options.width);
   using Value = std::invoke_result_t<ValueOf, const Matrix<double>&>;
   std::vector<std::vector<Value>> values(static_cast<std::size_t>(depth) + 1,
                                          std::vector<Value>(static_cast<std::size_t>(options.networks)));
@@ -68,6 +79,7 @@ auto values_by_depth(const char* where, const Parameters& parameters, const Toke
 template <typename Body>
 void for_each_gradient(const char* where, const Parameters& parameters, const TokenDistribution& start,
                        Index depth, const SampleOptions& options, const Body& body) {
+  require_room(parameters, options.width);
   for_each_network(where, options, [&](Index network) {
     const auto index = static_cast<std::uint64_t>(network);
     const FiniteTransformer transformer(parameters, options.width, depth, options.mask, options.seed, index);

@@ -43,7 +43,7 @@ ConfigFields transformer_rows(const V& depths) {
 }
 
 /// Of formulas that hold at any depth.
-ConfigFields of_any_depth() { return transformer_rows(V::above(0)); }
+ConfigFields of_any_depth() { return transformer_rows(V::within(1, largest_count)); }
 ConfigFields of_whole_depth() { return transformer_rows(V::integer(1, static_cast<Index>(largest_count))); }
 
 ConfigField published_row() {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "numerics/finite_result.hpp"
+#include "propagation/ratio_of_means.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/estimators.hpp"
 
@@ -109,7 +110,7 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
                              const MeasureOptions& options) {
   require_activations(activations, sequences, tokens, options.kept);
   const Index width = static_cast<Index>(activations.size()) / (sequences * tokens);
-  std::vector<double> norms, spreads, shares, cosines, gaps, ratios;
+  std::vector<double> norms, spreads, shares, cosines, gaps, products;
   std::vector<Index> longest(static_cast<std::size_t>(tokens), 0);
   std::vector<Index> first_kept;
   bool same_kept = true;
@@ -132,7 +133,7 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
     ++longest[static_cast<std::size_t>(kept[static_cast<std::size_t>(largest)])];
     gaps.push_back(mean_cosine_gap(x));
     cosines.push_back(1 - gaps.back());
-    ratios.push_back(state.cosine());
+    products.push_back(state.p());
     if (s == 0) {
       first_kept = kept;
       layer.gram.setZero(x.rows(), x.rows());
@@ -150,7 +151,7 @@ MeasuredLayer measured_layer(std::span<const double> activations, Index sequence
   layer.largest_token_share = static_cast<double>(*most) / static_cast<double>(sequences);
   layer.cosine = over_sequences(cosines);
   layer.gap = over_sequences(gaps).value;
-  layer.product_ratio = over_sequences(ratios);
+  layer.product_ratio = ratio_of_means(products, norms, no_number);
   layer.rounding_gap = rounding_gap(std::max(options.epsilon, precision.epsilon()));
   return layer;
 }

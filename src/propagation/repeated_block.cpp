@@ -1,5 +1,7 @@
 #include "widelimit/propagation/repeated_block.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +9,7 @@
 #include "numerics/roots.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/exchangeable_tokens.hpp"
+#include "propagation/ratio_of_means.hpp"
 #include "propagation/token_run.hpp"
 #include "widelimit/error.hpp"
 
@@ -33,18 +36,18 @@ PropagatedTokens tokens_of(const Passed& passed) {
   const auto replicates = static_cast<double>(passed.size());
   PropagatedTokens tokens;
   tokens.gram.setZero(passed.front().gram.rows(), passed.front().gram.cols());
-  std::vector<double> norms, cosines, ratios;
+  std::vector<double> norms, cosines, products;
   for (const TokenTap::Passed& one : passed) {
     tokens.gram += one.gram / replicates;
     norms.push_back(one.gram.diagonal().mean());
     cosines.push_back(mean_cosine(one.gram));
-    ratios.push_back(mean_product(one.gram) / norms.back());
+    products.push_back(mean_product(one.gram));
   }
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   tokens.squared_norm = mean_over_replicates(norms);
   const bool pairs = tokens.gram.rows() > 1;
   tokens.cosine = pairs ? mean_over_replicates(cosines) : numerics::Estimate{none, 0};
-  tokens.product_ratio = pairs ? mean_over_replicates(ratios) : numerics::Estimate{none, 0};
+  tokens.product_ratio = pairs ? ratio_of_means(products, norms, 0) : numerics::Estimate{none, 0};
   tokens.log_gradient = log_gradient(passed);
   return tokens;
 }
@@ -82,12 +85,23 @@ numerics::Estimate difference(const numerics::Estimate& first, const numerics::E
   return {first.value - second.value, std::hypot(first.standard_error, second.standard_error)};
 }
 
-/// ln of what a block makes of a squared norm, over that norm, where all tokens are equal.
-double log_norm_growth(const Network& block, Index tokens, double norm, const RunControl& run) {
+/// Whether all tokens are equal, in all replicates.
+bool are_equal(const Passed& passed) {
+  return std::all_of(passed.begin(), passed.end(),
+                     [](const TokenTap::Passed& one) { return is_of_equal_tokens(one.gram); });
+}
+
+/// What one block makes of tokens that are equal.
+struct EqualTokensStep {
+  double log_growth;  ///< ln of the squared norm over that before.
+  bool equal;         ///< Whether they still are.
+};
+
+EqualTokensStep equal_tokens_step(const Network& block, Index tokens, double norm, const RunControl& run) {
   const Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, norm);
   const Matrix<double> nothing = Matrix<double>::Zero(tokens, tokens);
   const auto passed = run_tokens({gram, nothing}, repeated(block, 1), run);
-  return log_of_mean(norms_of(passed.front())).value - std::log(norm);
+  return {log_of_mean(norms_of(passed.front())).value - std::log(norm), are_equal(passed.front())};
 }
 
 /// The run as the part `k` of `of` parts that take equally long.
@@ -110,9 +124,10 @@ std::optional<double> norm_that_stays(const Network& block, Index tokens, const 
   // Factors of `step` take the search out to norms far beyond those of any network.
   constexpr double rounding = 1e-13, step = 16, farthest = 1e30;
   const auto growth = [&](double logarithm) {
-    return log_norm_growth(block, tokens, std::exp(logarithm), run);
+    return equal_tokens_step(block, tokens, std::exp(logarithm), run).log_growth;
   };
-  const double at_one = growth(0);
+  const auto [at_one, equal] = equal_tokens_step(block, tokens, 1, run);
+  if (!equal) return std::nullopt;
   if (std::abs(at_one) < rounding) return 1;
   const double direction = std::copysign(std::log(step), at_one);
   // Growth within rounding of 0 has no sign: norms to which a block adds a constant seem to stand still far out.
@@ -124,10 +139,25 @@ std::optional<double> norm_that_stays(const Network& block, Index tokens, const 
       near = far;
       continue;
     }
-    if (const auto root = numerics::bracketed_root(growth, std::min(near, far), std::max(near, far)))
-      return std::exp(*root);
+    const auto root = numerics::bracketed_root(growth, std::min(near, far), std::max(near, far));
+    if (!root) continue;
+    // What parts tokens may vanish beside a norm of 1, and not beside a smaller one.
+    if (!equal_tokens_step(block, tokens, std::exp(*root), run).equal) return std::nullopt;
+    return std::exp(*root);
   }
   return std::nullopt;
+}
+
+/// Why there are no angles to grow: the first block that parts equal tokens is `after`, counted from 1.
+std::string parting_note(const Passed& parted, std::size_t after) {
+  std::vector<double> distances;
+  for (const TokenTap::Passed& one : parted)
+    distances.push_back(2 * (1 - mean_product(one.gram) / one.gram.diagonal().mean()));
+  return fmt::format(
+      "equal tokens do not stay equal, as dropout, zero padding and positions in the values part them: after {} "
+      "their mean squared distance is {:.3g} of their squared norm. There is no collapsed point, near which angles "
+      "would be small",
+      after == 1 ? "one block" : fmt::format("{} blocks", after), mean_over_replicates(distances).value);
 }
 
 /// block_exponents(), unchecked.
@@ -156,6 +186,13 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   const numerics::Estimate norm_at_end = log_of_mean(norms_of(passed.back()));
   exponents.norm =
       a_block({norm_at_end.value - std::log(exponents.start_norm), norm_at_end.standard_error}, depth);
+  const auto parted = std::find_if_not(passed.begin(), passed.end(), are_equal);
+  if (parted != passed.end()) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    exponents.angle = exponents.last_angle = {none, none};
+    exponents.no_angles = parting_note(*parted, static_cast<std::size_t>(parted - passed.begin()) + 1);
+    return exponents;
+  }
   exponents.angle = a_block(difference(relative(last), relative(0)), depth);
   exponents.last_angle = difference(relative(last), relative(last - 1));
   return exponents;

@@ -144,12 +144,17 @@ json block_exponent_results(const BlockExponents& exponents) {
   const auto named = [](const numerics::Estimate& estimate) {
     return json{{"value", estimate.value}, {"standard_error", estimate.standard_error}};
   };
+  const bool has_angles = exponents.no_angles.empty();
+  const auto named_angle = [&](const numerics::Estimate& estimate) {
+    return has_angles ? named(estimate) : json(nullptr);
+  };
   return {{"start_norm", exponents.start_norm},
           {"at_fixed_point", exponents.at_fixed_point},
           {"norm_growth", named(exponents.norm)},
-          {"lambda_a_log", named(exponents.angle)},
-          {"lambda_a_log_last_block", named(exponents.last_angle)},
-          {"lambda_g", named(exponents.gradient)}};
+          {"lambda_a_log", named_angle(exponents.angle)},
+          {"lambda_a_log_last_block", named_angle(exponents.last_angle)},
+          {"lambda_g", named(exponents.gradient)},
+          {"no_angles", has_angles ? json(nullptr) : json(exponents.no_angles)}};
 }
 
 NamedColumns token_columns(std::span<const PropagatedTokens> tokens) {

@@ -8,6 +8,7 @@
 #include "propagation/arguments.hpp"
 #include "propagation/attention_parts.hpp"
 #include "propagation/block_layers.hpp"
+#include "propagation/ratio_of_means.hpp"
 #include "propagation/token_gram.hpp"
 #include "propagation/token_run.hpp"
 #include "widelimit/error.hpp"
@@ -44,7 +45,7 @@ struct Design {
 
 /// Numbers of every network, by depth.
 struct Samples {
-  std::vector<std::vector<double>> norms, cosines, ratios;
+  std::vector<std::vector<double>> norms, cosines, products;
   std::vector<Matrix<double>> grams;
   /// [layer][block][network]
   std::vector<std::vector<std::vector<double>>> gradients;
@@ -55,7 +56,7 @@ void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& sample
   samples.norms[depth].push_back(tokens.squaredNorm() / static_cast<double>(tokens.size()));
   if (tokens.rows() < 2) return;
   samples.cosines[depth].push_back(1 - mean_cosine_gap(tokens));
-  samples.ratios[depth].push_back(measured_state(tokens).cosine());
+  samples.products[depth].push_back(measured_state(tokens).p());
 }
 
 /// Parameters of a block that are reported together: a layer's, or one of its matrices'.
@@ -142,7 +143,7 @@ std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) 
     tokens[l].squared_norm = numerics::mean(samples.norms[l]);
     const bool pairs = samples.grams[l].rows() > 1;
     tokens[l].cosine = pairs ? numerics::mean(samples.cosines[l]) : numerics::Estimate{none, none};
-    tokens[l].product_ratio = pairs ? numerics::mean(samples.ratios[l]) : numerics::Estimate{none, none};
+    tokens[l].product_ratio = pairs ? ratio_of_means(samples.products[l], samples.norms[l], none) : numerics::Estimate{none, none};
     tokens[l].log_gradient = {none, none};
   }
   return tokens;
@@ -167,7 +168,7 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   Samples samples;
   samples.norms.resize(places);
   samples.cosines.resize(places);
-  samples.ratios.resize(places);
+  samples.products.resize(places);
   samples.grams.assign(places, Matrix<double>::Zero(start.rows(), start.rows()));
   samples.gradients.assign(portions.list.size(),
                            std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));

@@ -5,6 +5,7 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 
+#include "numerics/arguments.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::propagation {
@@ -12,7 +13,7 @@ namespace {
 
 using Eigen::Index;
 
-constexpr double symmetry_tolerance = 1e-12, cone_tolerance = 1e-10;
+constexpr double cone_tolerance = 1e-10;
 
 }  // namespace
 
@@ -24,9 +25,7 @@ void require_gram(const char* where, const Matrix<double>& gram) {
     if (!(gram(i, i) > 0))
       throw ArgumentError(
           fmt::format("{}: gram must have a positive diagonal, got {} at token {}", where, gram(i, i), i));
-  const double scale = gram.diagonal().maxCoeff();
-  if ((gram - gram.transpose()).cwiseAbs().maxCoeff() > symmetry_tolerance * scale)
-    throw ArgumentError(fmt::format("{}: gram must be symmetric", where));
+  numerics::require_symmetric(where, "gram", gram);
   const Vector<double> norms = gram.diagonal().cwiseSqrt();
   for (Index i = 0; i < gram.rows(); ++i)
     for (Index j = 0; j < i; ++j)

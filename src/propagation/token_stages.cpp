@@ -4,11 +4,15 @@
 
 namespace widelimit::propagation {
 
-bool TokenTap::equalise(Matrix<double>& gram) {
+bool is_of_equal_tokens(const Matrix<double>& gram) {
   constexpr double rounding = 1e-9;
   const double norm = gram.diagonal().mean();
-  if (!((gram.array() - norm).abs().maxCoeff() <= rounding * norm)) return false;
-  gram.setConstant(norm);
+  return (gram.array() - norm).abs().maxCoeff() <= rounding * norm;
+}
+
+bool TokenTap::equalise(Matrix<double>& gram) {
+  if (!is_of_equal_tokens(gram)) return false;
+  gram.setConstant(gram.diagonal().mean());
   return true;
 }
 

@@ -96,6 +96,9 @@ class NormIntoTangent final : public TangentStageOf<NormIntoTangent> {
   double factor_, bias_;
 };
 
+/// Whether this is the Gram matrix of tokens that are equal but for rounding.
+[[nodiscard]] bool is_of_equal_tokens(const Matrix<double>& gram);
+
 /// What a tap does to tokens on their way, beside keeping them.
 enum class TokenRule {
   as_they_are,  ///< It changes nothing.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "propagation/arguments.hpp"
+#include "propagation/token_averages.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::propagation {
@@ -121,6 +122,12 @@ Transformer read_transformer(ConfigReader& fields) {
   parameters.activation = activation_named(read.activation);
   if (fields.knows("depth")) read.depth = fields.number("depth");
   if (fields.knows("causal") && fields.boolean("causal")) read.mask = AttentionMask::causal;
+  // Formulas of a causal mask, and of norms without a fixed point, go from block to block.
+  if (fields.knows("depth") && (read.mask == AttentionMask::causal || !has_fixed_norm(parameters)))
+    require_blocks(fields, read);
+  if (read.mask == AttentionMask::causal && parameters.tokens > most_averaged_tokens)
+    fields.fail("tokens", fmt::format("expected at most {} under a causal mask, got {}", most_averaged_tokens,
+                                      parameters.tokens));
   return read;
 }
 
@@ -204,7 +211,7 @@ ExponentTask read_exponents(ConfigReader& fields) {
   if (task.width && task.formula == Formula::published)
     fields.fail("width",
                 "networks scatter about the exponents as corrected; leave it or the printed formulas out");
-  if (task.width || !has_norm) require_blocks(fields, task.transformer);
+  if (task.width) require_blocks(fields, task.transformer);
   return task;
 }
 

@@ -7,6 +7,7 @@
 #include "numerics/block_sums.hpp"
 #include "numerics/finite_result.hpp"
 #include "numerics/float_normals.hpp"
+#include "numerics/gram_arguments.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/log_sum_exp.hpp"
 
@@ -63,6 +64,10 @@ Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_sta
 
 Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
                                const Matrix<double>& spike_gram) {
+  constexpr const char* where = "bayes_posterior";
+  require_shape(where, "spike_gram", spike_gram, prior.features(), prior.features());
+  require_finite(where, "spike_gram", spike_gram);
+  numerics::require_semidefinite(where, "spike_gram", spike_gram);
   return posterior(prior, chi_star,
                    [&](const Vector<double>& token) { return prior.token_score(token, spike_gram); });
 }

@@ -19,6 +19,7 @@ using numerics::require_index;
 using numerics::require_not_negative;
 using numerics::require_positive;
 using numerics::require_shape;
+using numerics::require_symmetric;
 
 /// The steps to record, with the last of all; at least 0 and the last. `where` stands in errors.
 [[nodiscard]] inline std::vector<Index> checked_record(std::string_view where, std::vector<Index> record,

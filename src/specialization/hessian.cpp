@@ -50,6 +50,9 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
   check_sizes("hessian_constants", tokens, heads);
   const double L = static_cast<double>(tokens), H = static_cast<double>(heads);
   const bool may_rest = activation == HeadActivation::softmax1;
+  if (!may_rest && b != 0)
+    throw ArgumentError(fmt::format("hessian_constants: b has no effect with the activation {}: leave it out",
+                                    head_activation_name(activation)));
   const double w = may_rest ? 1 / (L + std::exp(b)) : 1 / L;
   // These are the constants of docs/theory/head-specialization.md, section 5; w is the weight of a token at rest.
   HessianConstants constants;

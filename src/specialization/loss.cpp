@@ -10,6 +10,7 @@
 #include "specialization/checks.hpp"
 #include "specialization/loss_kernel.hpp"
 #include "specialization/sample_tiles.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::specialization {
 
@@ -17,14 +18,12 @@ namespace {
 
 constexpr double start_deviation = 0.01;
 
-template <typename Scalar>
-void check_parameters(HeadActivation activation, const HeadParameters& parameters,
-                      const SampleSet<Scalar>& samples) {
-  constexpr const char* where = "sampled_loss";
-  const Index heads = parameters.m.rows();
+/// `noises`: directions orthogonal to the spikes, the columns of r.
+void check_parameters(std::string_view where, HeadActivation activation, const HeadParameters& parameters,
+                      Index heads, Index features, Index noises) {
   require_at_least(where, "heads (rows of m)", heads, 1);
-  require_shape(where, "m", parameters.m, heads, samples.features());
-  require_shape(where, "r", parameters.r, heads, samples.noises());
+  require_shape(where, "m", parameters.m, heads, features);
+  require_shape(where, "r", parameters.r, heads, noises);
   require_finite(where, "m", parameters.m);
   require_finite(where, "r", parameters.r);
   require_offsets(where, activation, heads, parameters.b, parameters.v);
@@ -63,11 +62,28 @@ HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
           Vector<double>::Ones(scale_count(activation, heads))};
 }
 
+void require_heads(std::string_view where, HeadActivation activation, const HeadParameters& parameters,
+                   Index heads, Index features) {
+  check_parameters(where, activation, parameters, heads, features, heads);
+  const auto refuse = [&](const char* name, const Vector<double>& values, double none, bool known) {
+    const auto other = std::find_if(values.begin(), values.end(), [none](double value) { return value != none; });
+    if (!known && other != values.end())
+      throw ArgumentError(fmt::format("{}: {} has no effect with the activation {}: expected {}, got {}", where,
+                                      name, head_activation_name(activation), none, *other));
+  };
+  refuse("b", parameters.b, 0, has_bias(activation));
+  refuse("v", parameters.v, 1, has_scale(activation));
+}
+
 HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
                            std::uint64_t seed) {
   require_at_least("noise_start", "heads H", heads, 1);
   require_at_least("noise_start", "features F", features, 1);
   require_not_negative("noise_start", "eta", eta);
+  numerics::require_memory("noise_start: features",
+                           fmt::format("a start of {} heads and {} features", heads, features),
+                           static_cast<double>(heads) * static_cast<double>(features + heads) * sizeof(double),
+                           "take fewer");
   numerics::RandomStream random(seed);
   Matrix<double> m = numerics::normal_matrix(heads, features, random, start_deviation);
   // r = eta I and symmetric noise: heads that begin alike must differ by something to split.
@@ -84,7 +100,8 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
 template <typename Scalar>
 SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
                          const SampleSet<Scalar>& samples, LossDetail detail, const RunControl& run) {
-  check_parameters(activation, parameters, samples);
+  check_parameters("sampled_loss", activation, parameters, parameters.m.rows(), samples.features(),
+                   samples.noises());
   const Index heads = parameters.m.rows(), features = samples.features(), rows = features + samples.noises();
   Matrix<double> head_rows(heads, rows);
   head_rows << parameters.m, parameters.r;

@@ -29,6 +29,8 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
   const Index heads = m.rows(), features = m.cols();
   require_shape("order_parameters", "q", q, heads, heads);
   require_shape("order_parameters", "p", p, features, features);
+  require_symmetric("order_parameters", "q", q, overlap_rounding);
+  require_symmetric("order_parameters", "p", p, overlap_rounding);
   // Rounding may have left p a little asymmetric.
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(Eigen::MatrixXd((p + p.transpose()) / 2));
   if (solver.info() != Eigen::Success)

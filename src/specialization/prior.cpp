@@ -6,12 +6,20 @@
 
 #include "numerics/eigen_solver.hpp"
 #include "specialization/checks.hpp"
+#include "widelimit/numerics/memory.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
 constexpr double probability_tolerance = 1e-12;
+
+/// What points and covariance of so many features take.
+void require_room(Index features) {
+  const double f = static_cast<double>(features);
+  numerics::require_memory("prior: features", fmt::format("a covariance of {} features", features),
+                           3 * f * f * sizeof(double), "take fewer features");
+}
 
 }  // namespace
 
@@ -26,13 +34,16 @@ Prior Prior::flip2(double nu1, double nu2) {
 Prior Prior::spikes(Index features, double nu) {
   require_at_least("prior", "features", features, 1);
   require_not_negative("prior", "variance nu", nu);
+  require_room(features);
   const Matrix<double> points = std::sqrt(nu) * Matrix<double>::Identity(features, features);
   return discrete(points, Vector<double>::Constant(features, 1 / static_cast<double>(features)));
 }
 
 Prior Prior::gaussian(const Vector<double>& variances) {
   if (variances.size() == 0) throw ArgumentError("prior: variances must not be empty");
-  for (const double variance : variances) require_not_negative("prior", "variance", variance);
+  for (Index f = 0; f < variances.size(); ++f)
+    require_not_negative("prior", fmt::format("variances[{}]", f), variances[f]);
+  require_room(variances.size());
   Prior prior;
   prior.kind_ = Kind::gaussian;
   prior.variances_ = variances;
@@ -154,6 +165,7 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
 
 Vector<double> linear_variances(Index features, double first, double last) {
   require_at_least("linear_variances", "features", features, 1);
+  require_room(features);
   require_not_negative("prior", "variance nu1", first);
   require_not_negative("prior", "variance nu2", last);
   Vector<double> variances(features);

@@ -81,6 +81,7 @@ void look_at_rest(const TrainingSetup& setup, const SampleSet<float>& samples, T
 template <typename StartOf>
 std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start_of) {
   require_at_least("train_from_starts", "starts", setup.starts, 1);
+  require_at_least("train_from_starts", "fresh_samples", setup.fresh_samples, 2);
   // All starts are judged by one set of samples that none of them was trained on.
   const SampleSet<float> judge = fresh_samples(setup);
   std::vector<TrainedStart> results;
@@ -116,6 +117,7 @@ std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup) {
 }
 
 std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup, const HeadParameters& start) {
+  require_heads("start", setup.activation, start, setup.heads, setup.prior.features());
   return train(setup, [&](std::uint64_t) { return start; });
 }
 

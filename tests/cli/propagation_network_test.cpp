@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <xtensor/xarray.hpp>
@@ -49,6 +50,36 @@ void check_refused(const std::string& arguments, const std::string& message) {
 }
 
 }  // namespace
+
+TEST_CASE("propagation network: blocks that part equal tokens have no angle exponent, and say so") {
+  const TemporaryFolder folder;
+  const std::string block = (folder / "parts.json").string();
+  std::ofstream(block) << R"({"widelimit": 1, "layers": [{"layer": "dense", "weight_variance": 1.5}, {"layer": "tanh"},
+    {"layer": "dropout", "keep": 0.5}]})";
+  const auto result = run_program("propagation network " + block + " --tokens 6 --depth 3");
+  REQUIRE(result.code == 0);
+  const json found = json::parse(result.output), &exponents = found.at("exponents");
+  for (const char* name : {"lambda_a_log", "lambda_a_log_last_block"}) CHECK(exponents.at(name).is_null());
+  CHECK(exponents.at("no_angles").get<std::string>().starts_with("equal tokens do not stay equal"));
+  CHECK(found.at("notes").at("lambda_a_log") == exponents.at("no_angles"));
+  CHECK(exponents.at("at_fixed_point") == false);
+  CHECK(exponents.at("lambda_g").at("value").is_number());
+  CHECK(result.errors.find("lambda_a_log: equal tokens do not stay equal") != std::string::npos);
+  const std::string vary = "network " + block + " --tokens 6 --depth 2 --vary layers[2].keep=0.5:1:3";
+  const auto scan = run_program("propagation " + vary + " --plot " + (folder / "v.png").string());
+  CAPTURE(scan.errors);
+  REQUIRE(scan.code == 0);
+  CHECK(std::filesystem::exists(folder / "v.png"));
+  const json scanned = json::parse(scan.output);
+  CHECK(scanned.at("notes").at("lambda_a_log").get<std::string>().starts_with("at 2 of 3 points: equal tokens"));
+  for (std::size_t k = 0; k < 3; ++k) CHECK(scanned.at("rows")[k][4].is_null() == (k < 2));
+  const auto all = run_program("propagation network " + block + " --tokens 6 --depth 2 --vary layers[2].keep=0.5:0.9:3 "
+                               "--vary layers[0].weight_variance=1:2:3 --plot " + (folder / "a.png").string());
+  CAPTURE(all.errors);
+  CHECK(all.code == 0);
+  CHECK(std::filesystem::exists(folder / "a.png"));
+  CHECK(json::parse(all.output).at("lambda_a_zero").empty());
+}
 
 TEST_CASE("propagation network: the exponents of the closed forms, gradients and Gram matrices") {
   const TemporaryFolder folder;
@@ -257,6 +288,15 @@ TEST_CASE("propagation measure: attention of each block, and a token that has mo
       "in 2 of 2 layers one token has most of a sequence's squared norm (99 % in layer 0, token 0 in 100 % "
       "of the "
       "sequences)"));
+  // The advice of the warning: without the sink, by a mask as tokenizers give them, rows are brought to 1.
+  xt::xarray<std::int64_t> mask = xt::ones<std::int64_t>({2, 6});
+  mask(0, 0) = mask(1, 0) = 0;
+  widelimit::data::write_npy(folder / "mask.npy", mask);
+  const json others = propagation_json("measure " + folder.path().string() + " --mask " + (folder / "mask.npy").string());
+  CHECK_FALSE(others.contains("sink"));
+  CHECK(others.at("attention")[2].at("entropy").at("value") == doctest::Approx(std::log(5)));
+  CHECK(others.at("attention")[2].at("kept_weight").at("value") == doctest::Approx(5.0 / 6));
+  CHECK(others.at("attention")[2].at("rows_left_out") == 0);
   const auto refused = [&](const xt::xarray<double>& array, const std::string& message) {
     widelimit::data::write_npy(folder / "attention_0.npy", array);
     check_refused("measure " + folder.path().string(), "attention_0.npy: " + message);

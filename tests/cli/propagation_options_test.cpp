@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli/options/similar_name.hpp"
@@ -214,6 +215,36 @@ TEST_CASE("propagation fit: columns and options") {
   check_message(runs + " --alpha .3",
                 "--alpha: has no effect together with the column of the file; leave it out");
   check_message(runs + " --sigma-A 2", "--sigma-A: has no effect on exponents of equal tokens; leave it out");
+  // Every field of the network that exponents depend on is a column like its option.
+  const auto rows_of = [](const std::string& arguments) {
+    const auto fitted = run_program("propagation " + arguments);
+    CAPTURE(fitted.errors);
+    REQUIRE(fitted.code == 0);
+    CHECK(fitted.errors.empty());
+    return json::parse(fitted.output).at("rows");
+  };
+  for (const auto& [column, option, value] :
+       {std::tuple("skip", "--skip", "1"), std::tuple("skip_A", "--skip-A", ".5"),
+        std::tuple("skip_M", "--skip-M", ".7"), std::tuple("alpha_A", "--alpha-A", ".3"),
+        std::tuple("alpha_M", "--alpha-M", ".3"), std::tuple("sigma_w", "--sigma-w", "2"),
+        std::tuple("sigma_out", "--sigma-out", "shared"), std::tuple("tokens", "--tokens", "9"),
+        std::tuple("depth", "--depth", "7"), std::tuple("mlp_depth", "--mlp-depth", "3"),
+        std::tuple("activation", "--activation", "gelu")}) {
+    CAPTURE(column);
+    std::string with_column = fmt::format("alpha,{},loss\n", column), without = "alpha,loss\n";
+    for (const char* row : {".9,{},1\n", ".2,{},2\n", ".3,{},3\n", ".4,{},4\n"}) {
+      std::string text = row;
+      without += std::string(text).erase(text.find(",{}"), 3);
+      with_column += text.replace(text.find("{}"), 2, value);
+    }
+    std::ofstream(file) << with_column;
+    const json of_column = rows_of("fit " + file);
+    check_message(fmt::format("fit {} {} {}", file, option, value),
+                  fmt::format("{}: has no effect together with the column of the file; leave it out", option));
+    std::ofstream(file) << without;
+    CHECK(of_column == rows_of(fmt::format("fit {} {} {}", file, option, value)));
+    if (std::string(column) != "depth" && std::string(column) != "tokens") CHECK(of_column != rows_of("fit " + file));
+  }
   const std::string exponents = fit_of("lambda_a,lambda_g,loss");
   for (const std::string option :
        {"--alpha .3", "--alpha-A .3", "--alpha-M .3", "--sigma-w 2", "--sigma-out 2", "--sigma-A 2",

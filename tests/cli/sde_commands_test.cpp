@@ -90,7 +90,7 @@ TEST_CASE("sde law: the quantiles of the note") {
   check_sde_fails("law", {{"model", "transformer"}, {"gamma", 0.5}, {"horizon", 1}},
                   ".model: expected one of attention, resnet, mlp, got \"transformer\"");
   check_sde_fails("law", {{"model", "resnet"}, {"gamma", 0.5}, {"horizon", 1}, {"tokens", 3}},
-                  ".tokens: sde law is of two tokens, got a start of 3; give tokens 2 or a V0 of two rows");
+                  ".tokens: expected an integer from 2 to 2, got 3");
 }
 
 TEST_CASE("sde law: errors name fields") {
@@ -218,6 +218,14 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   const auto v01 = column(limit.text("flow.csv"), "V0_1"), v00 = column(limit.text("flow.csv"), "V0_0");
   CHECK(v01[1] / v00[1] == doctest::Approx(0.3839566908).scale(0).epsilon(1e-9));
   CHECK(v00[1] == doctest::Approx(std::exp(1)));
+  // One time may be a horizon, as of all commands; a depth and a width are none of this limit's times.
+  const SdeRun horizon("flow", {{"flow", "commuting"}, {"horizon", 1}, {"points", 2}});
+  REQUIRE(horizon.code == 0);
+  CHECK(horizon.text("flow.csv").substr(horizon.text("flow.csv").find("time")) ==
+        limit.text("flow.csv").substr(limit.text("flow.csv").find("time")));
+  check_sde_fails("flow", {{"flow", "commuting"}}, ".times: expected this field, or horizon, got none");
+  check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"depth", 3}},
+                  ".depth: has no effect with the commuting flow, of any depth: leave it out");
   const SdeRun drift("flow", {{"model", "transformer"}, {"gamma", 0.5}, {"times", {0.1, 0.2}}});
   CHECK(drift.code == 0);
   // The gap of the drift alone explodes at tau^2 / (2 gamma^2 Delta^2) = 1 / (.5 * .16) = 12.5.
@@ -228,6 +236,14 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   CHECK(part.errors.find("warning: " + (part / "config.json").string() +
                          ": config.times[2]: expected times before the flow explodes, got 13") !=
         std::string::npos);
+  // First steps of far times are long: they must not stand for an explosion, nor hide one.
+  for (const double far : {10.0, 20.0, 100.0, 1e6}) {
+    CAPTURE(far);
+    const SdeRun rows("flow", {{"model", "attention"}, {"gamma_squared", 0.25}, {"variance", 10}, {"times", {0.001, far}}});
+    CHECK(rows.code == 0);
+    CHECK(column(rows.text("flow.csv"), "time") == std::vector<double>{0.001});
+    CHECK(rows.errors.find("config.times[1]: expected times before the flow explodes, got") != std::string::npos);
+  }
   const SdeRun none("flow", with(exploding, {{"times", {13}}}));
   CHECK(none.code == 1);
   CHECK(none.errors.find("config.times[0]: expected times before the flow explodes, got 13") !=
@@ -360,7 +376,7 @@ TEST_CASE("sde coefficients: the numbers of the theory") {
   CHECK_FALSE(plain.read("coefficients.json").contains("S1"));
   check_sde_fails(
       "coefficients", {{"model", "mlp"}, {"tokens", 25}},
-      ".tokens: expected at most 24 tokens for sde coefficients, whose tables have tokens^4 entries, got 25");
+      ".tokens: expected an integer from 1 to 24, got 25");
 }
 
 TEST_CASE("sde: lists of gammas and temperatures are points of every table") {

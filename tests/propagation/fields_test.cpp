@@ -101,7 +101,7 @@ TEST_CASE("propagation fields: one value for both branches, and one for each") {
   CHECK_FALSE(of({{"skip_A", 0.5}}).skip_M);
   CHECK(of({{"sigma_out", "shared"}, {"sigma_w", 3}}).sigma_out.value(3) == 3);
   CHECK(of({{"sigma_out", 2}, {"sigma_w", 3}}).sigma_out.value(3) == 2);
-  CHECK(transformer_of("exponents", {{"causal", true}, {"depth", 2.5}}).mask == AttentionMask::causal);
+  CHECK(transformer_of("exponents", {{"causal", true}, {"depth", 3}}).mask == AttentionMask::causal);
 }
 
 TEST_CASE("propagation fields: what is refused names the field") {
@@ -117,9 +117,12 @@ TEST_CASE("propagation fields: what is refused names the field") {
   CHECK(refused("exponents", {{"alpha", 0}}, read_exponents) ==
         "exponents.alpha: expected a strength above 0 of one branch at least, got 0 for both: then no block "
         "changes anything");
-  for (const json& given : {json{{"depth", 2.5}, {"width", 64}}, json{{"depth", 2.5}, {"skip", 1}}})
+  for (const json& given : {json{{"depth", 2.5}, {"width", 64}}, json{{"depth", 2.5}, {"skip", 1}},
+                            json{{"depth", 2.5}, {"causal", true}}})
     CHECK(refused("exponents", given, read_exponents) ==
           "exponents.depth: expected a whole number of blocks from 1 to 1e+07, got 2.5");
+  CHECK(refused("exponents", {{"tokens", 10'000'001}, {"causal", true}}, read_exponents) ==
+        "exponents.tokens: expected at most 10000000 under a causal mask, got 10000001");
   CHECK(refused("exponents", {{"width", 64}, {"causal", true}}, read_exponents)
             .starts_with("exponents.width: how networks scatter is known for full attention"));
   CHECK(refused("exponents", {{"width", 64}, {"published", true}}, read_exponents)

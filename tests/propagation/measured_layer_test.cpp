@@ -67,7 +67,11 @@ TEST_CASE("measured layer: norms, angles and the Gram matrix, over sequences") {
   CHECK(layer.norm.standard_error == doctest::Approx((second_q - first_q) / 2));
   CHECK(layer.cosine.value == doctest::Approx(0.5));
   CHECK(layer.gap == doctest::Approx(0.5));
-  CHECK(layer.product_ratio.value == doctest::Approx(second_p / second_q / 2));
+  // The mean product over the mean squared norm, as of the Gram matrix, not the mean of both ratios.
+  const double ratio = second_p / (first_q + second_q);
+  CHECK(layer.product_ratio.value == doctest::Approx(ratio));
+  CHECK(layer.product_ratio.value == doctest::Approx(2 * layer.gram(0, 1) / layer.gram.trace()));
+  CHECK(layer.product_ratio.standard_error == doctest::Approx(2 * ratio * first_q / (first_q + second_q)));
   // Norms 4 and 16, then 5 and 20: .6 of their mean on both sides.
   CHECK(layer.norm_spread.value == doctest::Approx(0.6));
   CHECK(layer.gram(0, 0) == doctest::Approx((4 / 2.0 + 5 / 2.0) / 2));

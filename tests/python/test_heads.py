@@ -311,10 +311,44 @@ def test_what_is_refused_is_said_as_the_program_says_it(call, name, fields, tmp_
     (lambda: heads.bayes_optimal_heads(heads.Prior.gaussian([1, 1]), 2), widelimit.ArgumentError, "bayes_optimal_heads"),
     (lambda: heads.split_rate("softmax1", 3, 2, 1, 1), widelimit.ArgumentError, "softmax1"),
     (lambda: heads.bayes_risk(PRIOR, 3, progress=1), TypeError, "progress: expected a function"),
+    (lambda: heads.bayes_risk(PRIOR, 3, samples=1), widelimit.ArgumentError, "bayes_risk: samples: expected an integer from 2"),
+    (lambda: heads.judge("softmax", heads.noise_start("softmax", 2, 2), PRIOR, 3, fresh_samples=1), widelimit.ArgumentError,
+     "judge: fresh_samples: expected an integer from 2"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, samples=10, fresh_samples=1), widelimit.ArgumentError,
+     "flow: fresh_samples: expected an integer from 2"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, start=heads.noise_start("softmax", 3, 2)), widelimit.ArgumentError,
+     "flow: start: m must be 2 x 2, got 3 x 2"),
+    (lambda: heads.flow("softmax", "flip2", 3, 2), TypeError, "prior: expected heads.Prior, such as .*, got 'flip2'"),
+    (lambda: heads.flow("softmax", PRIOR, 3, 2, tau=1, start=heads.noise_start("softmax", 2, 2)._replace(b=[1, 0])),
+     widelimit.ArgumentError, "flow: start: b has no effect with the activation softmax: expected 0, got 1"),
+    (lambda: heads.judge("bayes", heads.noise_start("bayes", 2, 2)._replace(v=[2]), PRIOR, 3), widelimit.ArgumentError,
+     "judge: parameters: v has no effect with the activation bayes: expected 1, got 2"),
+    (lambda: heads.judge("softmax", heads.noise_start("softmax", 2, 3), PRIOR, 3), widelimit.ArgumentError,
+     "judge: parameters: m must be 2 x 2, got 2 x 3"),
+    (lambda: heads.prune("softmax", ("a", 1, 2, 3), PRIOR, 3), TypeError, "parameters.m: expected an array of real numbers"),
+    (lambda: heads.hessian("softmax", 3, 2, b=1), widelimit.ArgumentError, "hessian: b: has no effect with the activation softmax"),
+    (lambda: heads.bayes_posterior(PRIOR, np.ones((3, 2)), [[1, 2], [0, 1]]), widelimit.ArgumentError,
+     "bayes_posterior: spike_gram must be symmetric, got 0 at .1, 0. and 2 at .0, 1."),
+    (lambda: heads.bayes_posterior(PRIOR, np.ones((3, 2)), [[1, 2], [2, 1]]), widelimit.ArgumentError,
+     "bayes_posterior: spike_gram must be positive semidefinite"),
+    (lambda: heads.bayes_posterior(PRIOR, np.ones((3, 2)), np.eye(3)), widelimit.ArgumentError, "spike_gram must be 2 x 2, got 3 x 3"),
+    (lambda: heads.noise_start("softmax", 2, 10 ** 12), widelimit.ArgumentError, "noise_start: features: .* takes .* of memory"),
+    (lambda: heads.Prior.spikes(10 ** 9, 1), widelimit.ArgumentError, "features: .* takes .* of memory"),
+    (lambda: heads.Prior.spikes(1.5, 1), TypeError, "features: expected an integer, got 1.5"),
+    (lambda: heads.Prior.flip2("two", 1), TypeError, "nu1: expected a number, got 'two'"),
+    (lambda: heads.Prior.flip2(1, float("nan")), widelimit.ArgumentError, "nu2"),
+    (lambda: heads.Prior.gaussian([1, -1]), widelimit.ArgumentError, r"variances\[1\]"),
 ])
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("tau", [0.1, 1, 3, 7, 12, 25])
+def test_sgd_and_flow_are_recorded_together(tau):
+    found = heads.compare("softmax", FLIP, 3, 2, 30, tau, samples=20, batch=4)
+    np.testing.assert_allclose(found.sgd.tau, found.flow.tau, atol=1e-9)
+    assert found.sgd.tau[-1] == pytest.approx(tau)
 
 
 def test_steps_that_leave_the_flow_are_an_error():

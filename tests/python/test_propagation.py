@@ -1,6 +1,7 @@
 """Signal propagation: the program's bits, shapes, and what is refused."""
 
 import dataclasses
+import json
 import math
 import pickle
 
@@ -315,7 +316,8 @@ def test_padding_is_left_out(random):
     assert ragged.start is None and ragged.theory is None
     with pytest.raises(ValueError, match="measure sequences of one length at a time"):
         propagation.measure(padded, SMALL.block(), lengths=[4, 3])
-    for wrong in ({"lengths": [4]}, {"lengths": [4, 1]}, {"mask": np.ones((2, 6))}, {"lengths": [4, 4], "mask": np.ones((2, 6), bool)}):
+    for wrong in ({"lengths": [4]}, {"lengths": [4, 1]}, {"mask": np.full((2, 6), 2)}, {"mask": np.ones((2, 5), bool)},
+                  {"lengths": [4, 4], "mask": np.ones((2, 6), bool)}):
         with pytest.raises(ValueError, match="expected"):
             propagation.measure(padded, **wrong)
     with pytest.raises(ValueError, match=r"layers\[0\]: expected activations \[sequences, tokens, width\], got the shape \(6, 8\)"):
@@ -428,3 +430,44 @@ def test_printed_formulas_are_those_of_the_program():
         propagation.exponents(parameters, published=True, causal=True)
     with pytest.raises(widelimit.ArgumentError, match="published: the printed formulas are those of a fixed point"):
         propagation.exponents(propagation.Parameters(skip_A=1, skip_M=1), published=True)
+
+
+def test_blocks_that_part_equal_tokens_have_no_angles():
+    def network_of(layers):
+        return widelimit.Network.from_json(json.dumps({"widelimit": 1, "layers": layers}))
+
+    skip = {"layers": []}
+    attention = {"layer": "attention", "scaling": "inverse_width", "positions": {"kind": "identity", "in_values": True}}
+    for layers in ([{"layer": "dense"}, {"layer": "dropout", "keep": 0.5}], [{"layer": "conv", "filter": [3]}],
+                   [{"layer": "sum", "branches": [skip, {"layers": [{"layer": "rms_norm"}, attention]}]}]):
+        block = network_of(layers)
+        found = propagation.block_exponents(block, 6, depth=4)
+        assert found.lambda_a_log is None and found.lambda_a_log_last_block is None and not found.at_fixed_point
+        assert found.no_angles.startswith("equal tokens do not stay equal")
+        assert propagation.collapsed_norm(block, 6) is None
+        run = propagation.propagate(block, propagation.start_gram(6, cosine=1), 4)
+        assert run.cosine[1] < 1
+        assert found.lambda_g.value == pytest.approx(run.log_gradient[-1] / 4, abs=1e-6)
+        assert propagation.measure(np.random.default_rng(0).normal(size=(2, 3, 6, 16)), block).exponents.lambda_a_log is None
+    kept = propagation.block_exponents(network_of([{"layer": "dense"}, {"layer": "tanh"}]), 6)
+    assert kept.no_angles is None and kept.lambda_a_log.standard_error == 0
+
+
+def test_attention_is_brought_to_one_over_the_tokens_that_are_kept():
+    random = np.random.default_rng(1)
+    weights = random.random((3, 2, 5, 5))
+    weights /= weights.sum(-1, keepdims=True)
+    mask = np.ones((3, 5), int)
+    mask[:, 0] = 0
+    kept = weights[:, :, 1:, 1:]
+    alone = propagation.measure_attention([kept / kept.sum(-1, keepdims=True)])
+    for given in (mask, mask.astype(bool), mask.astype(np.uint8)):
+        found = propagation.measure_attention([weights], mask=given)
+        for name in ("entropy", "entropy_error", "uniform", "first_weight", "largest_weight"):
+            np.testing.assert_allclose(getattr(found, name), getattr(alone, name))
+        np.testing.assert_allclose(found.kept_weight[0], kept.sum(-1).mean((0, 2)))
+        assert not found.rows_left_out.any()
+    with pytest.raises(ValueError, match="mask: expected booleans, or integers 0 and 1, got 2"):
+        propagation.measure_attention([weights], mask=2 * mask)
+    with pytest.raises(TypeError, match="mask: expected an array of bool, or of integers 0 and 1"):
+        propagation.measure_attention([weights], mask=mask.astype(float))

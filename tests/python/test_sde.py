@@ -334,6 +334,39 @@ def test_outputs_are_those_of_the_program(of_networks, tmp_path):
     np.testing.assert_allclose(found.kurtosis, json.loads((folder / "output.json").read_text())["kurtosis"], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["relu_drift", "attention_drift", "linear_noise", "attention_noise", "c_plus", "c_minus"])
+def test_a_model_has_finite_coefficients_and_no_negative_noise(name):
+    wrong = [np.nan, np.inf, -np.inf] + ([] if name.startswith("c_") else [-1, -5e-324])
+    for value in wrong:
+        with pytest.raises(widelimit.ArgumentError, match=f"Model: {name} must be"):
+            sde.Model(**{name: value})
+    with pytest.raises(TypeError, match=f"{name}: expected a number"):
+        sde.Model(**{name: "one"})
+    with pytest.raises(widelimit.ArgumentError, match="mask"):
+        sde.Model(mask="half")
+
+
+def test_laws_at_nan_are_nan():
+    for law, x in ((sde.correlation_law(sde.resnet(0.5), 0.2, 0.3), 0.1), (sde.gap_law(sde.attention(0.125), 0.4, 0.5), 0.4)):
+        for function in (law.cumulative, law.density):
+            found = function(np.array([x, np.nan, np.inf]))
+            assert np.isnan(found).tolist() == [False, True, False] and found[0] > 0
+            assert found[2] in (0, law.total_mass)
+        for p in (0, 1, np.nan, -1):
+            with pytest.raises(widelimit.ArgumentError, match="p must lie"):
+                law.quantile(p)
+
+
+@pytest.mark.parametrize("v", [[[1, 0.5], [0, 1]], [[1, 2], [2, 1]], [[1, 0.5]], [[np.nan]], [[np.inf]]])
+def test_what_is_no_covariance_is_refused(v):
+    model = sde.attention(0.25)
+    for call in (lambda: sde.drift(model, v), lambda: sde.diffusion(model, v), lambda: sde.coefficients(v),
+                 lambda: sde.simulate(model, v, [1]), lambda: sde.flow(model, v, [1]), lambda: sde.commuting_limit(v, [1]),
+                 lambda: sde.sample_networks(sde.Network("mlp", 8), v, [1])):
+        with pytest.raises(widelimit.ArgumentError, match="covariance must be"):
+            call()
+
+
 def test_outputs_have_the_covariances_of_their_networks():
     v = np.array([[2.0, 0.6], [0.6, 1.0]])
     ensemble = sde.Ensemble(np.array([1.0]), v[None, None], np.array(["horizon"]), np.array([1.0]), np.array([1.0]), np.array([0]))

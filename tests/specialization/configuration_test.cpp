@@ -128,11 +128,12 @@ TEST_CASE("configuration: pairs of flows, comparisons and images") {
       });
   CHECK(pair.flow.steps == 20);
   const json compared = small_heads({{"dimension", 20}, {"tau", 1}, {"step", 0.5}, {"symmetry", "closed"}});
-  const BesideOptions beside = read_experiment("compare", compared, [](ConfigReader& in) {
+  const Comparison both = read_experiment("compare", compared, [](ConfigReader& in) {
     CHECK(in.integer("starts") == 1);
-    return read_beside(in, read_sgd(in, spikes()));
+    return read_comparison(in, spikes());
   });
-  CHECK(beside.symmetry == SampleSymmetry::closed);
+  CHECK(both.flow.symmetry == SampleSymmetry::closed);
+  CHECK(both.sgd.options.record == std::vector<Index>{0, 25, 50});
   const json digits = {{"tau", 1}, {"gamma", 0.5}};
   ConfigReader images(digits, experiment_fields("digits"));
   CHECK(read_image_sgd(images, 784).batch == 784);

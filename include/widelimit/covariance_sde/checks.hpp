@@ -12,6 +12,9 @@
 /// anything is computed. `where` stands before every message; all errors are ArgumentErrors.
 namespace widelimit::covariance_sde {
 
+/// Throws unless all coefficients of a model are finite, and drifts and noises at least 0.
+void require_model(std::string_view where, const SdeModel& model);
+
 /// Throws unless `v` is a covariance: not empty, square, finite, symmetric to 1e-12 and positive semidefinite to 1e-10
 /// of its largest entry or eigenvalue.
 void require_covariance(std::string_view where, const Matrix<double>& v);

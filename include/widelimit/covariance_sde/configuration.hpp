@@ -15,6 +15,9 @@
 /// command, and the reading of JSON by it. Errors name the field.
 namespace widelimit::covariance_sde {
 
+/// The most tokens of `coefficients`, whose tables have tokens^4 entries.
+inline constexpr Index most_coefficient_tokens = 24;
+
 /// All fields of a command. "output of networks": of `output` where it has a network. ArgumentError for an unknown one.
 [[nodiscard]] const ConfigFields& command_fields(std::string_view command);
 

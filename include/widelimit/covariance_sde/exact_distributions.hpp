@@ -15,10 +15,14 @@ struct LineDistribution;
 /// then stay near -1 for longer than a grid can follow.
 [[nodiscard]] double longest_law_time(const SdeModel& model);
 
+/// The shortest time: 1e-16 over linear_noise. Laws of shorter ones are so narrow that the rounding of places is more
+/// than 1e-8 of a probability.
+[[nodiscard]] double shortest_law_time(const SdeModel& model);
+
 /// Distribution at one time of a one-dimensional diffusion on a half line or the line. Made by the functions below.
 class DiffusionDistribution {
  public:
-  /// P(x_T <= x). Mass that exploded counts as above every x.
+  /// P(x_T <= x). Mass that exploded counts as above every x. At NaN this and the densities are NaN.
   [[nodiscard]] double cumulative(double x) const;
   [[nodiscard]] double density(double x) const;
   /// Smallest x with cumulative(x) = p. Errors: ArgumentError unless 0 < p < total mass.
@@ -60,7 +64,8 @@ class DiffusionDistribution {
 ///     linear_noise.
 ///
 /// Accuracy  1e-8 in every probability.
-/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1, 0 < time <= longest_law_time();
+/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1, shortest_law_time() <= time <=
+///           longest_law_time();
 ///           NumericalError if half a million nodes do not resolve the distribution (slopes above 100 apart, at some s
 ///           T between 0.003 and 1).
 /// Cost      20 to 100 ms; from s T of ten on more, up to seconds at s T of 600, and no more beyond
@@ -72,8 +77,8 @@ class DiffusionDistribution {
 ///     attention_noise.
 ///
 /// Accuracy  1e-8 in every probability, for every gamma^2 and number of heads.
-/// Errors    ArgumentError unless the model has full attention and no ReLU drift, gap0 is positive and 0 < time <=
-///           longest_law_time(); NumericalError as above (gamma^2 below about 1e-4 where gaps explode).
+/// Errors    ArgumentError unless the model has full attention and no ReLU drift, gap0 is positive and
+///           shortest_law_time() <= time <= longest_law_time(); NumericalError as above (gamma^2 below about 1e-4 where gaps explode).
 /// Cost      as above.
 [[nodiscard]] DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, double time);
 

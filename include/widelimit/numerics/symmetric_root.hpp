@@ -4,11 +4,11 @@
 
 namespace widelimit::numerics {
 
-/// The symmetric positive semidefinite root R of S = R R, by eigendecomposition; S [n, n] is symmetrised
-/// first.
+/// The symmetric positive semidefinite root R of S = R R, by eigendecomposition; S [n, n] is
+/// symmetric but for `rounding` of its largest entry.
 ///
 /// Edges     eigenvalues between -`rounding` times the largest and 0 count as 0.
-/// Errors    ArgumentError if S is not square or not finite; NumericalError if an eigenvalue lies below that.
+/// Errors    ArgumentError if S is not square, not symmetric or not finite; NumericalError if an eigenvalue lies below that.
 /// Cost      O(n^3).
 [[nodiscard]] Matrix<double> symmetric_root(const Matrix<double>& matrix, double rounding = 1e-10);
 

@@ -17,13 +17,18 @@ struct MeasuredHead {
   numerics::Estimate
       first_weight;  ///< Weight on the first token that is kept, where many models have a sink.
   numerics::Estimate largest_weight;  ///< Of a row.
+  /// Of a row, on the keys that are kept, before it was brought to 1: less where what is left out is no padding, such as
+  /// a sink.
+  numerics::Estimate kept_weight;
+  Index rows_left_out = 0;  ///< Rows of all sequences without weight on a kept key: only kept_weight counts them.
 };
 
 /// The heads of attention weights [sequences, heads, tokens, tokens], row-major, after the softmax. `kept` [sequences,
-/// tokens]: rows and columns that are left out may hold anything, but keys that are kept must have all of the weight;
-/// empty: all are kept.
+/// tokens]: rows and columns that are left out may hold anything, and each row is brought to 1 over the keys that are
+/// kept; empty: all are kept. Means are NaN where no row has weight on a kept key.
 /// Errors  ArgumentError for weights that do not fill whole heads, a sequence that keeps no token, and rows whose
-///         weights are negative, not finite, or off 1 in their sum by more than 2 %.
+///         weights are negative or not finite, or whose sum is off 1 by more than 2 %, both over the keys that are kept
+///         and together with the weights on the others.
 [[nodiscard]] std::vector<MeasuredHead> measured_attention(std::span<const double> weights, Index sequences,
                                                            Index heads, Index tokens,
                                                            const std::vector<bool>& kept = {});

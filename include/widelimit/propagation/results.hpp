@@ -50,7 +50,8 @@ struct FitTask {
 /// q and cosine of networks after each block, each before its NAME_error.
 [[nodiscard]] NamedColumns measured_columns(std::span<const MeasuredState> states);
 
-/// Of a repeated block, each mean as {"value", "standard_error"}.
+/// Of a repeated block, each mean as {"value", "standard_error"}. Where equal tokens do not stay equal the angles' are
+/// null, and "no_angles" says so.
 [[nodiscard]] nlohmann::json block_exponent_results(const BlockExponents& exponents);
 
 /// What measured_layer() found in each layer, and how norms and angles grow from one to the next, 0 for the first.

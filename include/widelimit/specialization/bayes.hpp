@@ -9,7 +9,8 @@ namespace widelimit::specialization {
 
 /// Posterior probability that each token carries the signal, from the projections chi_star (L x F) of the
 /// tokens on the spikes. The Bayes-optimal prediction is sum_l p_l X_l. Without `spike_gram` it uses the limit
-/// norm, with it (p, F x F) the exact norm of finite D. ArgumentError for shapes that do not match.
+/// norm, with it (p, F x F) the exact norm of finite D. ArgumentError for shapes that do not match, and for a p that is
+/// not symmetric (1e-12) and positive semidefinite.
 [[nodiscard]] Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star);
 [[nodiscard]] Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
                                              const Matrix<double>& spike_gram);

@@ -32,8 +32,12 @@ namespace widelimit::specialization {
 [[nodiscard]] TrainingSetup read_fresh_samples(ConfigReader& fields, const Prior& prior);
 [[nodiscard]] FlowPairSetup read_flow_pair(ConfigReader& fields, const Prior& prior);
 [[nodiscard]] SgdSetup read_sgd(ConfigReader& fields, const Prior& prior);
-/// How the flow beside an SGD is followed.
-[[nodiscard]] BesideOptions read_beside(ConfigReader& fields, const SgdSetup& setup);
+/// An SGD with the flow beside it: SGD is recorded at steps of both alone.
+struct Comparison {
+  SgdSetup sgd;
+  BesideOptions flow;
+};
+[[nodiscard]] Comparison read_comparison(ConfigReader& fields, const Prior& prior);
 
 /// "start": {"m", "r" or "S", optional "b", "v"}; nothing where heads start at random.
 [[nodiscard]] std::optional<HeadParameters> read_start(ConfigReader& fields, const TrainingSetup& setup);

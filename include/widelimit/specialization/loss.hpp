@@ -20,6 +20,11 @@ struct HeadParameters {
 [[nodiscard]] HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
                                                   Matrix<double> r);
 
+/// Throws ArgumentError("WHERE: ...") unless these are H heads over F features, all numbers finite: m H x F, r H x H, b one
+/// entry a head and v scale_count(). What the activation does not have must have no value either: b is 0, v is 1.
+void require_heads(std::string_view where, HeadActivation activation, const HeadParameters& parameters,
+                   Index heads, Index features);
+
 /// A start away from SGD: m ~ N(0, 1e-4) entry by entry, r = eta I plus symmetric noise of variance 1e-4 (standard
 /// deviation 0.01, the size of m at D = 10^4), b = 0, v = 1. ArgumentError for H or F < 1 and eta < 0.
 [[nodiscard]] HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,

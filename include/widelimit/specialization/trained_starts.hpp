@@ -21,7 +21,7 @@ struct TrainingSetup {
   Index heads = 0;
   FlowOptions flow{.stop_gradient = 1e-4};  ///< Its `run` is used for everything here.
   Index samples = 100'000;                  ///< Training set of each start, drawn anew for each.
-  Index fresh_samples = 200'000;            ///< Samples on which all starts are judged.
+  Index fresh_samples = 200'000;            ///< Samples on which all starts are judged, >= 2.
   SampleSymmetry symmetry = SampleSymmetry::plain;
   double eta = 1;  ///< Size of the random start; see noise_start.
   /// A flow that comes to rest at a saddle is moved a little along its descending direction and continues; the time
@@ -66,7 +66,8 @@ struct TrainedStart {
 [[nodiscard]] SampleSet<float> fresh_samples(const TrainingSetup& setup);
 
 /// Runs one start after the other, each on all threads. Results depend only on the setup.
-/// Errors  ArgumentError for starts < 1, and as SampleSet::draw, noise_start and gradient_flow.
+/// Errors  ArgumentError for starts < 1 and fresh_samples < 2, which have no standard error, for a given start that is
+///         not one of require_heads(), and as SampleSet::draw, noise_start and gradient_flow.
 [[nodiscard]] std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup);
 /// The same from given parameters: only the training samples differ between the starts.
 [[nodiscard]] std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup,

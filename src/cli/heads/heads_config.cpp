@@ -68,7 +68,7 @@ std::optional<SplitRate> saddle_rate(ConfigReader& in, HeadActivation activation
                                      const RunControl& run) {
   const auto strengths = flip_strengths(prior);
   const bool known = activation == HeadActivation::softmax || activation == HeadActivation::bayes;
-  if (!strengths || !known || in.integer("heads") < 2) return std::nullopt;
+  if (!strengths || !known || in.integer("heads") < 2 || in.integer("tokens") < 2) return std::nullopt;
   return split_rate_by_sampling(activation, in.integer("tokens"), in.integer("heads"), strengths->first,
                                 strengths->second, 1'000'000, read_seed(in), run);
 }

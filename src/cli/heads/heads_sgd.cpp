@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cli/heads/heads_config.hpp"
-#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/sgd_runs.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 
@@ -14,24 +13,16 @@ using nlohmann::json;
 
 namespace {
 
-SgdSetup sgd_setup(ConfigReader& in, std::uint64_t seed, const RunControl& control) {
-  SgdSetup setup = read_sgd(in, read_prior(in));
+SgdSetup with_run(SgdSetup setup, std::uint64_t seed, const RunControl& control) {
   setup.options.seed = seed;
   setup.options.run = control;
   return setup;
 }
 
-/// ArgumentError where SGD is recorded between the steps of the flow.
-BesideOptions beside_options(ConfigReader& in, const SgdSetup& setup, const std::vector<SgdPoint>& points) {
-  const BesideOptions options = read_beside(in, setup);
-  naming_errors("config.step", [&] { static_cast<void>(flow_steps_at(points, options.step)); });
-  return options;
-}
-
 /// One SGD: its rows after those of others, and its results.
 json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                 ResultTable& table) {
-  const SgdSetup setup = sgd_setup(in, seed, control);
+  const SgdSetup setup = with_run(read_sgd(in, read_prior(in)), seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
   if (table.columns.empty()) {
     table.columns =
@@ -55,10 +46,11 @@ json append_sgd(ConfigReader& in, std::size_t start, std::uint64_t seed, const R
 /// One SGD beside its flow.
 json append_comparison(ConfigReader& in, std::size_t start, std::uint64_t seed, const RunControl& control,
                        ResultTable& table) {
-  const SgdSetup setup = sgd_setup(in, seed, control);
+  const Comparison both = read_comparison(in, read_prior(in));
+  const SgdSetup setup = with_run(both.sgd, seed, control);
   const std::vector<SgdPoint> points = sgd_from_random_start(setup);
   const MatchedFlow matched = matched_flow(points.front());
-  const std::vector<FlowPoint> flow = flow_beside(setup, points, matched, beside_options(in, setup, points));
+  const std::vector<FlowPoint> flow = flow_beside(setup, points, matched, both.flow);
   if (table.columns.empty()) {
     table.columns = {"tau", "loss_sgd", "loss_flow"};
     name_entries(table.columns, "m_sgd_", setup.heads, setup.prior.features());

@@ -106,7 +106,12 @@ std::string axis_of(char axis, const VariedNumber& number) {
                      least, greatest, number.logarithmic ? logarithmic_scale(axis, least, greatest) : "");
 }
 
-std::string exponent_panel(const char* title, int column, const std::vector<VariedExponents>& grid) {
+bool some_lack_angles(const std::vector<VariedExponents>& grid) {
+  return std::any_of(grid.begin(), grid.end(),
+                     [](const VariedExponents& point) { return !point.exponents.no_angles.empty(); });
+}
+
+std::string exponent_panel(const std::string& title, int column, const std::vector<VariedExponents>& grid) {
   double largest = 1e-9;
   for (const VariedExponents& point : grid) {
     const double value = column == 7 ? point.exponents.angle.value : point.exponents.gradient.value;
@@ -179,7 +184,9 @@ std::string variation_script(const BlockVariation& variation, const std::vector<
     return gnuplot_canvas(760, 520) + point_block("angle", angle_zeros) +
            point_block("gradient", gradient_zeros) + data +
            "set ylabel 'growth a block'\nset xzeroaxis\nset key outside below\n"
-           "plot $grid using 1:7 with lines lw 2 lc 1 title 'angles, ln(1 + lambda_a)', $grid using 1:8 with "
+           "plot $grid using 1:7 with lines lw 2 lc 1 title 'angles, ln(1 + lambda_a)" +
+           (some_lack_angles(grid) ? ", where equal tokens stay equal" : "") +
+           "', $grid using 1:8 with "
            "lines lw 2 lc 2 title 'gradients, lambda_g', $angle with points pt 7 ps 1.4 lc 1 title 'lambda_a "
            "= 0', $gradient with points pt 7 ps 1.4 lc 2 title 'lambda_g = 0'\n";
   return gnuplot_canvas(1300, 560) + segment_block("angle", angle_zeros) +
@@ -187,7 +194,9 @@ std::string variation_script(const BlockVariation& variation, const std::vector<
          "set multiplot layout 1,2\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
          "set style fill solid noborder\nset tics out nomirror\nset key outside below\n"
          "set object 1 rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb '#cccccc'\n" +
-         exponent_panel("angle exponent ln(1 + lambda_a)", 7, grid) +
+         exponent_panel(std::string("angle exponent ln(1 + lambda_a)") +
+                            (some_lack_angles(grid) ? "; grey: equal tokens do not stay equal" : ""),
+                        7, grid) +
          exponent_panel("gradient exponent lambda_g", 8, grid) + "unset multiplot\n";
 }
 

@@ -42,7 +42,7 @@ void exclude_axes(PropagationOptions& options, const Axis& x, const Axis& y) {
     options.exclude(std::string(coordinate_name(axis->coordinate)),
                     fmt::format("has no effect together with the axis {}", option));
   }
-  options.exclude_strengths(sets_A, sets_M, "has no effect together with the axes --x and --y");
+  options.exclude_both("alpha", sets_A, sets_M, "has no effect together with the axes --x and --y");
 }
 
 bool has_boundaries(const Axis& x, const Axis& y, const Transformer& transformer) {

@@ -250,7 +250,7 @@ void exclude_from_critical(PropagationOptions& options, const std::string& name)
   std::ranges::replace(word, '_', '-');
   const std::string why = fmt::format("has no effect together with --free {}", word);
   if (name == "alpha_A" || name == "alpha_M")
-    options.exclude_strengths(name == "alpha_A", name == "alpha_M", why);
+    options.exclude_both("alpha", name == "alpha_A", name == "alpha_M", why);
   else
     options.exclude("sigma_w", why);
   if (name != "strengths_and_gain") options.exclude("tolerance", why);

@@ -38,9 +38,19 @@ struct PredictorArguments {
   PropagationOutput output;
 };
 
-/// Columns that are fields of a network; options stand for what is no column.
-constexpr std::array hyperparameters = {"alpha",   "alpha_A", "alpha_M", "sigma_w",   "sigma_out",
-                                        "sigma_A", "tokens",  "depth",   "mlp_depth", "activation"};
+/// Columns that are fields of a network; options stand for what is no column. The mask is that of all runs.
+const std::vector<std::string>& hyperparameters() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const ConfigField& field : computation("fit_losses").transformer)
+      if (std::string_view(field.name) != "causal") all.emplace_back(field.name);
+    return all;
+  }();
+  return names;
+}
+
+/// Fields of both branches, each of which may have its own: "alpha_A", "alpha_M".
+constexpr std::array of_both = {"alpha", "skip"};
 
 /// One trained network; `options` stand for what is no column.
 TrainingOutcome outcome_of(const data::CsvTable& table, std::size_t row, const std::set<std::string>& used,
@@ -77,7 +87,7 @@ void check_names(const std::string& file, const Columns& columns) {
   if (columns.contains("causal"))
     throw DataError(fmt::format("{}: expected the mask of all runs as --causal, got a column of it", file));
   std::vector<std::string> known{"loss", "lambda_a", "lambda_g"};
-  known.insert(known.end(), hyperparameters.begin(), hyperparameters.end());
+  known.insert(known.end(), hyperparameters().begin(), hyperparameters().end());
   for (const std::string& column : columns)
     if (const auto meant = similar_name(column, known))
       throw DataError(fmt::format(
@@ -88,19 +98,19 @@ void check_names(const std::string& file, const Columns& columns) {
 /// Those that the fit reads, of a table with exponents or with hyperparameters.
 Columns used_columns(const Columns& columns, bool exponents, const PropagationOptions& options) {
   Columns used{"loss"};
-  const auto use = [&](const char* column) {
+  const auto use = [&](const std::string& column) {
     if (columns.contains(column)) used.insert(column);
   };
   if (exponents) {
     for (const char* column : {"lambda_a", "lambda_g"}) use(column);
     return used;
   }
-  for (const char* column : hyperparameters) use(column);
+  for (const std::string& column : hyperparameters()) use(column);
   // Exponents of equal tokens do not depend on the scale of the scores.
   used.erase("sigma_A");
-  const bool sets_A = used.contains("alpha_A") || options.has("alpha_A"),
-             sets_M = used.contains("alpha_M") || options.has("alpha_M");
-  if (sets_A && sets_M) used.erase("alpha");
+  const auto sets = [&](const std::string& field) { return used.contains(field) || options.has(field); };
+  for (const std::string both : of_both)
+    if (sets(both + "_A") && sets(both + "_M")) used.erase(both);
   return used;
 }
 
@@ -115,10 +125,12 @@ void exclude_columns(PropagationOptions& options, const Columns& used, bool expo
   }
   for (const std::string& column : used)
     if (column != "loss") options.exclude(column, beside);
-  options.exclude_strengths(used.contains("alpha_A"), used.contains("alpha_M"), beside);
-  // A strength of its own that an option gives stands beside the column alpha of both.
-  for (const char* own : {"alpha_A", "alpha_M"})
-    if (used.contains("alpha") && !options.has(own)) options.leave_out(own);
+  for (const std::string both : of_both) {
+    options.exclude_both(both, used.contains(both + "_A"), used.contains(both + "_M"), beside);
+    // What an option gives of one branch stands beside the column of both.
+    for (const std::string& own : {both + "_A", both + "_M"})
+      if (used.contains(both) && !options.has(own)) options.leave_out(own);
+  }
   options.exclude("sigma_A", no_effect + "exponents of equal tokens");
 }
 
@@ -132,8 +144,9 @@ FitInput read_outcomes(const PredictorArguments& arguments) {
   const Columns columns(table.columns.begin(), table.columns.end());
   check_names(file, columns);
   const bool exponents = columns.contains("lambda_a") || columns.contains("lambda_g") ||
-                         std::none_of(hyperparameters.begin(), hyperparameters.end(),
-                                      [&](const char* column) { return columns.contains(column); });
+                         std::ranges::none_of(hyperparameters(), [&](const std::string& column) {
+                           return columns.contains(column);
+                         });
   const Columns used = used_columns(columns, exponents, arguments.options);
   FitInput input{{}, arguments.options};
   for (const std::string& column : table.columns)
@@ -181,10 +194,10 @@ void add_propagation_fit_command(CLI::App& propagation) {
   arguments->options.add_computation(*command, "fit_losses");
   add_output_options(*command, arguments->output, "");
   command->footer(
-      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, mlp_depth, "
-      "activation; those that are missing are as the options say. The angle exponent is then ln(1 + "
-      "lambda_a).\n\nOther columns are named in a warning and in columns_not_used; names one or two letters "
-      "off are errors.");
+      fmt::format("Columns of hyperparameters: {}; those that are missing are as the options say. sigma_A has no effect. "
+                  "The angle exponent is then ln(1 + lambda_a).\n\nOther columns are named in a warning and in "
+                  "columns_not_used; names one or two letters off are errors, and so is a column causal.",
+                  fmt::join(hyperparameters(), ", ")));
   command->callback([arguments] { run_fit(*arguments); });
 }
 

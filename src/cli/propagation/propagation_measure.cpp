@@ -147,6 +147,7 @@ void add_theory(const MeasureArguments& arguments, const std::vector<FileLayer>&
   const BlockExponents exponents =
       block_exponents(block, layers.front().measured.gram.rows(), depth, {}, run);
   table.summary["theory_lambda_a_log"] = exponents.angle.value;
+  note_angles(exponents, "theory_lambda_a_log", table);
   table.summary["theory_lambda_g"] = exponents.gradient.value;
 }
 
@@ -208,7 +209,9 @@ void add_attention(const MeasureArguments& arguments, const std::array<Index, 3>
                                             {"entropy", estimate_json(heads[head].entropy)},
                                             {"uniform", heads[head].uniform.value},
                                             {"first_weight", estimate_json(heads[head].first_weight)},
-                                            {"largest_weight", estimate_json(heads[head].largest_weight)}});
+                                            {"largest_weight", estimate_json(heads[head].largest_weight)},
+                                            {"kept_weight", estimate_json(heads[head].kept_weight)},
+                                            {"rows_left_out", heads[head].rows_left_out}});
   }
   if (shape[0] == 1) table.notes["attention"] = "a single sequence has no standard error";
 }
@@ -269,7 +272,7 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   add_value(*command, "--lengths", arguments->lengths,
             "True lengths [sequences] of padded sequences; .npy of integers from 2", "FILE.npy");
   add_value(*command, "--mask", arguments->mask,
-            "Mask [sequences, tokens]: tokens where it is 0 or false are padding; .npy of booleans",
+            "Mask [sequences, tokens]: tokens where it is 0 or false are left out; .npy of booleans or of 0 and 1",
             "FILE.npy");
   add_value(*command, "--network", arguments->network,
             "Network file of one block: the theory from the first layer's tokens", "NETWORK");

@@ -36,10 +36,13 @@ void PropagationOptions::add_block(CLI::App& command) {
             "FILE.json");
 }
 
-void PropagationOptions::exclude_strengths(bool sets_A, bool sets_M, const std::string& why) {
-  if (sets_A) exclude("alpha_A", why);
-  if (sets_M) exclude("alpha_M", why);
-  if ((sets_A || has("alpha_A")) && (sets_M || has("alpha_M"))) exclude("alpha", why);
+void PropagationOptions::exclude_both(const std::string& both, bool sets_A, bool sets_M,
+                                      const std::string& why) {
+  if (!sets_A && !sets_M) return;
+  const std::string of_A = both + "_A", of_M = both + "_M";
+  if (sets_A) exclude(of_A, why);
+  if (sets_M) exclude(of_M, why);
+  if ((sets_A || has(of_A)) && (sets_M || has(of_M))) exclude(both, why);
 }
 
 void PropagationOptions::check_shared() const {
@@ -166,6 +169,12 @@ void say_written(const PropagationOutput& output, const ResultTable& table) {
 }
 
 }  // namespace
+
+void note_angles(const BlockExponents& exponents, const std::string& name, ResultTable& table) {
+  if (exponents.no_angles.empty()) return;
+  table.notes[name] = exponents.no_angles;
+  warn("{}: {}", name, exponents.no_angles);
+}
 
 void write_table(const PropagationOutput& output, ResultTable table) {
   note_missing(table);

@@ -25,8 +25,9 @@ struct PropagationOptions : TableOptions {
   /// --block, of commands whose results are those of one block.
   void add_block(CLI::App& command);
 
-  /// exclude() of alpha_A and alpha_M, as far as something else sets them, and of alpha where nothing of it is left.
-  void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
+  /// exclude() of alpha_A and alpha_M (or skip_A and skip_M), as far as something else sets them, and of alpha where
+  /// nothing of it is left. `both`: "alpha" or "skip".
+  void exclude_both(const std::string& both, bool sets_A, bool sets_M, const std::string& why);
 
   /// As TableOptions::with().
   [[nodiscard]] PropagationOptions with(const nlohmann::json& values) const {
@@ -76,6 +77,9 @@ void check_output(const PropagationOutput& output, const PropagationOptions& opt
 /// Adds the columns of these names, in this order.
 void append_columns(ResultTable& table, const propagation::NamedColumns& columns,
                     const std::vector<std::string>& names, const std::string& prefix = "");
+
+/// Where equal tokens do not stay equal: says so of the angle exponent of this name, and notes it.
+void note_angles(const propagation::BlockExponents& exponents, const std::string& name, ResultTable& table);
 
 /// Writes the table as CSV, or everything as JSON, after note_missing(); numbers that don't exist become null. In CSV
 /// the summary stands in comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.

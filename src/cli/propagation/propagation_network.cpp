@@ -170,10 +170,13 @@ void run_block(const BlockArguments& arguments, const Network& block) {
     return propagate(block, start, arguments.task.depth, run);
   });
   ResultTable table = block_table(arguments, block, start_configuration(arguments, start));
-  if (start.rows() > 1)
-    table.summary["exponents"] = with_bar("exponents", control, [&](const RunControl& run) {
-      return block_exponent_results(block_exponents(block, start.rows(), arguments.task.depth, {}, run));
+  if (start.rows() > 1) {
+    const BlockExponents exponents = with_bar("exponents", control, [&](const RunControl& run) {
+      return block_exponents(block, start.rows(), arguments.task.depth, {}, run);
     });
+    table.summary["exponents"] = block_exponent_results(exponents);
+    note_angles(exponents, "lambda_a_log", table);
+  }
   table.columns = {"block"};
   for (std::size_t l = 0; l < tokens.size(); ++l) table.rows.push_back({static_cast<double>(l)});
   append_columns(
@@ -202,6 +205,17 @@ void run_block(const BlockArguments& arguments, const Network& block) {
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, block_script({tokens, gradients}, networks), arguments.stop);
+}
+
+/// Says at how many points of the grid equal tokens do not stay equal.
+void note_points_without_angles(const std::vector<VariedExponents>& grid, ResultTable& table) {
+  const auto parts = [](const VariedExponents& point) { return !point.exponents.no_angles.empty(); };
+  const auto first = std::find_if(grid.begin(), grid.end(), parts);
+  if (first == grid.end()) return;
+  BlockExponents noted = first->exponents;
+  noted.no_angles = fmt::format("at {} of {} points: {}", std::count_if(grid.begin(), grid.end(), parts),
+                                grid.size(), noted.no_angles);
+  note_angles(noted, "lambda_a_log", table);
 }
 
 void run_variation(const BlockArguments& arguments, const Network& block) {
@@ -235,6 +249,7 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
   const auto gradient = zeros("zeros of lambda_g", ZeroOf::gradient);
   table.summary["lambda_a_zero"] = angle.points;
   table.summary["lambda_g_zero"] = gradient.points;
+  note_points_without_angles(grid, table);
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, variation_script(variation, grid, angle, gradient),

@@ -32,6 +32,9 @@ bool is_out_of_reach(const std::exception& error) {
 }
 
 std::string out_of_reach(const SdeModel& model, double time) {
+  if (time < shortest_law_time(model))
+    return fmt::format("expected a time of at least {:g} for the exact law of this model, got {:g}",
+                       shortest_law_time(model), time);
   if (time > longest_law_time(model))
     return fmt::format("expected a time of at most {:g} for the exact law of this model, got {:g}",
                        longest_law_time(model), time);
@@ -85,9 +88,8 @@ void require_correlation_law(const ConfigReader& fields, const SdeSetup& setup) 
 /// All that can be said before the work.
 void require_law(const ConfigReader& fields, const SdeSetup& setup) {
   if (setup.v0.rows() != 2)
-    fields.fail("tokens",
-                fmt::format("sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
-                            setup.v0.rows()));
+    fields.fail("V0", fmt::format("sde law is of two tokens, got a start of {}; give a V0 of two rows",
+                                  setup.v0.rows()));
   require_noise(fields, setup.model);
   if (has_attention(setup.model))
     require_gap_law(fields, setup);

@@ -17,20 +17,23 @@ using V = FieldValues;
 // More than anyone waits for; products of two such counts stay within an index.
 constexpr Index largest_count = 1'000'000'000;
 
+/// Attention goes as their inverse squares.
+FieldValues temperatures() { return V::within(1e-6, 1e6); }
+
 ConfigFields residual_fields() {
   return {{"gamma_squared", V::within(0, 1), "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
           {"gamma", V::within(0, 1), "its root", "residual weight: give one of the two"},
-          {"lambda", V::at_least(0), "sqrt(1 - gamma^2)",
+          {"lambda", V::within(0, 1), "sqrt(1 - gamma^2)",
            "shortcut weight; checked, and 1 with gamma 1 in unshaped networks only"},
           {"gamma_squared_feedforward", V::within(0, 1), "that of attention",
            "the same of the feedforward block where both blocks are there"},
           {"gamma_feedforward", V::within(0, 1), "that of attention", "the same"},
-          {"lambda_feedforward", V::at_least(0), "from gamma_feedforward", "the same"}};
+          {"lambda_feedforward", V::within(0, 1), "from gamma_feedforward", "the same"}};
 }
 
 ConfigFields shape_fields() {
   return {
-      {"temperature", V::above(0), "1", "tau_0, with attention"},
+      {"temperature", temperatures(), "1", "tau_0, with attention"},
       {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
       {"mask", V::words(masks), "full", "what tokens attend to"},
       {"c_plus", V::within(-1e6, 1e6), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
@@ -66,10 +69,11 @@ ConfigField width_field() {
   return {"width", V::integer(1, largest_count).said("integer >= tokens"), "", "n"};
 }
 
-ConfigFields start_fields() {
+/// Of as many tokens as a step, which takes m^3, has an end for.
+ConfigFields start_fields(Index fewest = 1, Index most = 1'000) {
   return {{"V0", "m x m", "none", "covariance of the inputs, in place of the next three"},
-          {"tokens", V::integer(1, 10'000), "2", "m"},
-          {"variance", V::above(0), "1", "of each token"},
+          {"tokens", V::integer(fewest, most), "2", "m"},
+          {"variance", V::within(smallest_variance, largest_variance), "1", "of each token"},
           {"rho0", V::within(-1, 1), "0.2", "correlation of any two tokens"}};
 }
 
@@ -108,19 +112,23 @@ ConfigFields path_fields(const char* step_control, const char* upper,
                         seed_and_bounds("0", upper, uppers)});
 }
 
-ConfigFields layer_fields() {
+/// `fewest` samples.
+ConfigFields layer_fields(Index fewest = 1) {
   return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
            "layers after which results are kept"},
           {"depth", V::integer(1, largest_count), "none", "the last layer, where layers is not given"},
           points_field("how many layers, evenly up to depth, where layers is not given"),
-          {"samples", V::integer(1, largest_count), "4096", "networks"},
+          {"samples", V::integer(fewest, largest_count), "4096", "networks"},
           {"sampling", V::words(network_samplings), "reduced; explicit_weights where there is no reduction",
            "reduced: m x m matrices of the same distribution"}};
 }
 
-ConfigFields network_fields() {
-  return joined_fields(
-      {network_body(), {width_field()}, start_fields(), layer_fields(), seed_and_bounds("0", "1e300")});
+ConfigFields network_fields(Index fewest_samples = 1) {
+  return joined_fields({network_body(),
+                        {width_field()},
+                        start_fields(),
+                        layer_fields(fewest_samples),
+                        seed_and_bounds("0", "1e300")});
 }
 
 FieldValues model_names() { return V::words({"transformer", "attention", "resnet", "mlp"}); }
@@ -129,7 +137,7 @@ constexpr const char* default_control = "0.02 with attention, 0 without";
 ConfigFields grid_fields() {
   return {{"gammas", V::within(0, 1).different_list(), "gamma",
            "residual weights of both blocks, in place of gamma"},
-          {"temperatures", V::above(0).different_list(), "temperature",
+          {"temperatures", temperatures().different_list(), "temperature",
            "in place of temperature; with gammas a grid"}};
 }
 
@@ -141,7 +149,7 @@ CommandFields all_command_fields() {
   const ConfigFields law =
       joined_fields({without_fields(model_fields_of(V::words({"attention", "resnet", "mlp"})),
                                     {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
-                     start_fields(), time_fields()});
+                     start_fields(2, 2), time_fields()});
   const ConfigFields grid = grid_fields();
   const ConfigFields networks = {{"networks", "list of networks, or of objects with fields of one and label",
                                   "network",
@@ -158,8 +166,8 @@ CommandFields all_command_fields() {
   return {{"simulate", joined_fields({grid, simulation})},
           {"network", joined_fields({networks, grid, network_fields()})},
           {"compare", joined_fields({grid,
-                                     network_fields(),
-                                     {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},
+                                     network_fields(2),
+                                     {{"paths", V::integer(2, largest_count), "samples", "of the SDE"}},
                                      step_fields(default_control)})},
           {"stopping-time", joined_fields({grid,
                                            network_body(),
@@ -175,11 +183,11 @@ CommandFields all_command_fields() {
           {"output of networks",
            joined_fields({{{"outputs", V::integer(1, 1'000'000), "1", "outputs of each network or path"}},
                           network_fields()})},
-          {"entropy", network_fields()},
+          {"entropy", network_fields(2)},
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
                                        path_fields("0.005", "1e6", V::at_least(1e3))})},
           {"law", joined_fields({grid, law})},
-          {"coefficients", joined_fields({model_fields_of(model_names()), start_fields()})},
+          {"coefficients", joined_fields({model_fields_of(model_names()), start_fields(1, most_coefficient_tokens)})},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
                             "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "

@@ -76,6 +76,10 @@ Matrix<double> read_start(ConfigReader& fields) {
   Matrix<double> v = layers::read_square_matrix<double>(fields, "V0");
   require_covariance(fields.path() + ".V0", v);
   require_variances(fields.path() + ".V0", v);
+  for (const double variance : v.diagonal())
+    if (!(variance >= smallest_variance && variance <= largest_variance))
+      fields.fail("V0", fmt::format("expected variances in [{:g}, {:g}], got {}", smallest_variance, largest_variance,
+                                    variance));
   return v;
 }
 

@@ -22,6 +22,9 @@ inline const Choices<NetworkSampling> network_samplings{
 inline const Choices<Shortcut> shortcuts{{"unit", Shortcut::unit},
                                          {"variance_preserving", Shortcut::variance_preserving}};
 
+/// Variances at a start: products of four of them, which coefficients have, are numbers of double.
+inline constexpr double smallest_variance = 1e-75, largest_variance = 1e75;
+
 /// Residual weights of the attention block, or the only one.
 [[nodiscard]] ResidualWeights read_residual(ConfigReader& fields);
 /// Of the feedforward block; nothing where it has those of the attention block.

@@ -29,9 +29,13 @@ Fields task_fields(Index fewest = 1, const char* seed_meaning = "of samples, sta
           {"seed", V::integer_at_least(0), "1", seed_meaning}};
 }
 
-Fields model_fields() {
+Fields model_fields(const FieldValues& heads = V::integer(1, 1'000)) {
   return {{"activation", V::words(head_activations), required, "how scores become weights"},
-          {"heads", V::integer(1, 1'000), required, "H"}};
+          {"heads", heads, required, "H"}};
+}
+
+FieldValues several_heads() {
+  return V::integer(2, 1'000).said("integer from 2 to 1000, as a single head has no other to differ from");
 }
 
 ConfigField samples_field(const std::string& default_value) {
@@ -62,7 +66,7 @@ Fields flow_fields(const char* starts) {
        "them"},
       step_field(),
       samples_field(shown(TrainingSetup{}.samples)),
-      {"fresh_samples", V::integer(1, most_drawn), shown(TrainingSetup{}.fresh_samples),
+      {"fresh_samples", V::integer(2, most_drawn), shown(TrainingSetup{}.fresh_samples),
        "samples on which trained heads are judged"},
       eta_field(),
       {"start", R"({"m": H x F, "S" or "r": H x H, "b", "v"})", "random",
@@ -187,7 +191,7 @@ Fields resampling_fields() {
 using FieldMap = std::map<std::string, Fields, std::less<>>;
 
 FieldMap all_fields() {
-  const Fields task = task_fields(), model = model_fields();
+  const Fields task = task_fields(), model = model_fields(), several = model_fields(several_heads());
   const Fields normaliser = {{"normaliser", V::words(prune_normalisers), "kept_heads",
                               "whether weights are normalised (bayes) or averaged (others) over the heads "
                               "that are left or over all"}};
@@ -195,7 +199,7 @@ FieldMap all_fields() {
       {"activations", V::words(head_activations).different_list().said("list of different activations"),
        "activation", "several, in place of activation, side by side"}};
   const Fields risk = {
-      {"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"},
+      {"samples", V::integer(2, most_drawn), "1000000", "draws of the estimate"},
       {"heads", V::integer(1, 1'000), "none",
        "H of the Bayes-optimal heads in the summary: of a discrete prior, at least its points"}};
   const Fields sequences = {{"sequences", V::integer(1, most_drawn), "6",
@@ -218,8 +222,8 @@ FieldMap all_fields() {
       {"hessian",
        joined_fields(
            {task_fields(2, "of the samples for saddle_split_rate; an error where there is none"), model})},
-      {"phase-transition", joined_fields({task, model, activations, phase_transition_fields(), scan})},
-      {"feature-times", joined_fields({task, model, dimension_field(), transition_fields("1")})},
+      {"phase-transition", joined_fields({task, several, activations, phase_transition_fields(), scan})},
+      {"feature-times", joined_fields({task, several, dimension_field(), transition_fields("1")})},
       {"digits", digit_fields()},
       {"digit-times", digit_times_fields()},
       {"resampling", joined_fields({task, model, resampling_fields()})}};

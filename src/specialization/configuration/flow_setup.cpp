@@ -33,7 +33,7 @@ void require_entries(const FieldReader& fields, const char* field, const Matrix<
 Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
   try {
     return overlap_root(S);
-  } catch (const NumericalError& error) {
+  } catch (const Error& error) {
     start.fail("S", error.what());
   }
 }

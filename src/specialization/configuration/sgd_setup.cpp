@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "specialization/configuration/shared_fields.hpp"
 #include "widelimit/layers/matrix_field.hpp"
 
@@ -31,13 +35,46 @@ SgdSetup read_sgd(ConfigReader& fields, const Prior& prior) {
   return setup;
 }
 
-BesideOptions read_beside(ConfigReader& fields, const SgdSetup& setup) {
-  BesideOptions options;
-  options.step = fields.number("step");
-  static_cast<void>(read_steps(fields, "step", options.step));
-  options.samples = read_samples(fields, "samples", setup.prior.features());
-  options.symmetry = fields.choice("symmetry", sample_symmetries);
-  return options;
+namespace {
+
+/// The fewest steps of SGD that are whole steps of a flow; nothing where no so many are.
+std::optional<Index> common_steps(double gamma, double step, Index most) {
+  constexpr double rounding = 1e-12;
+  for (Index k = 1; k <= most; ++k) {
+    const double tau = static_cast<double>(k) * gamma, of_flow = std::round(tau / step);
+    if (of_flow > 0 && std::abs(of_flow * step - tau) <= rounding * tau) return k;
+  }
+  return std::nullopt;
+}
+
+/// About "records" rows at even times that are times of both.
+std::vector<Index> records_of_both(ConfigReader& fields, double gamma, double step, Index steps) {
+  if (steps == 0) return {0};
+  constexpr Index farthest = 1'000'000;
+  const auto together = common_steps(gamma, step, std::min(steps, farthest));
+  if (!together)
+    fields.fail("step", fmt::format("expected a step of which {:g}, the learning rate gamma, or a few of it are "
+                                    "whole numbers, got {:g}: SGD and flow have no time in common up to tau",
+                                    gamma, step));
+  if (steps % *together != 0)
+    fields.fail("tau", fmt::format("expected a multiple of {:g}, at which SGD of steps {:g} and the flow of steps "
+                                   "{:g} meet, got {:g}",
+                                   static_cast<double>(*together) * gamma, gamma, step, fields.number("tau")));
+  const Index meetings = steps / *together;
+  return record_every(*together * std::max<Index>(1, meetings / fields.integer("records")), steps);
+}
+
+}  // namespace
+
+Comparison read_comparison(ConfigReader& fields, const Prior& prior) {
+  Comparison both{read_sgd(fields, prior), {}};
+  both.flow.step = fields.number("step");
+  static_cast<void>(read_steps(fields, "step", both.flow.step));
+  both.flow.samples = read_samples(fields, "samples", prior.features());
+  both.flow.symmetry = fields.choice("symmetry", sample_symmetries);
+  SgdOptions& options = both.sgd.options;
+  options.record = records_of_both(fields, options.gamma, both.flow.step, options.steps);
+  return both;
 }
 
 namespace {
