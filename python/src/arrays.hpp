@@ -61,7 +61,8 @@ inline Index whole_of(const nanobind::object& value, const char* name) {
   const nanobind::object number = nanobind::module_::import_("widelimit._arrays").attr("whole")(value, name);
   Index result = 0;
   if (!nanobind::try_cast(number, result))
-    throw ArgumentError(fmt::format("{}: expected an integer of 64 bits, got {}", name, nanobind::str(number).c_str()));
+    throw ArgumentError(
+        fmt::format("{}: expected an integer of 64 bits, got {}", name, nanobind::str(number).c_str()));
   return result;
 }
 

@@ -131,9 +131,8 @@ nb::list trained(const Prior& prior, const nb::dict& given, const std::optional<
   std::optional<HeadParameters> from;
   if (start) {
     from = heads_of(*start);
-    naming_errors("flow", [&] {
-      require_heads("start", setup.activation, *from, setup.heads, prior.features());
-    });
+    naming_errors("flow",
+                  [&] { require_heads("start", setup.activation, *from, setup.heads, prior.features()); });
   }
   const auto starts = run_setup(setup, setup.flow.run, threads, progress, [&](const TrainingSetup& with_run) {
     return from ? train_from_starts(with_run, *from) : train_from_starts(with_run);
@@ -160,9 +159,8 @@ TrainingSetup fresh_setup(ConfigReader& fields, const Prior& prior) {
 HeadParameters heads_of(const std::string& function, const HeadArrays& arrays, HeadActivation activation,
                         Index features) {
   HeadParameters parameters = heads_of(arrays);
-  naming_errors(function, [&] {
-    require_heads("parameters", activation, parameters, parameters.m.rows(), features);
-  });
+  naming_errors(function,
+                [&] { require_heads("parameters", activation, parameters, parameters.m.rows(), features); });
   return parameters;
 }
 
@@ -376,15 +374,14 @@ void bind_prior(nb::module_& module) {
           [](const nb::object& nu1, const nb::object& nu2) {
             return Prior::flip2(real_of(nu1, "nu1"), real_of(nu2, "nu2"));
           },
-          "nu1"_a, "nu2"_a,
-                  "(sqrt(nu1), +-sqrt(nu2)), each sign with probability 1/2; F = 2.")
+          "nu1"_a, "nu2"_a, "(sqrt(nu1), +-sqrt(nu2)), each sign with probability 1/2; F = 2.")
       .def_static(
           "spikes",
           [](const nb::object& features, const nb::object& nu) {
             return Prior::spikes(whole_of(features, "features"), real_of(nu, "nu"));
           },
           "features"_a, "nu"_a,
-                  "sqrt(nu) times a unit vector along one of the features, each equally likely.")
+          "sqrt(nu) times a unit vector along one of the features, each equally likely.")
       .def_static(
           "gaussian",
           [](const ArrayLikeObject& variances) { return Prior::gaussian(vector_of(variances, "variances")); },

@@ -98,8 +98,8 @@ double first_moment(const Dense& v, Index a, Index d, Index b, Index w, Attentio
 Dense assemble(Index m, const std::function<double(Index, Index, Index, Index)>& entry) {
   const Index size = m * (m + 1) / 2;
   const auto numbers = static_cast<double>(size) * static_cast<double>(size);
-  numerics::require_memory("diffusion", fmt::format("the coefficients of {} tokens", m), numbers * sizeof(double),
-                           "take fewer tokens");
+  numerics::require_memory("diffusion", fmt::format("the coefficients of {} tokens", m),
+                           numbers * sizeof(double), "take fewer tokens");
   Dense result(size, size);
   // Coordinates are the entries on and above the diagonal, row by row (upper_triangle()).
   Index row = 0;

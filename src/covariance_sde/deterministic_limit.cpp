@@ -28,7 +28,8 @@ void integrate(const System& system, Coordinates& state, double time, double tol
                const Fails& fails) {
   namespace odeint = boost::numeric::odeint;
   constexpr double shortening = 0.125;
-  auto stepper = odeint::make_controlled(1e-3 * tolerance, tolerance, odeint::runge_kutta_dopri5<Coordinates>());
+  auto stepper =
+      odeint::make_controlled(1e-3 * tolerance, tolerance, odeint::runge_kutta_dopri5<Coordinates>());
   // The first step is a guess; the control shortens it where it is too long.
   double now = 0, step = time / 100 > 0 ? time / 100 : time;
   while (now < time) {
@@ -80,8 +81,9 @@ Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, doubl
   Coordinates state(v0.data(), v0.data() + v0.size());
   // Adaptive steps would follow an explosion with ever shorter steps and never end.
   const auto fails = [&](double now) {
-    throw NumericalError(fmt::format("drift_flow: the drift explodes at time {:.6g} of {:g}, where an entry is {:.3g}",
-                                     now, time, matrix_of(state).cwiseAbs().maxCoeff()));
+    throw NumericalError(
+        fmt::format("drift_flow: the drift explodes at time {:.6g} of {:g}, where an entry is {:.3g}", now,
+                    time, matrix_of(state).cwiseAbs().maxCoeff()));
   };
   integrate(system, state, time, relative_tolerance, within, fails);
   return matrix_of(state);
@@ -107,8 +109,9 @@ Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut s
       const double norm = std::sqrt(v0(a, a) * v0(b, b));
       if (!(norm > 0)) continue;
       Coordinates theta{std::acos(std::clamp(v0(a, b) / norm, -1.0, 1.0))};
-      integrate(system, theta, time, 1e-13, [](const Coordinates& at) { return std::isfinite(at[0]); },
-                [](double) { throw NumericalError("commuting_limit: the angle cannot be followed"); });
+      integrate(
+          system, theta, time, 1e-13, [](const Coordinates& at) { return std::isfinite(at[0]); },
+          [](double) { throw NumericalError("commuting_limit: the angle cannot be followed"); });
       v(a, b) = v(b, a) = norm * std::cos(theta[0]);
     }
   return growth * v;

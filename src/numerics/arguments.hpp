@@ -64,14 +64,14 @@ inline void require_index(std::string_view where, std::string_view what, Index v
 
 /// A square matrix; entries may differ from those across the diagonal by `rounding` of the largest.
 template <typename Derived>
-void require_symmetric(std::string_view where, std::string_view what, const Eigen::MatrixBase<Derived>& matrix,
-                       double rounding = 1e-12) {
+void require_symmetric(std::string_view where, std::string_view what,
+                       const Eigen::MatrixBase<Derived>& matrix, double rounding = 1e-12) {
   const double scale = matrix.size() > 0 ? matrix.cwiseAbs().maxCoeff() : 0;
   for (Index i = 0; i < matrix.rows(); ++i)
     for (Index j = 0; j < i; ++j)
       if (!(std::abs(matrix(i, j) - matrix(j, i)) <= rounding * scale))
-        throw ArgumentError(fmt::format("{}: {} must be symmetric, got {} at ({}, {}) and {} at ({}, {})", where,
-                                        what, matrix(i, j), i, j, matrix(j, i), j, i));
+        throw ArgumentError(fmt::format("{}: {} must be symmetric, got {} at ({}, {}) and {} at ({}, {})",
+                                        where, what, matrix(i, j), i, j, matrix(j, i), j, i));
 }
 
 template <typename Derived>

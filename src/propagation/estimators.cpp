@@ -53,7 +53,8 @@ void run_forward(const Parameters& parameters, const TokenDistribution& start, I
 /// Tokens and the scores of their pairs have to fit into memory.
 void require_room(const Parameters& parameters, Index width) {
   const auto n = static_cast<double>(parameters.tokens);
-  numerics::require_memory("tokens", fmt::format("a network of width {} with {} tokens", width, parameters.tokens),
+  numerics::require_memory("tokens",
+                           fmt::format("a network of width {} with {} tokens", width, parameters.tokens),
                            n * (n + 4 * static_cast<double>(width)) * sizeof(double), "take fewer of them");
 }
 

@@ -97,7 +97,8 @@ void add_sequence(const std::string& place, std::span<const double> weights, con
   RowWeights sum;
   double kept_sum = 0, used = 0;
   for (const Index query : keys) {
-    const auto row = weights.subspan(static_cast<std::size_t>(query * tokens), static_cast<std::size_t>(tokens));
+    const auto row =
+        weights.subspan(static_cast<std::size_t>(query * tokens), static_cast<std::size_t>(tokens));
     double kept = 0;
     try {
       kept = kept_weight(row, keys);
@@ -146,8 +147,8 @@ std::vector<MeasuredHead> measured_attention(std::span<const double> weights, In
   std::vector<MeasuredHead> result;
   result.reserve(values.size());
   for (const HeadValues& head : values)
-    result.push_back({mean_of(head.entropy), mean_of(head.uniform), mean_of(head.first), mean_of(head.largest),
-                      mean_of(head.kept_weight), head.rows_left_out});
+    result.push_back({mean_of(head.entropy), mean_of(head.uniform), mean_of(head.first),
+                      mean_of(head.largest), mean_of(head.kept_weight), head.rows_left_out});
   return result;
 }
 

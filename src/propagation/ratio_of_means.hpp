@@ -12,7 +12,8 @@ namespace widelimit::propagation {
 /// The mean of the numerators over that of the denominators, which come in pairs. The standard error is that of leading
 /// order, from what the ratio leaves of each numerator; `alone` for a single pair.
 [[nodiscard]] inline numerics::Estimate ratio_of_means(const std::vector<double>& numerators,
-                                                       const std::vector<double>& denominators, double alone) {
+                                                       const std::vector<double>& denominators,
+                                                       double alone) {
   double above = 0, below = 0;
   for (std::size_t i = 0; i < numerators.size(); ++i) {
     above += numerators[i];

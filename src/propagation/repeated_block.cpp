@@ -154,8 +154,10 @@ std::string parting_note(const Passed& parted, std::size_t after) {
   for (const TokenTap::Passed& one : parted)
     distances.push_back(2 * (1 - mean_product(one.gram) / one.gram.diagonal().mean()));
   return fmt::format(
-      "equal tokens do not stay equal, as dropout, zero padding and positions in the values part them: after {} "
-      "their mean squared distance is {:.3g} of their squared norm. There is no collapsed point, near which angles "
+      "equal tokens do not stay equal, as dropout, zero padding and positions in the values part them: after "
+      "{} "
+      "their mean squared distance is {:.3g} of their squared norm. There is no collapsed point, near which "
+      "angles "
       "would be small",
       after == 1 ? "one block" : fmt::format("{} blocks", after), mean_over_replicates(distances).value);
 }

@@ -143,7 +143,8 @@ std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) 
     tokens[l].squared_norm = numerics::mean(samples.norms[l]);
     const bool pairs = samples.grams[l].rows() > 1;
     tokens[l].cosine = pairs ? numerics::mean(samples.cosines[l]) : numerics::Estimate{none, none};
-    tokens[l].product_ratio = pairs ? ratio_of_means(samples.products[l], samples.norms[l], none) : numerics::Estimate{none, none};
+    tokens[l].product_ratio =
+        pairs ? ratio_of_means(samples.products[l], samples.norms[l], none) : numerics::Estimate{none, none};
     tokens[l].log_gradient = {none, none};
   }
   return tokens;

@@ -66,10 +66,11 @@ void require_heads(std::string_view where, HeadActivation activation, const Head
                    Index heads, Index features) {
   check_parameters(where, activation, parameters, heads, features, heads);
   const auto refuse = [&](const char* name, const Vector<double>& values, double none, bool known) {
-    const auto other = std::find_if(values.begin(), values.end(), [none](double value) { return value != none; });
+    const auto other =
+        std::find_if(values.begin(), values.end(), [none](double value) { return value != none; });
     if (!known && other != values.end())
-      throw ArgumentError(fmt::format("{}: {} has no effect with the activation {}: expected {}, got {}", where,
-                                      name, head_activation_name(activation), none, *other));
+      throw ArgumentError(fmt::format("{}: {} has no effect with the activation {}: expected {}, got {}",
+                                      where, name, head_activation_name(activation), none, *other));
   };
   refuse("b", parameters.b, 0, has_bias(activation));
   refuse("v", parameters.v, 1, has_scale(activation));
@@ -80,10 +81,9 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
   require_at_least("noise_start", "heads H", heads, 1);
   require_at_least("noise_start", "features F", features, 1);
   require_not_negative("noise_start", "eta", eta);
-  numerics::require_memory("noise_start: features",
-                           fmt::format("a start of {} heads and {} features", heads, features),
-                           static_cast<double>(heads) * static_cast<double>(features + heads) * sizeof(double),
-                           "take fewer");
+  numerics::require_memory(
+      "noise_start: features", fmt::format("a start of {} heads and {} features", heads, features),
+      static_cast<double>(heads) * static_cast<double>(features + heads) * sizeof(double), "take fewer");
   numerics::RandomStream random(seed);
   Matrix<double> m = numerics::normal_matrix(heads, features, random, start_deviation);
   // r = eta I and symmetric noise: heads that begin alike must differ by something to split.

@@ -54,7 +54,8 @@ void check_refused(const std::string& arguments, const std::string& message) {
 TEST_CASE("propagation network: blocks that part equal tokens have no angle exponent, and say so") {
   const TemporaryFolder folder;
   const std::string block = (folder / "parts.json").string();
-  std::ofstream(block) << R"({"widelimit": 1, "layers": [{"layer": "dense", "weight_variance": 1.5}, {"layer": "tanh"},
+  std::ofstream(block)
+      << R"({"widelimit": 1, "layers": [{"layer": "dense", "weight_variance": 1.5}, {"layer": "tanh"},
     {"layer": "dropout", "keep": 0.5}]})";
   const auto result = run_program("propagation network " + block + " --tokens 6 --depth 3");
   REQUIRE(result.code == 0);
@@ -71,10 +72,15 @@ TEST_CASE("propagation network: blocks that part equal tokens have no angle expo
   REQUIRE(scan.code == 0);
   CHECK(std::filesystem::exists(folder / "v.png"));
   const json scanned = json::parse(scan.output);
-  CHECK(scanned.at("notes").at("lambda_a_log").get<std::string>().starts_with("at 2 of 3 points: equal tokens"));
+  CHECK(scanned.at("notes")
+            .at("lambda_a_log")
+            .get<std::string>()
+            .starts_with("at 2 of 3 points: equal tokens"));
   for (std::size_t k = 0; k < 3; ++k) CHECK(scanned.at("rows")[k][4].is_null() == (k < 2));
-  const auto all = run_program("propagation network " + block + " --tokens 6 --depth 2 --vary layers[2].keep=0.5:0.9:3 "
-                               "--vary layers[0].weight_variance=1:2:3 --plot " + (folder / "a.png").string());
+  const auto all = run_program("propagation network " + block +
+                               " --tokens 6 --depth 2 --vary layers[2].keep=0.5:0.9:3 "
+                               "--vary layers[0].weight_variance=1:2:3 --plot " +
+                               (folder / "a.png").string());
   CAPTURE(all.errors);
   CHECK(all.code == 0);
   CHECK(std::filesystem::exists(folder / "a.png"));
@@ -292,7 +298,8 @@ TEST_CASE("propagation measure: attention of each block, and a token that has mo
   xt::xarray<std::int64_t> mask = xt::ones<std::int64_t>({2, 6});
   mask(0, 0) = mask(1, 0) = 0;
   widelimit::data::write_npy(folder / "mask.npy", mask);
-  const json others = propagation_json("measure " + folder.path().string() + " --mask " + (folder / "mask.npy").string());
+  const json others =
+      propagation_json("measure " + folder.path().string() + " --mask " + (folder / "mask.npy").string());
   CHECK_FALSE(others.contains("sink"));
   CHECK(others.at("attention")[2].at("entropy").at("value") == doctest::Approx(std::log(5)));
   CHECK(others.at("attention")[2].at("kept_weight").at("value") == doctest::Approx(5.0 / 6));

@@ -239,11 +239,13 @@ TEST_CASE("propagation fit: columns and options") {
     }
     std::ofstream(file) << with_column;
     const json of_column = rows_of("fit " + file);
-    check_message(fmt::format("fit {} {} {}", file, option, value),
-                  fmt::format("{}: has no effect together with the column of the file; leave it out", option));
+    check_message(
+        fmt::format("fit {} {} {}", file, option, value),
+        fmt::format("{}: has no effect together with the column of the file; leave it out", option));
     std::ofstream(file) << without;
     CHECK(of_column == rows_of(fmt::format("fit {} {} {}", file, option, value)));
-    if (std::string(column) != "depth" && std::string(column) != "tokens") CHECK(of_column != rows_of("fit " + file));
+    if (std::string(column) != "depth" && std::string(column) != "tokens")
+      CHECK(of_column != rows_of("fit " + file));
   }
   const std::string exponents = fit_of("lambda_a,lambda_g,loss");
   for (const std::string option :

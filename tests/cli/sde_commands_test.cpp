@@ -239,10 +239,12 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   // First steps of far times are long: they must not stand for an explosion, nor hide one.
   for (const double far : {10.0, 20.0, 100.0, 1e6}) {
     CAPTURE(far);
-    const SdeRun rows("flow", {{"model", "attention"}, {"gamma_squared", 0.25}, {"variance", 10}, {"times", {0.001, far}}});
+    const SdeRun rows(
+        "flow", {{"model", "attention"}, {"gamma_squared", 0.25}, {"variance", 10}, {"times", {0.001, far}}});
     CHECK(rows.code == 0);
     CHECK(column(rows.text("flow.csv"), "time") == std::vector<double>{0.001});
-    CHECK(rows.errors.find("config.times[1]: expected times before the flow explodes, got") != std::string::npos);
+    CHECK(rows.errors.find("config.times[1]: expected times before the flow explodes, got") !=
+          std::string::npos);
   }
   const SdeRun none("flow", with(exploding, {{"times", {13}}}));
   CHECK(none.code == 1);
@@ -374,9 +376,8 @@ TEST_CASE("sde coefficients: the numbers of the theory") {
   const SdeRun plain("coefficients", {{"model", "mlp"}});
   CHECK(plain.code == 0);
   CHECK_FALSE(plain.read("coefficients.json").contains("S1"));
-  check_sde_fails(
-      "coefficients", {{"model", "mlp"}, {"tokens", 25}},
-      ".tokens: expected an integer from 1 to 24, got 25");
+  check_sde_fails("coefficients", {{"model", "mlp"}, {"tokens", 25}},
+                  ".tokens: expected an integer from 1 to 24, got 25");
 }
 
 TEST_CASE("sde: lists of gammas and temperatures are points of every table") {

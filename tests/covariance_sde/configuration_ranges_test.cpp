@@ -54,9 +54,9 @@ TEST_CASE("sde tables: a covariance that is none names its field") {
   for (const json& matrix :
        {json::parse("[[1, 0.5], [0, 1]]"), json::parse("[[1, 2], [2, 1]]"), json::parse("[[1, 0.5]]"),
         json::parse("[[1, 0.5], [0.5]]"), json::parse("[[0, 0], [0, 1]]"), json::parse("[[-1]]"),
-        json::parse("[]"), json::parse("[[]]"), json::parse("[[\"a\"]]"), json::parse("[[true]]"), json::parse("3"),
-        json::parse("\"abc\""), json::parse("{}"), json::array({json::array({std::nan("")})}),
-        json::array({json::array({HUGE_VAL})})}) {
+        json::parse("[]"), json::parse("[[]]"), json::parse("[[\"a\"]]"), json::parse("[[true]]"),
+        json::parse("3"), json::parse("\"abc\""), json::parse("{}"),
+        json::array({json::array({std::nan("")})}), json::array({json::array({HUGE_VAL})})}) {
     CAPTURE(matrix);
     json config = start;
     config["V0"] = matrix;

@@ -40,8 +40,7 @@ const std::vector<std::string> keeping = {
     R"({"layer": "attention", "scaling": "inverse_sqrt_width", "weights": "erf"})"};
 /// Layers that part equal tokens.
 const std::vector<std::string> parting = {
-    R"({"layer": "dropout", "keep": 0.9})",
-    R"({"layer": "conv", "filter": [3]})",
+    R"({"layer": "dropout", "keep": 0.9})", R"({"layer": "conv", "filter": [3]})",
     R"({"layer": "attention", "scaling": "inverse_width", "positions": {"kind": "identity", "in_values": true}})",
     R"({"layer": "attention", "scaling": "inverse_sqrt_width", "weights": "erf", "causal": true})"};
 
@@ -94,7 +93,8 @@ TEST_CASE("equal tokens: a block that parts them has no angles, and says so") {
   for (const std::string& layer : parting)
     for (int draw = 0; draw < 6; ++draw) {
       const std::string before = drawn_block(random, keeping);
-      const std::string layers = before + ", " + residual(R"({"layer": "dense"}, )" + layer + R"(, {"layer": "dense"})");
+      const std::string layers =
+          before + ", " + residual(R"({"layer": "dense"}, )" + layer + R"(, {"layer": "dense"})");
       CAPTURE(layers);
       const Network block = block_of(layers);
       const BlockExponents found = block_exponents(block, tokens, 2);
@@ -112,10 +112,13 @@ TEST_CASE("equal tokens: a block that parts them has no angles, and says so") {
 }
 
 TEST_CASE("equal tokens: a line of zeros keeps away from points that have no angles") {
-  const Network block = block_of(R"({"layer": "dense", "weight_variance": 2}, {"layer": "tanh"}, {"layer": "dropout", "keep": 0.5})");
-  const BlockVariation variation(block, {{"layers[0].weight_variance", {0.5, 2, 4}}, {"layers[2].keep", {0.5, 1}}});
+  const Network block = block_of(
+      R"({"layer": "dense", "weight_variance": 2}, {"layer": "tanh"}, {"layer": "dropout", "keep": 0.5})");
+  const BlockVariation variation(block,
+                                 {{"layers[0].weight_variance", {0.5, 2, 4}}, {"layers[2].keep", {0.5, 1}}});
   const VariationRun run{4, 2, 1.0, {}};
   const auto grid = exponents_over(variation, run);
-  for (const VariedExponents& point : grid) CHECK(point.exponents.no_angles.empty() == (point.values[1] == 1));
+  for (const VariedExponents& point : grid)
+    CHECK(point.exponents.no_angles.empty() == (point.values[1] == 1));
   for (const auto& point : zeros_over(variation, grid, ZeroOf::angle, run).points) CHECK(point[1] == 1);
 }

@@ -31,7 +31,9 @@ void check_computation(const char* name, const Read& read) {
 
 TEST_CASE("propagation tables: each range is the one that is read, and errors name the field") {
   check_computation("Parameters", read_transformer);
-  check_computation("trajectory", [](ConfigReader& fields) { return std::pair(read_transformer(fields), read_start(fields)); });
+  check_computation("trajectory", [](ConfigReader& fields) {
+    return std::pair(read_transformer(fields), read_start(fields));
+  });
   check_computation("exponents", read_exponents);
   check_computation("phase_diagram", [](ConfigReader& fields) {
     const Transformer transformer = read_transformer(fields);
@@ -39,7 +41,9 @@ TEST_CASE("propagation tables: each range is the one that is read, and errors na
   });
   check_computation("critical", read_critical);
   check_computation("critical_values", read_transformer);
-  check_computation("fit_losses", [](ConfigReader& fields) { return std::pair(read_transformer(fields), read_fit(fields)); });
+  check_computation("fit_losses", [](ConfigReader& fields) {
+    return std::pair(read_transformer(fields), read_fit(fields));
+  });
   for (const char* name : {"simulate_trajectory", "simulate_samples", "simulate_angle", "simulate_gradient"})
     check_computation(name, read_simulation);
   check_computation("simulate_groups", read_group_simulation);

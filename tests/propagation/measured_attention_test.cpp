@@ -52,7 +52,8 @@ TEST_CASE("measured attention: where a sink is left out, rows are brought to 1 o
   // Token 0 is the sink; of token 3, padding, columns hold anything.
   const double none = std::numeric_limits<double>::quiet_NaN();
   const std::vector<bool> kept{false, true, true, false};
-  const std::vector<double> weights{1, 0, 0, none, 0.9, 0.1, 0, none, 0.6, 0.1, 0.3, none, none, none, none, none};
+  const std::vector<double> weights{1,   0,   0,   none, 0.9,  0.1,  0,    none,
+                                    0.6, 0.1, 0.3, none, none, none, none, none};
   const auto heads = measured_attention(weights, 1, 1, 4, kept);
   const auto entropy = [](double p) { return -p * std::log(p) - (1 - p) * std::log(1 - p); };
   CHECK(heads[0].entropy.value == Approx(entropy(0.25) / 2));

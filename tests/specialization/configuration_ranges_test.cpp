@@ -133,41 +133,54 @@ TEST_CASE("heads tables: a start and a prior that are none name their field") {
     config["start"][field] = value;
     return refusal("flow", config, read_flow);
   };
-  const std::vector<json> matrices = {json::parse("[[1, 0], [0.5, 1]]"), json::parse("[[1, 2], [2, 1]]"),
-                                      json::parse("[[1, 0]]"),           json::parse("[[1, 0], [0]]"),
-                                      json::parse("[[\"a\", 0], [0, 1]]"), json::parse("[]"),
-                                      json::parse("3"),                  json::parse("\"abc\"")};
+  const std::vector<json> matrices = {json::parse("[[1, 0], [0.5, 1]]"),
+                                      json::parse("[[1, 2], [2, 1]]"),
+                                      json::parse("[[1, 0]]"),
+                                      json::parse("[[1, 0], [0]]"),
+                                      json::parse("[[\"a\", 0], [0, 1]]"),
+                                      json::parse("[]"),
+                                      json::parse("3"),
+                                      json::parse("\"abc\"")};
   for (const json& matrix : matrices) {
     CAPTURE(matrix);
     CHECK(refused("S", matrix).starts_with("config.start.S"));
   }
-  for (const json& matrix : {json::parse("[[1, 0]]"), json::parse("[[1, 0], [0]]"), json::parse("\"abc\""), json::parse("[]")}) {
+  for (const json& matrix :
+       {json::parse("[[1, 0]]"), json::parse("[[1, 0], [0]]"), json::parse("\"abc\""), json::parse("[]")}) {
     CHECK(refused("r", matrix).starts_with("config.start.r"));
     CHECK(refused("m", matrix).starts_with("config.start.m"));
   }
-  for (const json& vector : {json::parse("[0]"), json::parse("[0, 0, 0]"), json::parse("\"abc\""), json::parse("[[0, 0]]"), json::parse("[0, null]")})
+  for (const json& vector : {json::parse("[0]"), json::parse("[0, 0, 0]"), json::parse("\"abc\""),
+                             json::parse("[[0, 0]]"), json::parse("[0, null]")})
     CHECK(refused("b", vector).find("start") != std::string::npos);
-  CHECK(refusal("flow", [&] {
-          json config = model;
-          config.update({{"activation", "softmax"}, {"start", start}});
-          config["start"]["b"] = {0, 0};
-          return config;
-        }(), read_flow).starts_with("config.start.b: has no effect with the activation softmax"));
+  CHECK(refusal(
+            "flow",
+            [&] {
+              json config = model;
+              config.update({{"activation", "softmax"}, {"start", start}});
+              config["start"]["b"] = {0, 0};
+              return config;
+            }(),
+            read_flow)
+            .starts_with("config.start.b: has no effect with the activation softmax"));
   const auto of_prior = [&](const json& prior) {
     json config = model;
     config["prior"] = prior;
     return refusal("flow", config, read_flow);
   };
-  for (const json& prior :
-       {json("flip2"), json(3), json::array(), json::object(), json{{"kind", "flip2"}, {"nu1", -1}, {"nu2", 1}},
-        json{{"kind", "flip2"}, {"nu1", std::nan("")}, {"nu2", 1}}, json{{"kind", "flip2"}, {"nu1", "1"}, {"nu2", 1}},
-        json{{"kind", "spikes"}, {"features", 0}, {"nu", 1}}, json{{"kind", "spikes"}, {"features", 1.5}, {"nu", 1}},
-        json{{"kind", "spikes"}, {"features", 1'000'000'000}, {"nu", 1}},
-        json{{"kind", "gaussian"}, {"variances", {1, -1}}}, json{{"kind", "gaussian"}, {"variances", json::array()}},
-        json{{"kind", "gaussian"}, {"features", 1'000'000'000}, {"nu1", 1}, {"nu2", 1}},
-        json{{"kind", "discrete"}, {"points", {{1, 0}, {0}}}, {"probs", {0.5, 0.5}}},
-        json{{"kind", "discrete"}, {"points", {{1, 0}}}, {"probs", {0.5}}},
-        json{{"kind", "discrete"}, {"points", {{1, 0}}}, {"probs", {0.5, 0.5}}}}) {
+  for (const json& prior : {json("flip2"), json(3), json::array(), json::object(),
+                            json{{"kind", "flip2"}, {"nu1", -1}, {"nu2", 1}},
+                            json{{"kind", "flip2"}, {"nu1", std::nan("")}, {"nu2", 1}},
+                            json{{"kind", "flip2"}, {"nu1", "1"}, {"nu2", 1}},
+                            json{{"kind", "spikes"}, {"features", 0}, {"nu", 1}},
+                            json{{"kind", "spikes"}, {"features", 1.5}, {"nu", 1}},
+                            json{{"kind", "spikes"}, {"features", 1'000'000'000}, {"nu", 1}},
+                            json{{"kind", "gaussian"}, {"variances", {1, -1}}},
+                            json{{"kind", "gaussian"}, {"variances", json::array()}},
+                            json{{"kind", "gaussian"}, {"features", 1'000'000'000}, {"nu1", 1}, {"nu2", 1}},
+                            json{{"kind", "discrete"}, {"points", {{1, 0}, {0}}}, {"probs", {0.5, 0.5}}},
+                            json{{"kind", "discrete"}, {"points", {{1, 0}}}, {"probs", {0.5}}},
+                            json{{"kind", "discrete"}, {"points", {{1, 0}}}, {"probs", {0.5, 0.5}}}}) {
     CAPTURE(prior);
     CHECK(of_prior(prior).starts_with("config.prior"));
   }

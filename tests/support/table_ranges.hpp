@@ -45,8 +45,16 @@ inline bool taken(std::string_view& text, std::string_view start) {
 
 /// Of another kind than a number.
 inline std::vector<json> no_numbers() {
-  return {"1", "abc", true, nullptr, json::array(), json::object(), json::array({json::array({1})}),
-          std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  return {"1",
+          "abc",
+          true,
+          nullptr,
+          json::array(),
+          json::object(),
+          json::array({json::array({1})}),
+          std::nan(""),
+          std::numeric_limits<double>::infinity(),
+          -std::numeric_limits<double>::infinity()};
 }
 
 inline void add(std::vector<json>& list, const std::vector<json>& more) {
@@ -126,7 +134,8 @@ inline FieldTrials trials_of(std::string_view text) {
   if (taken(text, "list of ")) {
     const bool different = taken(text, "different "), increasing = !different && taken(text, "increasing ");
     std::string one(text);
-    if (const auto several = one.find("s "); several != std::string::npos && one.find("number") == 0) one.erase(several, 1);
+    if (const auto several = one.find("s "); several != std::string::npos && one.find("number") == 0)
+      one.erase(several, 1);
     if (one.starts_with("integers")) one.erase(7, 1);
     const FieldTrials of_one = trials_of(one);
     FieldTrials trials{listed(of_one.inside), listed(of_one.outside)};
@@ -146,7 +155,8 @@ inline FieldTrials trials_of(std::string_view text) {
     return trials;
   }
   // Words that are not values of the field are longer than words.
-  if (text.find_first_of("{(;:") != std::string_view::npos || text.find(" x ") != std::string_view::npos) return {};
+  if (text.find_first_of("{(;:") != std::string_view::npos || text.find(" x ") != std::string_view::npos)
+    return {};
   if (text.find("number") != std::string_view::npos || text.find("list") != std::string_view::npos) return {};
   return word_trials(text);
 }

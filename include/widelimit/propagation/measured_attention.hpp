@@ -20,7 +20,8 @@ struct MeasuredHead {
   /// Of a row, on the keys that are kept, before it was brought to 1: less where what is left out is no padding, such as
   /// a sink.
   numerics::Estimate kept_weight;
-  Index rows_left_out = 0;  ///< Rows of all sequences without weight on a kept key: only kept_weight counts them.
+  Index rows_left_out =
+      0;  ///< Rows of all sequences without weight on a kept key: only kept_weight counts them.
 };
 
 /// The heads of attention weights [sequences, heads, tokens, tokens], row-major, after the softmax. `kept` [sequences,

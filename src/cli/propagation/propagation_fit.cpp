@@ -193,11 +193,11 @@ void add_propagation_fit_command(CLI::App& propagation) {
       ->required();
   arguments->options.add_computation(*command, "fit_losses");
   add_output_options(*command, arguments->output, "");
-  command->footer(
-      fmt::format("Columns of hyperparameters: {}; those that are missing are as the options say. sigma_A has no effect. "
-                  "The angle exponent is then ln(1 + lambda_a).\n\nOther columns are named in a warning and in "
-                  "columns_not_used; names one or two letters off are errors, and so is a column causal.",
-                  fmt::join(hyperparameters(), ", ")));
+  command->footer(fmt::format(
+      "Columns of hyperparameters: {}; those that are missing are as the options say. sigma_A has no effect. "
+      "The angle exponent is then ln(1 + lambda_a).\n\nOther columns are named in a warning and in "
+      "columns_not_used; names one or two letters off are errors, and so is a column causal.",
+      fmt::join(hyperparameters(), ", ")));
   command->callback([arguments] { run_fit(*arguments); });
 }
 

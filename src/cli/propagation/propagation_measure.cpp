@@ -271,9 +271,10 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
       ->required();
   add_value(*command, "--lengths", arguments->lengths,
             "True lengths [sequences] of padded sequences; .npy of integers from 2", "FILE.npy");
-  add_value(*command, "--mask", arguments->mask,
-            "Mask [sequences, tokens]: tokens where it is 0 or false are left out; .npy of booleans or of 0 and 1",
-            "FILE.npy");
+  add_value(
+      *command, "--mask", arguments->mask,
+      "Mask [sequences, tokens]: tokens where it is 0 or false are left out; .npy of booleans or of 0 and 1",
+      "FILE.npy");
   add_value(*command, "--network", arguments->network,
             "Network file of one block: the theory from the first layer's tokens", "NETWORK");
   add_output_options(*command, arguments->output, "");

@@ -63,9 +63,10 @@ json report_of(const SdeModel& model, const Matrix<double>& v) {
 /// Every pair of coordinates is written, and every entry of S1.
 void require_few(const ConfigReader& fields, const Matrix<double>& v) {
   if (v.rows() > most_coefficient_tokens)
-    fields.fail("V0", fmt::format("expected at most {} tokens for sde coefficients, whose tables have tokens^4 "
-                                  "entries, got {}",
-                                  most_coefficient_tokens, v.rows()));
+    fields.fail("V0",
+                fmt::format("expected at most {} tokens for sde coefficients, whose tables have tokens^4 "
+                            "entries, got {}",
+                            most_coefficient_tokens, v.rows()));
 }
 
 }  // namespace

@@ -187,7 +187,8 @@ CommandFields all_command_fields() {
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
                                        path_fields("0.005", "1e6", V::at_least(1e3))})},
           {"law", joined_fields({grid, law})},
-          {"coefficients", joined_fields({model_fields_of(model_names()), start_fields(1, most_coefficient_tokens)})},
+          {"coefficients",
+           joined_fields({model_fields_of(model_names()), start_fields(1, most_coefficient_tokens)})},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
                             "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "

@@ -141,7 +141,8 @@ FlowSetup read_flow_setup(ConfigReader& fields) {
     // A time is a layer over the depth, and no ratio of depth and width.
     fields.require_one("times", {"horizon"}, "horizon");
     for (const char* field : {"depth", "width"})
-      if (fields.has(field)) fields.fail(field, "has no effect with the commuting flow, of any depth: leave it out");
+      if (fields.has(field))
+        fields.fail(field, "has no effect with the commuting flow, of any depth: leave it out");
     setup.times = read_times(fields);
   } else {
     const SdeSetup drift = read_law_setup(fields);

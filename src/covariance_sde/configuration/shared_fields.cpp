@@ -78,8 +78,8 @@ Matrix<double> read_start(ConfigReader& fields) {
   require_variances(fields.path() + ".V0", v);
   for (const double variance : v.diagonal())
     if (!(variance >= smallest_variance && variance <= largest_variance))
-      fields.fail("V0", fmt::format("expected variances in [{:g}, {:g}], got {}", smallest_variance, largest_variance,
-                                    variance));
+      fields.fail("V0", fmt::format("expected variances in [{:g}, {:g}], got {}", smallest_variance,
+                                    largest_variance, variance));
   return v;
 }
 

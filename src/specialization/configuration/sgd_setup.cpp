@@ -53,13 +53,15 @@ std::vector<Index> records_of_both(ConfigReader& fields, double gamma, double st
   constexpr Index farthest = 1'000'000;
   const auto together = common_steps(gamma, step, std::min(steps, farthest));
   if (!together)
-    fields.fail("step", fmt::format("expected a step of which {:g}, the learning rate gamma, or a few of it are "
-                                    "whole numbers, got {:g}: SGD and flow have no time in common up to tau",
-                                    gamma, step));
+    fields.fail("step",
+                fmt::format("expected a step of which {:g}, the learning rate gamma, or a few of it are "
+                            "whole numbers, got {:g}: SGD and flow have no time in common up to tau",
+                            gamma, step));
   if (steps % *together != 0)
-    fields.fail("tau", fmt::format("expected a multiple of {:g}, at which SGD of steps {:g} and the flow of steps "
-                                   "{:g} meet, got {:g}",
-                                   static_cast<double>(*together) * gamma, gamma, step, fields.number("tau")));
+    fields.fail("tau",
+                fmt::format("expected a multiple of {:g}, at which SGD of steps {:g} and the flow of steps "
+                            "{:g} meet, got {:g}",
+                            static_cast<double>(*together) * gamma, gamma, step, fields.number("tau")));
   const Index meetings = steps / *together;
   return record_every(*together * std::max<Index>(1, meetings / fields.integer("records")), steps);
 }
