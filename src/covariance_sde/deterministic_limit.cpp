@@ -24,7 +24,7 @@ constexpr double largest_growth = 1e12;
 /// Dormand-Prince from time 0. A trial step that `within` does not hold of, at its ends or between them, is a step too
 /// long, not the solution's; fails(now) is called where steps have become so short that time stands still.
 template <typename System, typename Within, typename Fails>
-void integrate(const System& system, Coordinates& state, double time, double tolerance, const Within& within,
+void integrate(const System& rate_of, Coordinates& state, double time, double tolerance, const Within& within,
                const Fails& fails) {
   namespace odeint = boost::numeric::odeint;
   constexpr double shortening = 0.125;
@@ -39,7 +39,7 @@ void integrate(const System& system, Coordinates& state, double time, double tol
     const auto watched = [&](const Coordinates& at, Coordinates& rate, double moment) {
       inside = inside && within(at);
       if (inside)
-        system(at, rate, moment);
+        rate_of(at, rate, moment);
       else
         std::fill(rate.begin(), rate.end(), 0.0);
     };

@@ -175,8 +175,8 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   const auto through = [&](const Matrix<double>& tangent, TokenRule rule, std::ptrdiff_t part) {
     return run_tokens({start, tangent_scale * tangent}, repeated(block, depth), part_of(run, part, 2), rule);
   };
-  exponents.gradient =
-      a_block(log_gradient(through(identity(tokens), TokenRule::equal_tokens, 0).back()), depth);
+  const auto gradients = through(identity(tokens), TokenRule::equal_tokens, 0);
+  exponents.gradient = a_block(log_gradient(gradients.back()), depth);
   const auto passed = through(contrasts(tokens), TokenRule::contrasts, 1);
   // This is the logarithm of the contrast relative to the norm after so many blocks; it starts with that
   // of P over the start's norm.
@@ -193,6 +193,12 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     exponents.angle = exponents.last_angle = {none, none};
     exponents.no_angles = parting_note(*parted, static_cast<std::size_t>(parted - passed.begin()) + 1);
+    return exponents;
+  }
+  // Even averages leave nothing of differences but the rounding of what they are made of.
+  constexpr double rounding = 1e-15;
+  if (!(log_contrast(passed.front()).value > log_gradient(gradients.front()).value + std::log(rounding))) {
+    exponents.angle = exponents.last_angle = {-std::numeric_limits<double>::infinity(), 0};
     return exponents;
   }
   exponents.angle = a_block(difference(relative(last), relative(0)), depth);

@@ -65,7 +65,7 @@ Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_sta
 Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
                                const Matrix<double>& spike_gram) {
   constexpr const char* where = "bayes_posterior";
-  require_shape(where, "spike_gram", spike_gram, prior.features(), prior.features());
+  require_shape("prior", "spike_gram", spike_gram, prior.features(), prior.features());
   require_finite(where, "spike_gram", spike_gram);
   numerics::require_semidefinite(where, "spike_gram", spike_gram);
   return posterior(prior, chi_star,

@@ -16,7 +16,8 @@ namespace {
 
 template <typename Read>
 void check_command(const char* command, const json& base, const Read& read) {
-  CAPTURE(command);
+  const std::string of = command;
+  CAPTURE(of);
   // Lists of points are for the commands, which give their readers one point after the other.
   const ConfigFields table = without_fields(command_fields(command), {"gammas", "temperatures", "networks"});
   widelimit::testing::check_table_ranges(table, base, [&](const json& config) {

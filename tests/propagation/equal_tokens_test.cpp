@@ -84,7 +84,12 @@ TEST_CASE("equal tokens: where they stay equal, lambda_a_log is the growth of a 
     constexpr double gap = 1e-4;
     const auto passed = propagate(block, nearly_equal(q, gap), 1);
     const double growth = std::log(contrast(passed[1].gram) / contrast(passed[0].gram));
-    CHECK(found.angle.value == Approx(growth).epsilon(0.01).scale(1));
+    // Even averages leave nothing of a gap but what is of second order in it.
+    if (std::isinf(found.angle.value))
+      CHECK(growth < std::log(gap) + 2);
+    else
+      CHECK(std::abs(found.angle.value - growth) <
+            0.01 * (1 + std::abs(growth)) + 5 * found.angle.standard_error);
   }
 }
 
@@ -93,8 +98,8 @@ TEST_CASE("equal tokens: a block that parts them has no angles, and says so") {
   for (const std::string& layer : parting)
     for (int draw = 0; draw < 6; ++draw) {
       const std::string before = drawn_block(random, keeping);
-      const std::string layers =
-          before + ", " + residual(R"({"layer": "dense"}, )" + layer + R"(, {"layer": "dense"})");
+      const std::string layers = before + R"(, {"layer": "dense"}, )" +
+                                 residual(R"({"layer": "dense"}, )" + layer + R"(, {"layer": "dense"})");
       CAPTURE(layers);
       const Network block = block_of(layers);
       const BlockExponents found = block_exponents(block, tokens, 2);

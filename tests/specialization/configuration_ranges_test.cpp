@@ -73,7 +73,7 @@ TEST_CASE("heads tables: each range is the one that is read, and errors name the
     static_cast<void>(fields.integer("starts"));
     return read_comparison(fields, read_prior(fields));
   });
-  check_experiment("bayes", base({}), [](ConfigReader& fields) {
+  check_experiment("bayes", base(json::object()), [](ConfigReader& fields) {
     static_cast<void>(read_prior(fields));
     if (fields.has("heads")) static_cast<void>(fields.integer("heads"));
     return std::vector<Index>{fields.integer("tokens"), fields.integer("samples"),

@@ -101,7 +101,7 @@ inline FieldTrials number_trials(std::string_view text) {
     REQUIRE(taken(text, ", "));
     const double to = taken_number(text);
     trials.inside = {from, to, (from + to) / 2};
-    add(trials.outside, {below(from), from - 1, above(to), to + 1});
+    add(trials.outside, {below(from), from - 1, above(to), above(to) + 1});
   } else {
     trials.inside = {0, largest, -largest};
   }
@@ -161,9 +161,9 @@ inline FieldTrials trials_of(std::string_view text) {
   return word_trials(text);
 }
 
-/// Reads `base`, which must be one that works, with each field of the table in turn at each of its trials. Values inside
-/// may be refused beside the other fields, but by an error that names one; what is outside is refused by one that names
-/// the field, and by no other kind of error. `read`: throws what is wrong with a configuration.
+/// Reads `base`, which must be one that works, with each field of the table in turn at each of its trials. Values
+/// inside may be refused beside the other fields, but by an error that names one; what is outside is refused by one
+/// that names the field, and by no other kind of error. `read`: throws what is wrong with a configuration.
 template <typename Read>
 void check_table_ranges(const ConfigFields& table, const nlohmann::json& base, const Read& read) {
   const auto refusal = [&](const nlohmann::json& config) -> std::string {
@@ -181,9 +181,11 @@ void check_table_ranges(const ConfigFields& table, const nlohmann::json& base, c
   };
   for (const ConfigField& row : table) {
     const FieldTrials trials = trials_of(row.values.text());
-    CAPTURE(row.name);
+    const std::string field = row.name;
+    CAPTURE(field);
     for (const nlohmann::json& value : trials.outside) {
-      CAPTURE(value);
+      const std::string shown = value.dump();
+      CAPTURE(shown);
       nlohmann::json config = base;
       config[row.name] = value;
       const std::string message = refusal(config);
@@ -191,7 +193,8 @@ void check_table_ranges(const ConfigFields& table, const nlohmann::json& base, c
       CHECK(names(message, row.name));
     }
     for (const nlohmann::json& value : trials.inside) {
-      CAPTURE(value);
+      const std::string shown = value.dump();
+      CAPTURE(shown);
       nlohmann::json config = base;
       config[row.name] = value;
       const std::string message = refusal(config);

@@ -8,8 +8,8 @@ namespace widelimit::covariance_sde {
 /// V_T of the drift alone, dV = b(V) dt, by Dormand-Prince with the given relative tolerance.
 ///
 /// Errors  ArgumentError unless v0 is a covariance and time >= 0; NumericalError if it explodes before T, as the cubic
-///         attention drift does: an entry passes 1e12 (times the largest of the start if that is above 1), or steps become so short
-///         that time stands still.
+///         attention drift does: an entry passes 1e12 (times the largest of the start if that is above 1), or steps
+///         become so short that time stands still.
 [[nodiscard]] Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, double time,
                                         double relative_tolerance = 1e-11);
 

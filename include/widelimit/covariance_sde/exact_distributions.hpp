@@ -65,9 +65,8 @@ class DiffusionDistribution {
 ///
 /// Accuracy  1e-8 in every probability.
 /// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1, shortest_law_time() <= time <=
-///           longest_law_time();
-///           NumericalError if half a million nodes do not resolve the distribution (slopes above 100 apart, at some s
-///           T between 0.003 and 1).
+///           longest_law_time(); NumericalError if half a million nodes do not resolve the distribution (slopes above
+///           100 apart, at some s T between 0.003 and 1).
 /// Cost      20 to 100 ms; from s T of ten on more, up to seconds at s T of 600, and no more beyond
 ///           (docs/theory/covariance-sde.md, section 7.2); seconds for slopes 60 apart, 25 s for 100.
 [[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
@@ -78,7 +77,8 @@ class DiffusionDistribution {
 ///
 /// Accuracy  1e-8 in every probability, for every gamma^2 and number of heads.
 /// Errors    ArgumentError unless the model has full attention and no ReLU drift, gap0 is positive and
-///           shortest_law_time() <= time <= longest_law_time(); NumericalError as above (gamma^2 below about 1e-4 where gaps explode).
+///           shortest_law_time() <= time <= longest_law_time(); NumericalError as above (gamma^2 below about 1e-4 where
+///           gaps explode).
 /// Cost      as above.
 [[nodiscard]] DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, double time);
 

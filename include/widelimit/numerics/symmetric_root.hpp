@@ -8,7 +8,8 @@ namespace widelimit::numerics {
 /// symmetric but for `rounding` of its largest entry.
 ///
 /// Edges     eigenvalues between -`rounding` times the largest and 0 count as 0.
-/// Errors    ArgumentError if S is not square, not symmetric or not finite; NumericalError if an eigenvalue lies below that.
+/// Errors    ArgumentError if S is not square, not symmetric or not finite; NumericalError if an eigenvalue lies below
+///           that.
 /// Cost      O(n^3).
 [[nodiscard]] Matrix<double> symmetric_root(const Matrix<double>& matrix, double rounding = 1e-10);
 

@@ -17,8 +17,8 @@ struct MeasuredHead {
   numerics::Estimate
       first_weight;  ///< Weight on the first token that is kept, where many models have a sink.
   numerics::Estimate largest_weight;  ///< Of a row.
-  /// Of a row, on the keys that are kept, before it was brought to 1: less where what is left out is no padding, such as
-  /// a sink.
+  /// Of a row, on the keys that are kept, before it was brought to 1: less where what is left out is no padding, such
+  /// as a sink.
   numerics::Estimate kept_weight;
   Index rows_left_out =
       0;  ///< Rows of all sequences without weight on a kept key: only kept_weight counts them.

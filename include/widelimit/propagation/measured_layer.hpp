@@ -23,8 +23,8 @@ struct MeasuredLayer {
   double largest_token_share = 0;  ///< In how many of the sequences it is.
   numerics::Estimate cosine;       ///< Mean cosine of two of its tokens.
   double gap = 0;                  ///< 1 - cosine, without cancellation.
-  /// Mean product of two tokens of a sequence over q, the mean squared norm: the mean cosine if all norms are alike, and if not that of
-  /// the longest tokens.
+  /// Mean product of two tokens of a sequence over q, the mean squared norm: the mean cosine if all norms are alike,
+  /// and if not that of the longest tokens.
   numerics::Estimate product_ratio;
   /// A gap below is made of the rounding of numbers: rounding_gap() of their type, or of one coarser in which all of
   /// them are exact (half-precision activations that were widened).

@@ -43,7 +43,8 @@ struct PropagatedTokens {
                                                       Index depth, const RunControl& run = {});
 
 /// The squared norm that the block leaves unchanged if all n tokens are equal; nothing if norms grow or shrink
-/// forever, or if equal tokens do not stay equal (dropout, zero padding, positions in the values). Found by a bracket from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
+/// forever, or if equal tokens do not stay equal (dropout, zero padding, positions in the values). Found by a bracket
+/// from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
 [[nodiscard]] std::optional<double> collapsed_norm(const Network& block, Index tokens,
                                                    const RunControl& run = {});
 
@@ -52,7 +53,9 @@ struct BlockExponents {
   double start_norm = 0;        ///< Squared norm at the start.
   bool at_fixed_point = false;  ///< Whether the block leaves that norm unchanged.
   numerics::Estimate norm;      ///< Growth of squared norms; 0 at a fixed point.
-  numerics::Estimate angle;  ///< ln(1 + lambda_a): growth of the squared sine of small angles between tokens.
+  /// ln(1 + lambda_a): growth of the squared sine of small angles between tokens; -infinity where a block makes all
+  /// tokens equal.
+  numerics::Estimate angle;
   numerics::Estimate last_angle;  ///< The same in the last block alone, slower if the map is not normal.
   numerics::Estimate gradient;    ///< lambda_g: growth of the squared norm of the Jacobian.
   /// Why angle and last_angle are NaN: equal tokens do not stay equal, so that no point has angles that are small

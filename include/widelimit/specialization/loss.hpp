@@ -20,8 +20,8 @@ struct HeadParameters {
 [[nodiscard]] HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
                                                   Matrix<double> r);
 
-/// Throws ArgumentError("WHERE: ...") unless these are H heads over F features, all numbers finite: m H x F, r H x H, b one
-/// entry a head and v scale_count(). What the activation does not have must have no value either: b is 0, v is 1.
+/// Throws ArgumentError("WHERE: ...") unless these are H heads over F features, all numbers finite: m H x F, r H x H, b
+/// one entry a head and v scale_count(). What the activation does not have must have no value either: b is 0, v is 1.
 void require_heads(std::string_view where, HeadActivation activation, const HeadParameters& parameters,
                    Index heads, Index features);
 

@@ -171,6 +171,8 @@ void say_written(const PropagationOutput& output, const ResultTable& table) {
 }  // namespace
 
 void note_angles(const BlockExponents& exponents, const std::string& name, ResultTable& table) {
+  if (std::isinf(exponents.angle.value))
+    table.notes[name] = table.notes["exponents"] = "-infinity: one block makes nearly equal tokens equal";
   if (exponents.no_angles.empty()) return;
   table.notes[name] = exponents.no_angles;
   warn("{}: {}", name, exponents.no_angles);
