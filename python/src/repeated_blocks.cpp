@@ -138,13 +138,14 @@ std::vector<bool> kept_before(const ArrayLikeObject& lengths, Index sequences, I
 /// each head of weights [sequences,
 /// heads, tokens, tokens].
 nb::list measured_attention_in(const Array<double>& weights, const std::string& name,
-                               const std::vector<bool>& kept) {
+                               const std::vector<bool>& kept, bool padding) {
   const auto heads = run_or_leave(
       [view = std::span(weights.data(), weights.size()), sequences = weights.shape(0),
-       count = weights.shape(1), tokens = weights.shape(2), name, kept](std::stop_token) {
+       count = weights.shape(1), tokens = weights.shape(2), name, kept, padding](std::stop_token) {
         return naming_errors(name, [&] {
-          return propagation::measured_attention(view, static_cast<Index>(sequences),
-                                                 static_cast<Index>(count), static_cast<Index>(tokens), kept);
+          return propagation::measured_attention(
+              view, static_cast<Index>(sequences), static_cast<Index>(count), static_cast<Index>(tokens),
+              kept, padding ? propagation::LeftOutTokens::padding : propagation::LeftOutTokens::some);
         });
       },
       {nb::cast(weights)});
@@ -169,7 +170,7 @@ void bind_repeated_blocks(nb::module_& module) {
              "progress"_a.none());
   module.def("kept_before", &kept_before, "lengths"_a, "sequences"_a, "tokens"_a);
   module.def("measured_layers", &measured_in, "layers"_a, "kept"_a, "epsilons"_a);
-  module.def("measured_attention", &measured_attention_in, "weights"_a, "name"_a, "kept"_a);
+  module.def("measured_attention", &measured_attention_in, "weights"_a, "name"_a, "kept"_a, "padding"_a);
 }
 
 }  // namespace widelimit::python

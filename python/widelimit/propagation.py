@@ -722,7 +722,8 @@ def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None 
     """Entropies and sinks of attention weights of your own model: a MeasuredAttention.
 
     attention      arrays or tensors of one shape, [sequences, heads, tokens, tokens], of each block, after the softmax
-    lengths, mask  as in measure(): each row is brought to 1 over the keys that are kept
+    lengths, mask  as in measure(): what a mask leaves out, such as a sink, may have weight, and each row is brought to 1 over the
+                   keys that are kept; padding behind the lengths must have none
 
     ArgumentError for rows whose weights do not sum to 1 within 2 %.
     """
@@ -734,7 +735,7 @@ def measure_attention(attention: Sequence[ArrayLike], lengths: ArrayLike | None 
             raise ValueError(f"attention[{k}]: expected weights [sequences, heads, tokens, tokens] of the shape of the others, got "
                              f"{array.shape}")
     kept = _kept_tokens((arrays[0].shape[0], arrays[0].shape[2]), lengths, mask)
-    found = [_core.measured_attention(array, f"attention[{k}]", kept) for k, array in enumerate(arrays)]
+    found = [_core.measured_attention(array, f"attention[{k}]", kept, lengths is not None) for k, array in enumerate(arrays)]
     flat = np.array([[(*entropy, uniform, *first, *largest, *weight, rows) for entropy, uniform, first, largest, weight, rows in block]
                      for block in found])
     return MeasuredAttention(*np.moveaxis(flat, -1, 0))

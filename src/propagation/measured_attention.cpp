@@ -37,7 +37,7 @@ double weight_left_out(std::span<const double> row, const std::vector<Index>& ke
 }
 
 /// Sum over the keys that are kept. The row is one of a softmax if that is 1, or comes to 1 with what is left out.
-double kept_weight(std::span<const double> row, const std::vector<Index>& keys) {
+double kept_weight(std::span<const double> row, const std::vector<Index>& keys, LeftOutTokens left_out) {
   double sum = 0;
   for (const Index key : keys) {
     const double weight = row[static_cast<std::size_t>(key)];
@@ -46,11 +46,12 @@ double kept_weight(std::span<const double> row, const std::vector<Index>& keys) 
     sum += weight;
   }
   const auto is_one = [](double total) { return std::abs(total - 1) <= largest_error_of_sum; };
-  const double others = weight_left_out(row, keys);
+  const double others = left_out == LeftOutTokens::padding ? 0 : weight_left_out(row, keys);
   if (!is_one(sum) && !is_one(sum + others))
     throw ArgumentError(fmt::format(
-        "expected weights that sum to 1, got {:.4g}: take them after the softmax and without dropout{}",
-        sum + others, others > 0 ? fmt::format(" ({:.4g} of it over the tokens that are kept)", sum) : ""));
+        "expected weights that sum to 1{}, got {:.4g}: take them after the softmax and without dropout{}",
+        left_out == LeftOutTokens::padding ? " over the tokens before the lengths" : "", sum + others,
+        others > 0 ? fmt::format(" ({:.4g} of it over the tokens that are kept)", sum) : ""));
   return sum;
 }
 
@@ -91,7 +92,7 @@ struct HeadValues {
 
 /// Adds the means over the rows of one sequence, of weights [tokens, tokens]. `place`: of errors.
 void add_sequence(const std::string& place, std::span<const double> weights, const std::vector<Index>& keys,
-                  HeadValues& head) {
+                  LeftOutTokens left_out, HeadValues& head) {
   const auto tokens = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(weights.size()))));
   const auto rows = static_cast<double>(keys.size());
   RowWeights sum;
@@ -101,7 +102,7 @@ void add_sequence(const std::string& place, std::span<const double> weights, con
         weights.subspan(static_cast<std::size_t>(query * tokens), static_cast<std::size_t>(tokens));
     double kept = 0;
     try {
-      kept = kept_weight(row, keys);
+      kept = kept_weight(row, keys, left_out);
     } catch (const ArgumentError& error) {
       throw ArgumentError(fmt::format("token {} of {}: {}", query, place, error.what()));
     }
@@ -127,7 +128,8 @@ void add_sequence(const std::string& place, std::span<const double> weights, con
 }  // namespace
 
 std::vector<MeasuredHead> measured_attention(std::span<const double> weights, Index sequences, Index heads,
-                                             Index tokens, const std::vector<bool>& kept) {
+                                             Index tokens, const std::vector<bool>& kept,
+                                             LeftOutTokens left_out) {
   if (sequences < 1 || heads < 1 || tokens < 1 || std::ssize(weights) != sequences * heads * tokens * tokens)
     throw ArgumentError(fmt::format(
         "expected weights [sequences, heads, tokens, tokens], got {} numbers for {} x {} x {} x {}",
@@ -141,7 +143,7 @@ std::vector<MeasuredHead> measured_attention(std::span<const double> weights, In
     const std::vector<Index> keys = kept_keys(s, tokens, kept);
     for (Index h = 0; h < heads; ++h)
       add_sequence(fmt::format("head {} in sequence {}", h, s),
-                   weights.subspan(static_cast<std::size_t>(s * heads + h) * size, size), keys,
+                   weights.subspan(static_cast<std::size_t>(s * heads + h) * size, size), keys, left_out,
                    values[static_cast<std::size_t>(h)]);
   }
   std::vector<MeasuredHead> result;

@@ -24,14 +24,18 @@ struct MeasuredHead {
       0;  ///< Rows of all sequences without weight on a kept key: only kept_weight counts them.
 };
 
+/// What tokens are that are left out: some of all, such as sinks, or padding, which has no weight.
+enum class LeftOutTokens { some, padding };
+
 /// The heads of attention weights [sequences, heads, tokens, tokens], row-major, after the softmax. `kept` [sequences,
 /// tokens]: rows and columns that are left out may hold anything, and each row is brought to 1 over the keys that are
 /// kept; empty: all are kept. Means are NaN where no row has weight on a kept key.
 /// Errors  ArgumentError for weights that do not fill whole heads, a sequence that keeps no token, and rows whose
 ///         weights are negative or not finite, or whose sum is off 1 by more than 2 %, both over the keys that are kept
-///         and together with the weights on the others.
+///         and, unless those left out are padding, together with the weights on the others.
 [[nodiscard]] std::vector<MeasuredHead> measured_attention(std::span<const double> weights, Index sequences,
                                                            Index heads, Index tokens,
-                                                           const std::vector<bool>& kept = {});
+                                                           const std::vector<bool>& kept = {},
+                                                           LeftOutTokens left_out = LeftOutTokens::some);
 
 }  // namespace widelimit::propagation

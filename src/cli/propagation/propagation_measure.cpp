@@ -199,7 +199,8 @@ void add_attention(const MeasureArguments& arguments, const std::array<Index, 3>
               shape[0], shape[1], shape[1], fmt::join(array.shape(), ", "));
     std::vector<MeasuredHead> heads;
     try {
-      heads = measured_attention({array.data(), array.size()}, extent(0), extent(1), extent(2), kept);
+      heads = measured_attention({array.data(), array.size()}, extent(0), extent(1), extent(2), kept,
+                                 arguments.lengths.empty() ? LeftOutTokens::some : LeftOutTokens::padding);
     } catch (const Error& error) {
       fail_in(file, "{}", error.what());
     }
