@@ -2,7 +2,7 @@
 # run-tests.sh JOBS: configures, builds and runs the tests, stage by stage, and says in which stage it failed. Without the
 # Python packages of the tests (where no package index can be reached) the other tests run, and Python's are skipped. With
 # WIDELIMIT_PYTHON_TESTS=required, as in continuous integration, that is a failure, and so is every test of Python that
-# is skipped for want of another package than PyTorch. WIDELIMIT_CONFIGURATION has more options for cmake.
+# is skipped for want of another package than PyTorch or PyArrow. WIDELIMIT_CONFIGURATION has more options for cmake.
 set -eu
 
 jobs=$1

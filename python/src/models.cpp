@@ -118,6 +118,7 @@ void bind_options(nb::module_& module) {
       .def_rw("targets_as_they_are", &ModelOptions::targets_as_they_are)
       .def_rw("class_names", &ModelOptions::class_names)
       .def_rw("preprocessing", &ModelOptions::preprocessing)
+      .def_rw("preparation", &ModelOptions::preparation)
       .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
       .def("set_criterion",
            [](ModelOptions& self, const std::string& word) { self.criterion = criterion_of(word); })
@@ -343,7 +344,8 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("feature_map", [](const Model& self) { return factors_of(self.feature_map()); })
       .def_prop_ro("learned",
                    [](const Model& self) { return self.learned() ? described(*self.learned()) : nb::none(); })
-      .def_prop_ro("preprocessing", &Model::preprocessing);
+      .def_prop_ro("preprocessing", &Model::preprocessing)
+      .def_prop_ro("preparation", &Model::preparation);
 }
 
 /// (network, factors or None, regulariser or None, facts).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 import warnings
 from typing import Any, Sequence, Union
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._frames import array_of, is_frame
 from ._jax import refuse_traced
 
 # One array [n, ..., C], or arrays [..., C] of different sizes.
@@ -44,8 +44,8 @@ def _numpy(array, name="inputs"):
     if isinstance(array, np.ndarray):
         return array
     refuse_traced(name, array)
-    if _is_frame(array):
-        return _of_frame(array, name)
+    if is_frame(array):
+        return array_of(array, name)
     if getattr(getattr(array, "device", None), "type", "cpu") != "cpu" and hasattr(array, "cpu"):
         warnings.warn(f"{name}: a tensor on {array.device} is copied to the host, where it is used and the results are; x.cpu() "
                       "does so without this warning", UserWarning, stacklevel=2)
@@ -55,23 +55,6 @@ def _numpy(array, name="inputs"):
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
     return np.from_dlpack(array)
-
-
-def _is_frame(array):
-    """Whether this is a frame of pandas, whose columns may have several types."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(array, pandas.DataFrame)
-
-
-def _of_frame(frame, name):
-    """Columns of numbers and truth values together, in the type that holds them all. TypeError for others."""
-    other = [f"{column!r} ({dtype})" for column, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
-    if other:
-        raise TypeError(f"{name}: expected a frame whose columns are numbers or truth values, got {', '.join(map(str, other[:5]))}")
-    types = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]  # Columns that know missing values have such.
-    numeric = [dtype for dtype in types if dtype != bool]
-    common = np.result_type(*numeric) if numeric else np.dtype(float)
-    return frame.to_numpy(dtype=common if common.kind == "f" else float, na_value=np.nan)
 
 
 def _suspect_channels_first(shape, name):

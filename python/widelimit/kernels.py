@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, integers, type_of_inputs, whole
 from ._device import device as using_device
+from ._frames import Columns
 from ._html import matrix_html
 from ._progress import Progress, told
 
@@ -58,7 +59,8 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
 
     network    a Network
     x1, x2     [n, C], or [n, spatial..., C] with one to three spatial axes, channels last; NumPy, JAX or PyTorch arrays
-               (row-major float32 and float64 are not copied), or a list of arrays [spatial..., C] of different sizes
+               (row-major float32 and float64 are not copied), or a list of arrays [spatial..., C] of different sizes; of
+               two frames, the columns of x2 are found by their names in x1
     kernels    'nngp', 'ntk' or 'both'
     precision  'float' or 'double'; None: float if the inputs are float32, else double
     threads    0: one for each core. Results do not depend on it.
@@ -79,6 +81,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     inputs, ArgumentError for inputs that are not finite, and NumericalError if a result is not finite; Ctrl-C stops it.
     """
     check_network(network, "network, x1, x2")
+    x2 = Columns.of(x1).matched(x2, "x2", "x1")
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)

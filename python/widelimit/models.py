@@ -16,6 +16,7 @@ from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, r
 from ._automatic import automatic_networks, likeliest
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
+from ._frames import Columns
 from ._html import matrix_html, network_html, rows_html, table
 from ._named_functions import functions_of
 from ._progress import Progress, told
@@ -242,7 +243,7 @@ class _Classes:
         return class_scores(places, len(self.labels))
 
 
-def _held_out(validation, inputs, targets):
+def _held_out(validation, inputs, targets, columns):
     """(x, y) of validation data as the compiled half takes them, from (x, y) or a dictionary."""
     if validation is None:
         return None, None
@@ -253,7 +254,7 @@ def _held_out(validation, inputs, targets):
         raise TypeError("validation: expected (x, y), or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs' as "
                         f"those of x, got {list(given) if given is not None else type(validation).__name__}")
     others = {name: value for name, value in given.items() if name not in ("x", "y")}
-    return inputs.batch(given["x"], "validation", **others), targets(given["y"], "validation")
+    return inputs.batch(columns.matched(given["x"], "validation"), "validation", **others), targets(given["y"], "validation")
 
 
 def _targets(y, name):
@@ -310,6 +311,7 @@ class Model:
         self._labels = labels  # Those that classes were made of; None where only their names are known.
         # The one that was given holds the functions of its layers.
         self._network = model.network if network is None else network
+        self._columns = Columns.read(model.preparation)
 
     @classmethod
     def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
@@ -320,7 +322,8 @@ class Model:
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
-            gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False) -> Model:
+            gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
+            columns: Iterable[str] | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
         network        a Network, or for inputs [n, channels] 'auto': of three hidden ReLU layers, and squared exponentials of one,
@@ -359,6 +362,9 @@ class Model:
                        inputs does not compute them again
         progress       called with (pairs done, total pairs) of the Gram matrices; True: a bar of tqdm, or a line
         exact_attention  as in gram()
+        columns        names of the columns of an array x [n, channels], for `columns`; frames have their own
+
+        Frames of pandas, polars and PyArrow are found by the names of their columns in validation data and predictions.
 
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
@@ -368,9 +374,11 @@ class Model:
             return cls._of_likeliest(network, x, y, given)
         check_network(network, "network, x, y")
         criterion = _criterion(criterion, validation, solver, regulariser is None and noise_variance is None)
+        named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
                            inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual)
+        options.preparation = named.preparation(y)
         if weights is not None:
             options.set_rows("weights", _of_rows(weights, "weights"))
         _set_learning(options, relevance, learn_features, diagonal, groups)
@@ -382,7 +390,7 @@ class Model:
             targets = classes.targets
         else:
             targets = _targets
-        held = _held_out(validation, inputs, targets)
+        held = _held_out(validation, inputs, targets, named)
         with told(progress, "pairs") as tell:
             if tell is not None:
                 options.set_progress(tell)
@@ -423,7 +431,7 @@ class Model:
             classes = _Classes(y, ())
             options.class_names, targets = classes.names, classes.targets
         found = _core.Model.select(network, inputs.batch(x, "x", lengths, mask, graphs), targets(y, "y"),
-                                   *_held_out(validation, inputs, targets), options)
+                                   *_held_out(validation, inputs, targets, Columns.of(x)), options)
         return _only(tuple(Selection(*each) for each in found), "Model.select: give the columns of y one by one")
 
     @classmethod
@@ -452,6 +460,7 @@ class Model:
         return _of_files, (files, self._labels, functions_of(self.network.to_json()))
 
     def _batch(self, x, lengths, mask, graphs):
+        x = self._columns.matched(x, "x")
         new = _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
         if warning := self._model.range_warning(new):
             warnings.warn("x: " + warning, stacklevel=3)
@@ -462,6 +471,7 @@ class Model:
         """A Prediction for every input; x, lengths, mask and graphs are as in fit(). batch_size: so many inputs at a time, which
         holds less memory and agrees to rounding; with progress and without it, a twentieth of them. ArgumentError for inputs of
         another form than the training inputs', and for NaN."""
+        x = self._columns.matched(x, "x")
         whole_batch = self._batch(x, lengths, mask, graphs)
         if batch_size is None and (progress is None or progress is False):
             return _prediction(self._model.predict(whole_batch, threads), self.class_names)
@@ -624,6 +634,12 @@ class Model:
     def class_names(self) -> tuple[str, ...]:
         """The names of the classes; empty if targets are numbers."""
         return tuple(self._model.class_names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the training inputs, by which those of frames are found; empty if they had none. Of tables of
+        `widelimit fit`, a column of texts is several numbers of the inputs."""
+        return self._columns.names
 
     @property
     def feature_map(self) -> Numbers | None:
