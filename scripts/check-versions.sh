@@ -40,7 +40,7 @@ check() {
   files=
   for test in $tests; do files="$files tests/python/test_$test.py"; done
   # shellcheck disable=SC2086
-  WIDELIMIT_PYTHON_TESTS=required "$python" -m pytest -q -p no:cacheprovider $files
+  WIDELIMIT_PROGRAM=$PWD/build/release/widelimit WIDELIMIT_PYTHON_TESTS=required "$python" -m pytest -q -p no:cacheprovider $files
 }
 
 for which in ${1:-oldest newest}; do

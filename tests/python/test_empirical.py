@@ -6,6 +6,7 @@ import pytest
 import widelimit as nt
 from parameter_trees import leaves
 from widelimit import stax
+from widelimit._jax import double_precision
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -25,7 +26,7 @@ def network(random):
 
 @pytest.fixture(autouse=True)
 def in_double():
-    with jax.enable_x64(True):
+    with double_precision():
         yield
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import widelimit
 from widelimit import layers
+from widelimit._jax import double_precision
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -89,7 +90,7 @@ def test_one_expression_of_jax_has_its_slope_and_derivatives(x, kernel):
     np.testing.assert_allclose(widelimit.gram_vjp(own, flat, **{kernel: weights}), expected, rtol=1e-11)
     from widelimit.jax import gram
 
-    with jax.experimental.enable_x64() if not hasattr(jax, "enable_x64") else jax.enable_x64(True):
+    with double_precision():
         found = jax.jit(jax.grad(lambda inputs: jnp.sum(weights * getattr(gram(own, inputs), kernel))))(jnp.asarray(flat))
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 
